@@ -1,0 +1,45 @@
+"""Pyrite: write a DAG of Python processors once, and run it in your own process, on Spark, or durably over queues."""
+
+from pyrite import processors
+from pyrite.boxes import Inbox, Outbox
+from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
+from pyrite.dag import DAG, Edge, Vertex, between, from_
+from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
+from pyrite.instance import Instance, instance
+from pyrite.job import Execution, Job, JobConfig, JobStatus
+from pyrite.processor import AbstractProcessor, Processor
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+from pyrite.traverser import Traverser, traverse
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DAG",
+    "AbstractProcessor",
+    "Edge",
+    "Execution",
+    "Inbox",
+    "Instance",
+    "InvalidDAG",
+    "Job",
+    "JobCancelled",
+    "JobConfig",
+    "JobFailed",
+    "JobStatus",
+    "MetaSupplierContext",
+    "Outbox",
+    "Processor",
+    "ProcessorContext",
+    "ProcessorError",
+    "ProcessorMetaSupplier",
+    "ProcessorSupplier",
+    "PyriteError",
+    "SupplierContext",
+    "Traverser",
+    "Vertex",
+    "between",
+    "from_",
+    "instance",
+    "processors",
+    "traverse",
+]

@@ -1,0 +1,136 @@
+"""Named maps and lists in this process' memory."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
+from typing import Any, overload
+
+
+class MemoryCollections:
+    """The maps and lists of one instance. One that does not exist yet is made when it is asked for."""
+
+    def __init__(self) -> None:
+        self._maps: dict[str, MemoryMap] = {}
+        self._lists: dict[str, MemoryList] = {}
+        self._lock = threading.Lock()
+
+    def map(self, name: str) -> MemoryMap:
+        found = self._maps.get(name)
+        if found is None:
+            with self._lock:
+                found = self._maps.setdefault(name, MemoryMap(name))
+        return found
+
+    def list(self, name: str) -> MemoryList:
+        found = self._lists.get(name)
+        if found is None:
+            with self._lock:
+                found = self._lists.setdefault(name, MemoryList(name))
+        return found
+
+
+class MemoryMap(MutableMapping[Any, Any]):
+    """A named map. Safe to use from several threads; a loop over it sees the keys that were there when it began."""
+
+    __slots__ = ("_items", "_lock", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._items: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._items[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        with self._lock:
+            self._items[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        with self._lock:
+            del self._items[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._lock:
+            return iter(builtins.list(self._items))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        with self._lock:
+            self._items.update(other, **more)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._items.clear()
+
+    def __repr__(self) -> str:
+        with self._lock:
+            return f"Map({self.name!r}, {self._items!r})"
+
+
+class MemoryList(MutableSequence[Any]):
+    """A named list. Safe to use from several threads; a loop over it sees the items that were there when it began."""
+
+    __slots__ = ("_items", "_lock", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._items: builtins.list[Any] = []
+        self._lock = threading.Lock()
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> builtins.list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._items[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        with self._lock:
+            self._items[index] = value
+
+    def __delitem__(self, index: int | slice) -> None:
+        with self._lock:
+            del self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._lock:
+            return iter(self._items.copy())
+
+    def insert(self, index: int, value: Any) -> None:
+        with self._lock:
+            self._items.insert(index, value)
+
+    def append(self, value: Any) -> None:
+        with self._lock:
+            self._items.append(value)
+
+    def extend(self, values: Iterable[Any]) -> None:
+        added = builtins.list(values)
+        with self._lock:
+            self._items.extend(added)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._items.clear()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, MemoryList):
+            return self._items == other._items
+        return self._items == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        with self._lock:
+            return f"List({self.name!r}, {self._items!r})"

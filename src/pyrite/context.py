@@ -1,0 +1,61 @@
+"""Contexts: what suppliers and processors are told about the job that they are part of."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Collections(Protocol):
+    """Where named maps and lists are found."""
+
+    def map(self, name: str) -> MutableMapping[Any, Any]: ...
+
+    def list(self, name: str) -> MutableSequence[Any]: ...
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(slots=True, kw_only=True)
+class MetaSupplierContext:
+    """For a ProcessorMetaSupplier, on the coordinator."""
+
+    vertex_name: str
+    local_parallelism: int
+    member_count: int
+    job_id: str
+    execution_id: str
+    collections: Collections
+    is_cancelled: Callable[[], bool] = _never
+
+    @property
+    def total_parallelism(self) -> int:
+        """How many processors the vertex has on all members together."""
+        return self.local_parallelism * self.member_count
+
+    @property
+    def logger(self) -> logging.Logger:
+        return logging.getLogger(f"pyrite.vertex.{self.vertex_name}")
+
+
+@dataclass(slots=True, kw_only=True)
+class SupplierContext(MetaSupplierContext):
+    """For a ProcessorSupplier, on its member."""
+
+    member_index: int
+
+
+@dataclass(slots=True, kw_only=True)
+class ProcessorContext(SupplierContext):
+    """For a processor."""
+
+    local_index: int
+
+    @property
+    def global_index(self) -> int:
+        """The processor's index among all of its vertex, on all members."""
+        return self.member_index * self.local_parallelism + self.local_index

@@ -1,0 +1,517 @@
+"""What to compute: a DAG of vertices joined by edges.
+
+Plain data. It knows nothing of the engines that run it, and nothing of processors but that a vertex has a supplier of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from pyrite import drawing
+from pyrite.errors import InvalidDAG
+from pyrite.functions import describe, same, shorten
+
+T = TypeVar("T")
+
+KeyFunction = Callable[[Any], Any]
+Partitioner = Callable[[Any, int], int]
+
+
+class Pattern(str, Enum):
+    """Which of the candidate processors an item is forwarded to."""
+
+    UNICAST = "unicast"
+    BROADCAST = "broadcast"
+    PARTITIONED = "partitioned"
+    ALL_TO_ONE = "all-to-one"
+    ISOLATED = "isolated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeSettings:
+    """How an edge carries items. The defaults are those of a local edge that sends each item to one processor."""
+
+    distributed: bool = False
+    pattern: Pattern = Pattern.UNICAST
+    key: KeyFunction | None = None
+    partitioner: Partitioner | None = None
+    priority: int = 0
+    buffered: bool = False
+    queue_size: int = 1024
+    packet_size_limit: int = 16384
+    receive_window_multiplier: int = 3
+    high_water_mark: int = 2048
+
+    def describe(self) -> str:
+        """The settings that differ from the defaults, in words, as a drawing shows them."""
+        words = ["distributed"] if self.distributed else []
+        if self.pattern is not Pattern.UNICAST:
+            words.append(self.pattern.value)
+        if self.priority:
+            words.append(f"priority {self.priority}")
+        if self.buffered:
+            words.append("buffered")
+        return " ".join(words)
+
+
+class Vertex:
+    """A named unit of work; a number of processors, made by its supplier, do it side by side.
+
+    `local_parallelism` is how many of them each member runs: -1 means the size of its cooperative pool.
+    """
+
+    def __init__(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidDAG(f"a vertex needs a name that is a non-empty string; got {shorten(name)}")
+        if not callable(supplier) and not callable(getattr(supplier, "get", None)):
+            raise InvalidDAG(
+                f"vertex '{name}' needs a supplier of processors: a Processor class, a function without arguments that "
+                f"makes one, a ProcessorSupplier or a ProcessorMetaSupplier; got {shorten(supplier)}"
+            )
+        self._name = name
+        self._supplier = supplier
+        self.local_parallelism = local_parallelism
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def supplier(self) -> Any:
+        return self._supplier
+
+    @property
+    def local_parallelism(self) -> int:
+        return self._local_parallelism
+
+    @local_parallelism.setter
+    def local_parallelism(self, value: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or (value != -1 and value < 1):
+            raise InvalidDAG(
+                f"local_parallelism of vertex '{self._name}' must be -1 (the size of the cooperative pool) or a whole "
+                f"number above 0; got {shorten(value)}"
+            )
+        self._local_parallelism = value
+
+    def __repr__(self) -> str:
+        parallelism = "" if self._local_parallelism == -1 else f", local_parallelism={self._local_parallelism}"
+        return f"Vertex({self._name!r}{parallelism})"
+
+
+class Edge:
+    """A link from one vertex to another. Its methods set how items travel, and return the edge, so that they chain.
+
+    >>> a, b = Vertex("a", object), Vertex("b", object)
+    >>> from_(a, 1).to(b).distributed().partitioned(key=len)
+    Edge('a' ordinal 1 -> 'b' ordinal 0, distributed partitioned)
+    """
+
+    def __init__(self, source: Vertex, source_ordinal: int = 0) -> None:
+        self._source = _checked_vertex(source, "starts at")
+        self._source_ordinal = _checked_ordinal(source_ordinal)
+        self._destination: Vertex | None = None
+        self._destination_ordinal = 0
+        self._settings = EdgeSettings()
+
+    def to(self, destination: Vertex, ordinal: int = 0) -> Edge:
+        """Sets where the edge ends, and the ordinal at which the destination sees it."""
+        if self._destination is not None:
+            raise InvalidDAG(f"edge {self.name} already has a destination; start another with from_({self._source.name})")
+        self._destination = _checked_vertex(destination, "ends at")
+        self._destination_ordinal = _checked_ordinal(ordinal)
+        return self
+
+    def distributed(self) -> Edge:
+        """Makes the processors of every member candidates, not only those of the member that emits."""
+        if self._settings.pattern is Pattern.ISOLATED:
+            raise InvalidDAG(f"edge {self.name} is isolated, which holds on one member only; it cannot be distributed too")
+        return self._set(distributed=True)
+
+    def unicast(self) -> Edge:
+        """Each item to one processor, in turn, passing over those that are full. The default."""
+        return self._set(pattern=Pattern.UNICAST, key=None, partitioner=None)
+
+    def broadcast(self) -> Edge:
+        """Each item to every candidate processor."""
+        return self._set(pattern=Pattern.BROADCAST, key=None, partitioner=None)
+
+    def partitioned(self, key: KeyFunction | None = None, partitioner: Partitioner | None = None) -> Edge:
+        """Each item to the processor that owns its partition.
+
+        `key` takes the key from an item (default: the item itself); `partitioner` gets (key, partition count) and answers
+        with a partition id from 0 to count - 1 (default: the Murmur3 hash of the key).
+        """
+        for name, function in (("key", key), ("partitioner", partitioner)):
+            if function is not None and not callable(function):
+                raise InvalidDAG(f"{name} of partitioned edge {self.name} must be a function; got {shorten(function)}")
+        return self._set(pattern=Pattern.PARTITIONED, key=key, partitioner=partitioner)
+
+    def all_to_one(self) -> Edge:
+        """All items to one processor, chosen when the job starts."""
+        return self._set(pattern=Pattern.ALL_TO_ONE, key=None, partitioner=None)
+
+    def isolated(self) -> Edge:
+        """Processor i upstream feeds only the processors downstream with a matching index, in order."""
+        if self._settings.distributed:
+            raise InvalidDAG(f"edge {self.name} is distributed; isolated holds on one member only, so it cannot be both")
+        return self._set(pattern=Pattern.ISOLATED, key=None, partitioner=None)
+
+    def priority(self, priority: int) -> Edge:
+        """Edges with a lower number are drained to their end before the next are looked at."""
+        if isinstance(priority, bool) or not isinstance(priority, int):
+            raise InvalidDAG(f"priority of edge {self.name} must be a whole number; got {shorten(priority)}")
+        return self._set(priority=priority)
+
+    def buffered(self) -> Edge:
+        """Lifts the bound on the edge's queues: what the destination will not take yet is held in memory."""
+        return self._set(buffered=True)
+
+    def config(
+        self,
+        *,
+        queue_size: int | None = None,
+        packet_size_limit: int | None = None,
+        receive_window_multiplier: int | None = None,
+        high_water_mark: int | None = None,
+    ) -> Edge:
+        """Tunes the edge: items per queue, bytes per packet, the receive window, items per outbox bucket."""
+        given = {
+            "queue_size": queue_size,
+            "packet_size_limit": packet_size_limit,
+            "receive_window_multiplier": receive_window_multiplier,
+            "high_water_mark": high_water_mark,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        for name, value in changes.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidDAG(f"{name} of edge {self.name} must be a whole number above 0; got {shorten(value)}")
+        return self._set(**changes)
+
+    @property
+    def source(self) -> Vertex:
+        return self._source
+
+    @property
+    def source_ordinal(self) -> int:
+        return self._source_ordinal
+
+    @property
+    def destination(self) -> Vertex:
+        if self._destination is None:
+            raise InvalidDAG(
+                f"the edge from '{self._source.name}' (ordinal {self._source_ordinal}) has no destination; "
+                f"write from_({self._source.name}).to(another vertex)"
+            )
+        return self._destination
+
+    @property
+    def destination_ordinal(self) -> int:
+        return self._destination_ordinal
+
+    @property
+    def settings(self) -> EdgeSettings:
+        return self._settings
+
+    @property
+    def name(self) -> str:
+        """How messages name the edge: `'a -> b'`."""
+        end = "?" if self._destination is None else self._destination.name
+        return f"'{self._source.name} -> {end}'"
+
+    def __repr__(self) -> str:
+        end = "nowhere" if self._destination is None else f"{self._destination.name!r} ordinal {self._destination_ordinal}"
+        words = self._settings.describe()
+        return f"Edge({self._source.name!r} ordinal {self._source_ordinal} -> {end}{', ' if words else ''}{words})"
+
+    def _set(self, **changes: Any) -> Edge:
+        self._settings = replace(self._settings, **changes)
+        return self
+
+
+def from_(source: Vertex, ordinal: int = 0) -> Edge:
+    """Starts an edge at an ordinal of `source`; finish it with `.to(destination, ordinal)`."""
+    return Edge(source, ordinal)
+
+
+def between(source: Vertex, destination: Vertex) -> Edge:
+    """An edge from ordinal 0 of `source` to ordinal 0 of `destination`."""
+    return Edge(source).to(destination)
+
+
+class DAG:
+    """Vertices, and the edges between them. Iterating yields the vertices in topological order.
+
+    >>> dag = DAG()
+    >>> numbers, doubled = dag.vertex("numbers", object), dag.vertex("doubled", object)
+    >>> dag.edge(between(numbers, doubled).partitioned())
+    DAG of 2 vertices and 1 edge: numbers, doubled
+    >>> [vertex.name for vertex in dag]
+    ['numbers', 'doubled']
+    """
+
+    def __init__(self) -> None:
+        self._vertices: dict[str, Vertex] = {}
+        self._edges: list[Edge] = []
+        self._derived: dict[Hashable, tuple[tuple[Any, ...], Any]] = {}
+
+    def vertex(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> Vertex:
+        """Adds a vertex whose processors come from `supplier`, and returns it."""
+        vertex = Vertex(name, supplier, local_parallelism=local_parallelism)
+        if name in self._vertices:
+            raise InvalidDAG(f"this DAG already has a vertex '{name}'; give the second one another name")
+        self._vertices[name] = vertex
+        return vertex
+
+    def edge(self, edge: Edge) -> DAG:
+        """Adds an edge between two vertices of this DAG, and returns the DAG."""
+        if not isinstance(edge, Edge):
+            raise InvalidDAG(f"dag.edge takes an edge, as between(a, b) makes it; got {shorten(edge)}")
+        source, destination = edge.source, edge.destination
+        for vertex in (source, destination):
+            self._check_is_mine(vertex, edge)
+        if source is destination:
+            raise InvalidDAG(f"edge {edge.name} leads from vertex '{source.name}' to itself; a DAG has no cycles")
+        for other in self._edges:
+            if other.source is source and other.destination is destination:
+                raise InvalidDAG(f"vertices '{source.name}' and '{destination.name}' already have an edge between them")
+            if other.source is source and other.source_ordinal == edge.source_ordinal:
+                raise InvalidDAG(
+                    f"vertex '{source.name}' already has an outbound edge at ordinal {edge.source_ordinal}, {other.name}; "
+                    f"start edge {edge.name} with from_({source.name}, another ordinal)"
+                )
+            if other.destination is destination and other.destination_ordinal == edge.destination_ordinal:
+                raise InvalidDAG(
+                    f"vertex '{destination.name}' already has an inbound edge at ordinal {edge.destination_ordinal}, "
+                    f"{other.name}; end edge {edge.name} with .to({destination.name}, another ordinal)"
+                )
+        self._edges.append(edge)
+        return self
+
+    @property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """The vertices, in the order in which they were added."""
+        return tuple(self._vertices.values())
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges, in the order in which they were added."""
+        return tuple(self._edges)
+
+    def inbound(self, vertex: Vertex) -> list[Edge]:
+        """The edges that end at `vertex`, by ordinal."""
+        return sorted((e for e in self._edges if e.destination is vertex), key=lambda e: e.destination_ordinal)
+
+    def outbound(self, vertex: Vertex) -> list[Edge]:
+        """The edges that start at `vertex`, by ordinal."""
+        return sorted((e for e in self._edges if e.source is vertex), key=lambda e: e.source_ordinal)
+
+    def validate(self) -> None:
+        """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or must deadlock."""
+        if not self._vertices:
+            raise InvalidDAG("the DAG is empty; add a vertex with dag.vertex(name, supplier)")
+        for vertex in self._vertices.values():
+            _check_no_gap(vertex, "inbound", [e.destination_ordinal for e in self.inbound(vertex)])
+            _check_no_gap(vertex, "outbound", [e.source_ordinal for e in self.outbound(vertex)])
+        self._topological_order()
+        self._check_forks_that_rejoin()
+
+    def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
+        """What `make` makes of this DAG, made again only after the DAG has changed. Engines keep their plans here."""
+        state = (
+            tuple((vertex, vertex.local_parallelism) for vertex in self._vertices.values()),
+            tuple((edge, edge.settings) for edge in self._edges),
+        )
+        kept = self._derived.get(name)
+        if kept is not None and kept[0] == state:
+            value: T = kept[1]
+            return value
+        value = make(self)
+        self._derived[name] = (state, value)
+        return value
+
+    def to_dot(self) -> str:
+        """The DAG in Graphviz' language."""
+        return drawing.dot(*self._shape())
+
+    def to_mermaid(self) -> str:
+        """The DAG in Mermaid's language."""
+        return drawing.mermaid(*self._shape())
+
+    def to_svg(self) -> str:
+        """The DAG as a picture that stands alone; notebooks show it."""
+        return drawing.svg(*self._shape())
+
+    def to_text(self) -> str:
+        """The DAG drawn with characters, for a terminal."""
+        return drawing.text(*self._shape())
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def __iter__(self) -> Iterator[Vertex]:
+        return iter(self._topological_order())
+
+    def __len__(self) -> int:
+        return len(self._vertices)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, vertex: object) -> bool:
+        if isinstance(vertex, Vertex):
+            return self._vertices.get(vertex.name) is vertex
+        return vertex in self._vertices
+
+    def __getitem__(self, name: str) -> Vertex:
+        return self._vertices[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DAG):
+            return NotImplemented
+        return same(self._contents(), other._contents())
+
+    __hash__ = None  # type: ignore[assignment]  # it changes as vertices and edges are added
+
+    def __repr__(self) -> str:
+        vertices, edges = len(self._vertices), len(self._edges)
+        names = ", ".join(self._vertices) or "none yet"
+        return (
+            f"DAG of {vertices} {'vertex' if vertices == 1 else 'vertices'} and "
+            f"{edges} {'edge' if edges == 1 else 'edges'}: {names}"
+        )
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_derived": {}}
+
+    def _contents(self) -> tuple[Any, ...]:
+        vertices = {v.name: (v.local_parallelism, v.supplier) for v in self._vertices.values()}
+        edges = {
+            (e.source.name, e.destination.name): (e.source_ordinal, e.destination_ordinal, e.settings) for e in self._edges
+        }
+        return vertices, edges
+
+    def _shape(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
+        """What a drawing needs. A DAG that is not valid (yet) is drawn as well: a picture helps to find out why."""
+        try:
+            order = self._topological_order()
+        except InvalidDAG:
+            order = list(self._vertices.values())
+        boxes = [drawing.Box(v.name, "" if v.local_parallelism == -1 else f"x {v.local_parallelism}") for v in order]
+        arrows = [drawing.Arrow(e.source.name, e.destination.name, e.settings.describe()) for e in self._edges]
+        return boxes, arrows
+
+    def _check_is_mine(self, vertex: Vertex, edge: Edge) -> None:
+        mine = self._vertices.get(vertex.name)
+        if mine is vertex:
+            return
+        if mine is not None:
+            raise InvalidDAG(
+                f"vertex '{vertex.name}' of edge {edge.name} is not the one in this DAG: it only has the same name; "
+                f"use the vertex that this DAG's vertex('{vertex.name}', ...) returned"
+            )
+        raise InvalidDAG(f"vertex '{vertex.name}' of edge {edge.name} is not in this DAG; add it with dag.vertex first")
+
+    def _topological_order(self) -> list[Vertex]:
+        outbound: dict[str, list[Vertex]] = {name: [] for name in self._vertices}
+        missing = dict.fromkeys(self._vertices, 0)
+        for edge in self._edges:
+            outbound[edge.source.name].append(edge.destination)
+            missing[edge.destination.name] += 1
+        order = [vertex for vertex in self._vertices.values() if not missing[vertex.name]]
+        for vertex in order:  # grows while it is walked
+            for downstream in outbound[vertex.name]:
+                missing[downstream.name] -= 1
+                if not missing[downstream.name]:
+                    order.append(downstream)
+        if len(order) < len(self._vertices):
+            cycle = _find_cycle({name: outbound[name] for name, count in missing.items() if count})
+            raise InvalidDAG(f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out")
+        return order
+
+    def _check_forks_that_rejoin(self) -> None:
+        """Refuses the deadlock of a fork whose branches meet again at edges of different priority.
+
+        The later edge is not read before the earlier one has ended; so it fills up, stops the vertex where the branches
+        part, and with it the earlier one. An unbounded edge on the way lifts that, and so does a vertex that takes in all
+        its input before it emits.
+        """
+        for vertex in self._vertices.values():
+            inbound = self.inbound(vertex)
+            for late in inbound:
+                earlier = [e for e in inbound if e.settings.priority < late.settings.priority]
+                if late.settings.buffered or not earlier:
+                    continue
+                stopped = self._stopped_by(late)
+                for early in earlier:
+                    for fork in self._upstream_of(early.source):
+                        if fork in stopped:
+                            raise InvalidDAG(
+                                f"edge {late.name} (priority {late.settings.priority}) would deadlock: vertex "
+                                f"'{fork.name}' feeds both it and edge {early.name} (priority {early.settings.priority}), "
+                                f"which is drained first; call .buffered() on edge {late.name}"
+                            )
+
+    def _stopped_by(self, edge: Edge) -> set[Vertex]:
+        """The vertices that cannot go on while `edge` is full."""
+        stopped: set[Vertex] = set()
+        waiting = [edge.source]
+        while waiting:
+            vertex = waiting.pop()
+            if vertex in stopped:
+                continue
+            stopped.add(vertex)
+            if not getattr(vertex.supplier, "absorbs_input", False):
+                waiting.extend(e.source for e in self.inbound(vertex) if not e.settings.buffered)
+        return stopped
+
+    def _upstream_of(self, vertex: Vertex) -> list[Vertex]:
+        """`vertex`, and all that it gets items from, nearest first."""
+        found = [vertex]
+        for each in found:  # grows while it is walked
+            found.extend(e.source for e in self.inbound(each) if e.source not in found)
+        return found
+
+
+def _checked_vertex(vertex: Vertex, verb: str) -> Vertex:
+    if not isinstance(vertex, Vertex):
+        raise InvalidDAG(f"an edge {verb} a vertex, as dag.vertex returns it; got {shorten(vertex)} ({describe(type(vertex))})")
+    return vertex
+
+
+def _checked_ordinal(ordinal: int) -> int:
+    if isinstance(ordinal, bool) or not isinstance(ordinal, int) or ordinal < 0:
+        raise InvalidDAG(f"an edge's ordinal must be a whole number from 0 up; got {shorten(ordinal)}")
+    return ordinal
+
+
+def _check_no_gap(vertex: Vertex, direction: str, ordinals: list[int]) -> None:
+    if ordinals != list(range(len(ordinals))):
+        missing = next(i for i, ordinal in enumerate(ordinals) if i != ordinal)
+        raise InvalidDAG(
+            f"vertex '{vertex.name}' has {direction} edges at ordinals {', '.join(map(str, ordinals))}, but none at "
+            f"{missing}; number them from 0 without a gap"
+        )
+
+
+def _find_cycle(outbound: dict[str, list[Vertex]]) -> list[str]:
+    """A cycle among vertices of which each is on one, or downstream of one; the first vertex stands again at its end."""
+    upstream: dict[str, str] = {}
+    for name, targets in outbound.items():
+        for target in targets:
+            if target.name in outbound:
+                upstream.setdefault(target.name, name)
+    name = next(iter(outbound))
+    walked: dict[str, None] = {}
+    while name not in walked:  # upstream from any of them, one comes round to a cycle
+        walked[name] = None
+        name = upstream[name]
+    cycle = list(walked)[list(walked).index(name) :]
+    cycle = [cycle[0], *reversed(cycle[1:]), cycle[0]]
+    first = min(range(len(cycle) - 1), key=lambda i: list(outbound).index(cycle[i]))
+    return [*cycle[first:-1], *cycle[:first], cycle[first]]

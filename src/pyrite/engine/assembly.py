@@ -1,0 +1,167 @@
+"""Assembly: the queues, routes and tasklets of one member, put together as the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from pyrite.boxes import Outbox
+from pyrite.dag import Pattern
+from pyrite.engine.ends import Links, Outlet
+from pyrite.engine.failure import Halt
+from pyrite.engine.fusion import Stretch
+from pyrite.engine.plan import EdgePlan, Topology, isolated_targets
+from pyrite.engine.queues import UNBOUNDED, SpscQueue
+from pyrite.engine.routing import Broadcast, Partitioned, Route, ToOne, Unicast
+from pyrite.engine.tasklets import InboundEdge, ProcessorTasklet, ReceiverTasklet
+from pyrite.partitioning import partition_function
+from pyrite.processor import Processor
+
+WarnSlow = Callable[[str, float], None]
+
+
+class Assembly:
+    """Builds what one member runs. Make it, ask for `tasklets()`, and use them."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        stretches: Sequence[Stretch],
+        *,
+        member: int,
+        single_partitions: Mapping[int, int],
+        links: Links,
+        halt: Halt,
+        warn_slow: WarnSlow,
+    ) -> None:
+        self._topology = topology
+        self._stretches = stretches
+        self._member = member
+        self._single_partitions = single_partitions
+        self._links = links
+        self._halt = halt
+        self._warn_slow = warn_slow
+        self._parallelism = {v.name: s.local_parallelism for s in stretches for v in s.vertices}
+        self._inbound: dict[int, list[list[SpscQueue]]] = {}
+        """By edge id, the queues of each processor of the edge's destination."""
+
+    def tasklets(
+        self, processors: Mapping[str, Sequence[Processor]]
+    ) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
+        """The tasklets for processors, which are given by the name of their stretch's first vertex."""
+        by_stretch = []
+        for stretch in self._stretches:  # producers first, so that all queues exist before their consumers ask for them
+            wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
+            by_stretch.append((stretch, wired))
+        receivers = [
+            self._receiver(edge)
+            for stretch in self._stretches
+            for edge in stretch.inbound
+            if edge.is_distributed
+        ]
+        tasklets = []
+        for stretch, wired in by_stretch:
+            made = processors[stretch.vertices[0].name]
+            for index, (processor, (outbox, routes)) in enumerate(zip(made, wired)):
+                processor.attach(outbox)
+                tasklets.append(
+                    ProcessorTasklet(
+                        processor,
+                        vertex=stretch.vertices[-1].name,
+                        label=stretch.label,
+                        index=index,
+                        inbound=[InboundEdge(edge, self._queues_of(edge, index)) for edge in stretch.inbound],
+                        outbox=outbox,
+                        routes=routes,
+                        halt=self._halt,
+                        warn_slow=self._warn_slow,
+                        on_finish=[
+                            partial(self._links.done, edge, index) for edge in stretch.outbound if edge.is_distributed
+                        ],
+                    )
+                )
+        return tasklets, receivers
+
+    def _wire_out(self, stretch: Stretch, index: int) -> tuple[Outbox, list[Route]]:
+        outbox = Outbox([edge.settings.high_water_mark for edge in stretch.outbound], stretch.vertices[-1].name)
+        return outbox, [self._route(edge, index) for edge in stretch.outbound]
+
+    def _queues_of(self, edge: EdgePlan, index: int) -> list[SpscQueue]:
+        return self._inbound[edge.id][index] if edge.id in self._inbound else []
+
+    def _queue_to(self, edge: EdgePlan, processor: int) -> SpscQueue:
+        """A new queue for one producer of an edge, to a processor of this member."""
+        queue = SpscQueue(UNBOUNDED if edge.settings.buffered else edge.settings.queue_size)
+        if edge.id not in self._inbound:
+            self._inbound[edge.id] = [[] for _ in range(self._parallelism[edge.destination])]
+        self._inbound[edge.id][processor].append(queue)
+        return queue
+
+    def _queues_to_all(self, edge: EdgePlan) -> list[SpscQueue]:
+        return [self._queue_to(edge, processor) for processor in range(self._parallelism[edge.destination])]
+
+    def _route(self, edge: EdgePlan, index: int) -> Route:
+        """How processor `index` of an edge's source sends."""
+        pattern = edge.settings.pattern
+        if pattern is Pattern.PARTITIONED:
+            return self._partitioned(edge, index)
+        if pattern is Pattern.ALL_TO_ONE:
+            return ToOne([self._single_target(edge, index)])
+        if pattern is Pattern.ISOLATED:
+            targets = isolated_targets(index, self._parallelism[edge.source], self._parallelism[edge.destination])
+            return _unicast([self._queue_to(edge, target) for target in targets], first=0)
+        outlets: list[Outlet] = [*self._queues_to_all(edge), *self._outlets_to_others(edge, index)]
+        return Broadcast(outlets) if pattern is Pattern.BROADCAST else _unicast(outlets, first=index)
+
+    def _outlets_to_others(self, edge: EdgePlan, index: int) -> list[Outlet]:
+        if not edge.is_distributed:
+            return []
+        others = (member for member in range(self._topology.member_count) if member != self._member)
+        return [self._links.outlet(edge, index, member, None) for member in others]
+
+    def _single_target(self, edge: EdgePlan, index: int) -> Outlet:
+        partition = self._single_partitions[edge.id]
+        if self._is_mine(edge, partition):
+            return self._queue_to(edge, self._processor_of(edge, partition))
+        return self._links.outlet(edge, index, self._topology.member_of(partition), partition)
+
+    def _partitioned(self, edge: EdgePlan, index: int) -> Route:
+        topology, settings = self._topology, edge.settings
+        outlets: list[Outlet] = [*self._queues_to_all(edge)]
+        outlet_of_partition = []
+        for partition in range(topology.partition_count):
+            if self._is_mine(edge, partition):
+                outlet_of_partition.append(self._processor_of(edge, partition))
+            else:
+                outlet_of_partition.append(len(outlets))
+                outlets.append(self._links.outlet(edge, index, topology.member_of(partition), partition))
+        return Partitioned(
+            outlets,
+            outlet_of_partition=outlet_of_partition,
+            key=settings.key,
+            partition=partition_function(topology.partition_count, partitioner=settings.partitioner, edge=edge.name),
+            edge=edge.name,
+        )
+
+    def _receiver(self, edge: EdgePlan) -> ReceiverTasklet:
+        queues = self._queues_to_all(edge)
+        partition_routes: list[Route] | None = None
+        if edge.settings.pattern in (Pattern.PARTITIONED, Pattern.ALL_TO_ONE):
+            by_processor = [ToOne([queue]) for queue in queues]
+            partition_routes = [
+                by_processor[self._processor_of(edge, partition)] for partition in range(self._topology.partition_count)
+            ]
+        route: Route = _unicast(queues, first=0) if edge.settings.pattern is Pattern.UNICAST else Broadcast(queues)
+        return ReceiverTasklet(
+            edge, self._links.inlet(edge), route=route, partition_routes=partition_routes, halt=self._halt
+        )
+
+    def _is_mine(self, edge: EdgePlan, partition: int) -> bool:
+        return not edge.is_distributed or self._topology.member_of(partition) == self._member
+
+    def _processor_of(self, edge: EdgePlan, partition: int) -> int:
+        return self._topology.processor_of(partition, self._parallelism[edge.destination])
+
+
+def _unicast(outlets: Sequence[Outlet], *, first: int) -> Route:
+    return ToOne(outlets) if len(outlets) == 1 else Unicast(outlets, first=first)

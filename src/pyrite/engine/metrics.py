@@ -1,0 +1,66 @@
+"""Metrics of an execution: what each vertex, and each of its processors, has received, emitted and spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from pyrite.engine.fusion import Stretch
+from pyrite.engine.plan import Topology
+from pyrite.engine.tasklets import ProcessorTasklet
+from pyrite.processors.chain import ChainProcessor
+
+
+class ProcessorMetrics(TypedDict):
+    received: int
+    emitted: int
+    queue_fill: int
+    """Items that wait in the queues to it."""
+    busy_seconds: float
+    """Time spent in its calls. For vertices that are fused, the time of all of them."""
+
+
+class VertexMetrics(ProcessorMetrics):
+    processors: list[ProcessorMetrics]
+    fused_with: list[str]
+    """The vertices that run in one loop with this one."""
+
+
+def gather(
+    topology: Topology, members: Sequence[tuple[Sequence[Stretch], Sequence[ProcessorTasklet]]]
+) -> dict[str, VertexMetrics]:
+    """The metrics of all vertices, in topological order."""
+    by_vertex: dict[str, list[ProcessorMetrics]] = {vertex.name: [] for vertex in topology.vertices}
+    fused: dict[str, list[str]] = {}
+    for stretches, tasklets in members:
+        for stretch, tasklet in zip(stretches, tasklets):
+            names = [vertex.name for vertex in stretch.vertices]
+            for position, name in enumerate(names):
+                by_vertex[name].append(_of_processor(tasklet, position, len(names)))
+                fused[name] = [other for other in names if other != name]
+    return {name: _of_vertex(parts, fused.get(name, [])) for name, parts in by_vertex.items()}
+
+
+def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
+    received, emitted = tasklet.received, 0
+    if isinstance(tasklet.processor, ChainProcessor):
+        received, emitted = tasklet.processor.vertex_counts()[position]
+    if position == length - 1:  # only the last vertex' edges are real, and it may have none or several
+        emitted = sum(route.moved for route in tasklet.routes)
+    return {
+        "received": received,
+        "emitted": emitted,
+        "queue_fill": sum(map(len, tasklet.inbound)) if position == 0 else 0,
+        "busy_seconds": tasklet.busy,
+    }
+
+
+def _of_vertex(parts: list[ProcessorMetrics], fused_with: list[str]) -> VertexMetrics:
+    return {
+        "received": sum(part["received"] for part in parts),
+        "emitted": sum(part["emitted"] for part in parts),
+        "queue_fill": sum(part["queue_fill"] for part in parts),
+        "busy_seconds": sum(part["busy_seconds"] for part in parts),
+        "processors": parts,
+        "fused_with": fused_with,
+    }

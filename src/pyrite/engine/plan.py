@@ -1,0 +1,110 @@
+"""Execution plans: what each member is to run, decided on the coordinator. Pure: nothing is started here.
+
+Members are numbered. With one member everything below holds as well: it owns all partitions, and no edge leaves it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
+from pyrite.partitioning import PARTITION_COUNT
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePlan:
+    """An edge, as members see it. `id` is its place among the DAG's edges."""
+
+    id: int
+    source: str
+    source_ordinal: int
+    destination: str
+    destination_ordinal: int
+    settings: EdgeSettings
+    is_distributed: bool
+    """Whether items may leave the member: the edge is distributed, and there is more than one member."""
+
+    @property
+    def name(self) -> str:
+        return f"'{self.source} -> {self.destination}'"
+
+
+@dataclass(frozen=True, slots=True)
+class VertexPlan:
+    """A vertex, with the edges at it by ordinal, and how many processors each member runs."""
+
+    name: str
+    local_parallelism: int
+    inbound: tuple[EdgePlan, ...]
+    outbound: tuple[EdgePlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """What all members run, and all executions of a DAG on that many members have in common."""
+
+    vertices: tuple[VertexPlan, ...]
+    member_count: int
+    partition_count: int = PARTITION_COUNT
+
+    def member_of(self, partition: int) -> int:
+        """The member that owns a partition, on distributed edges."""
+        return partition % self.member_count
+
+    def processor_of(self, partition: int, local_parallelism: int) -> int:
+        """The local index of the processor that has a partition, on whichever member it is.
+
+        The same for local and distributed edges, so that both agree about the partitions that a member owns.
+        """
+        return partition // self.member_count % local_parallelism
+
+
+def plan_topology(dag: DAG, *, member_count: int, default_parallelism: int) -> Topology:
+    """Validates a DAG and lays it out for a number of members."""
+    dag.validate()
+    edges = {id(edge): _edge_plan(i, edge, member_count) for i, edge in enumerate(dag.edges)}
+    vertices = tuple(
+        VertexPlan(
+            vertex.name,
+            default_parallelism if vertex.local_parallelism == -1 else vertex.local_parallelism,
+            tuple(edges[id(edge)] for edge in dag.inbound(vertex)),
+            tuple(edges[id(edge)] for edge in dag.outbound(vertex)),
+        )
+        for vertex in dag
+    )
+    return Topology(vertices, member_count)
+
+
+def choose_single_partitions(topology: Topology, choice: random.Random) -> dict[int, int]:
+    """For each all-to-one edge, by its id, the partition that all its items of one execution belong to."""
+    return {
+        edge.id: choice.randrange(topology.partition_count)
+        for vertex in topology.vertices
+        for edge in vertex.outbound
+        if edge.settings.pattern is Pattern.ALL_TO_ONE
+    }
+
+
+def isolated_targets(upstream: int, upstream_count: int, downstream_count: int) -> Sequence[int]:
+    """Which processors downstream an upstream processor feeds over an isolated edge.
+
+    >>> isolated_targets(1, 2, 4), isolated_targets(3, 4, 2), isolated_targets(1, 2, 2)
+    ((1, 3), (1,), (1,))
+    """
+    if downstream_count >= upstream_count:
+        return tuple(range(upstream, downstream_count, upstream_count))
+    return (upstream % downstream_count,)
+
+
+def _edge_plan(id: int, edge: Edge, member_count: int) -> EdgePlan:
+    return EdgePlan(
+        id,
+        edge.source.name,
+        edge.source_ordinal,
+        edge.destination.name,
+        edge.destination_ordinal,
+        edge.settings,
+        edge.settings.distributed and member_count > 1,
+    )

@@ -1,0 +1,212 @@
+"""The execution service: a fixed pool of workers that run tasklets in turn, and threads for what may block."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from pyrite.engine.stealing import worker_to_rob
+from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
+
+SHORTEST_PARK: Final = 25e-6
+LONGEST_PARK: Final = 500e-6
+LONGEST_BLOCKING_PARK: Final = 5e-3
+
+logger = logging.getLogger("pyrite.engine")
+
+OnDone = Callable[[Tasklet], None]
+
+
+def default_pool_size() -> int:
+    """One worker where a global lock lets only one thread run Python anyway; else one per CPU."""
+    import os
+
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return 1 if gil else os.cpu_count() or 1
+
+
+class ExecutionService:
+    """Runs tasklets until they are done. `on_done` is called for each, from the thread that ran it last."""
+
+    def __init__(self, pool_size: int | None = None, *, name: str = "pyrite") -> None:
+        self.workers = [Worker(self, index, name) for index in range(pool_size or default_pool_size())]
+        self.threads = BlockingThreads(name)
+        self._turn = 0
+        self._closed = False
+        for worker in self.workers:
+            worker.thread.start()
+
+    def submit(self, tasklets: Sequence[Tasklet], on_done: OnDone) -> None:
+        """Spreads cooperative tasklets evenly over the workers."""
+        shares: list[list[Entry]] = [[] for _ in self.workers]
+        for i, tasklet in enumerate(tasklets):
+            shares[(self._turn + i) % len(shares)].append((tasklet, on_done))
+        self._turn = (self._turn + len(tasklets)) % len(shares)
+        for worker, share in zip(self.workers, shares):
+            if share:
+                worker.mailbox.put(share)
+
+    def submit_blocking(self, tasklet: Tasklet, on_done: OnDone) -> None:
+        """Runs a tasklet that may block, on a thread of its own."""
+        self.threads.run(lambda: _run_alone(tasklet, on_done))
+
+    def close(self, *, wait: bool = True) -> None:
+        """Stops the workers once their tasklets are done, and waits for that. The tasklets must have been told to halt."""
+        if self._closed:
+            return
+        self._closed = True
+        for worker in self.workers:
+            worker.mailbox.put(None)
+        self.threads.close(wait=wait)
+        for worker in self.workers if wait else ():
+            if worker.thread is not threading.current_thread():
+                worker.thread.join(timeout=5)
+
+
+Entry = tuple[Tasklet, OnDone]
+
+
+class Worker:
+    """One thread of the pool. It goes round its tasklets, and parks when none of them got on."""
+
+    def __init__(self, service: ExecutionService, index: int, name: str) -> None:
+        self._service = service
+        self.index = index
+        self.entries: list[Entry] = []
+        self.mailbox: SimpleQueue[list[Entry] | None] = SimpleQueue()
+        self.thread = threading.Thread(target=self._run, name=f"{name}-cooperative-{index}", daemon=True)
+        self._stopping = False
+
+    def _run(self) -> None:
+        park = SHORTEST_PARK
+        while True:
+            if not self.entries:
+                if self._stopping:
+                    return
+                self._receive(self.mailbox.get())  # sleeps until there is work: an idle service uses no CPU
+            while not self.mailbox.empty():
+                self._receive(self.mailbox.get())
+            if self._round():
+                park = SHORTEST_PARK
+            elif self.entries:
+                time.sleep(park)
+                park = min(2 * park, LONGEST_PARK)
+
+    def _receive(self, letter: list[Entry] | None) -> None:
+        if letter is None:
+            self._stopping = True
+        else:
+            self.entries += letter
+
+    def _round(self) -> bool:
+        """Calls every tasklet once. Returns whether any got on."""
+        entries = self.entries
+        progress = False
+        position = 0
+        while position < len(entries):
+            tasklet, on_done = entries[position]
+            if tasklet.taker is not None:
+                taker, tasklet.taker = tasklet.taker, None
+                del entries[position]
+                taker.mailbox.put([(tasklet, on_done)])
+                continue
+            answer = tasklet.call()
+            if answer == DONE_NOW:
+                progress = True
+                del entries[position]
+                on_done(tasklet)
+                if len(self._service.workers) > 1:
+                    self._steal()
+            else:
+                progress = progress or answer != IDLE
+                position += 1
+        return progress
+
+    def _steal(self) -> None:
+        """Asks the worker that has most to do for one of its tasklets, if it has enough more."""
+        workers = self._service.workers
+        target = worker_to_rob([len(worker.entries) for worker in workers], self.index)
+        if target is None:
+            return
+        for tasklet, _ in tuple(workers[target].entries):
+            if tasklet.taker is None:
+                tasklet.taker = self
+                return
+
+
+class BlockingThreads:
+    """Threads for what may block: each call gets one at once, and threads that are free are used again for a while."""
+
+    IDLE_SECONDS = 10.0
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._free = 0
+        self._threads: set[threading.Thread] = set()
+        self._closed = False
+
+    def run(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                self._calls.put(call)
+                return
+            thread = threading.Thread(target=self._run, args=(call,), name=f"{self._name}-blocking", daemon=True)
+            self._threads.add(thread)
+        thread.start()
+
+    def close(self, *, wait: bool) -> None:
+        """Lets the free threads end. One that is still at work ends after it."""
+        with self._lock:
+            self._closed = True
+            for _ in range(self._free):
+                self._calls.put(None)
+            threads = tuple(self._threads)
+        for thread in threads if wait else ():
+            if thread is not threading.current_thread():
+                thread.join(timeout=5)
+
+    def _run(self, call: Callable[[], None] | None) -> None:
+        while call is not None:
+            try:
+                call()
+            except BaseException:
+                logger.exception("a call on a blocking thread raised")
+            call = self._wait_for_call()
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+
+    def _wait_for_call(self) -> Callable[[], None] | None:
+        with self._lock:
+            if self._closed:
+                return None
+            self._free += 1
+        try:
+            return self._calls.get(timeout=self.IDLE_SECONDS)
+        except Empty:
+            with self._lock:
+                if self._free:
+                    self._free -= 1
+                    return None
+        return self._calls.get()  # it was counted as free, and a call is on its way to it
+
+
+def _run_alone(tasklet: Tasklet, on_done: OnDone) -> None:
+    park = SHORTEST_PARK
+    while True:
+        answer = tasklet.call()
+        if answer == DONE_NOW:
+            on_done(tasklet)
+            return
+        if answer == IDLE:
+            time.sleep(park)
+            park = min(2 * park, LONGEST_BLOCKING_PARK)
+        else:
+            park = SHORTEST_PARK

@@ -1,0 +1,321 @@
+"""Tasklets: the units that workers run in turn. Each does a little, and says whether it got on and whether it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+from pyrite.boxes import Inbox, Outbox
+from pyrite.engine.ends import Inlet
+from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.plan import EdgePlan
+from pyrite.engine.queues import Done, SpscQueue
+from pyrite.engine.routing import Route, RoutingFailed
+from pyrite.pace import Pace
+from pyrite.processor import Processor, wrong_answer
+
+IDLE: Final = 0
+PROGRESS: Final = 1
+DONE_NOW: Final = 2
+"""What a tasklet's call answers: nothing to do now; it got on; it is done for good."""
+
+SLOW_CALL = 0.1
+"""Seconds after which a call of a cooperative processor is worth a warning."""
+
+
+class Tasklet:
+    """Something that a worker calls again and again until it answers DONE_NOW."""
+
+    __slots__ = ("halt", "taker")
+
+    def __init__(self, halt: Halt) -> None:
+        self.halt = halt
+        self.taker: Any = None
+        """The worker that asked to be given this tasklet."""
+
+    def call(self) -> int:
+        raise NotImplementedError
+
+
+class InboundEdge:
+    """The queues of one inbound edge of one processor, read in turn until each has given its done marker."""
+
+    __slots__ = ("ordinal", "plan", "priority", "queues", "_turn")
+
+    def __init__(self, plan: EdgePlan, queues: Sequence[SpscQueue]) -> None:
+        self.plan = plan
+        self.ordinal = plan.destination_ordinal
+        self.priority = plan.settings.priority
+        self.queues = list(queues)
+        self._turn = 0
+
+    def fill(self, inbox: Inbox, limit: int) -> bool:
+        """Moves up to `limit` items into the inbox. Returns whether anything came, be it a done marker."""
+        queues = self.queues
+        came = False
+        position = self._turn
+        for _ in range(len(queues)):
+            if position >= len(queues):
+                position = 0
+            chunk = queues[position].poll(limit)
+            if chunk is None:
+                position += 1
+            elif isinstance(chunk, Done):
+                came = True
+                del queues[position]
+            else:
+                came = True
+                inbox.extend(chunk)
+                limit -= len(chunk)
+                position += 1
+                if limit <= 0:
+                    break
+        self._turn = position
+        return came
+
+    @property
+    def is_done(self) -> bool:
+        return not self.queues
+
+    def __len__(self) -> int:
+        return sum(map(len, self.queues))
+
+
+class ProcessorTasklet(Tasklet):
+    """Drives one processor: fills its inbox, lets it work, drains its outbox."""
+
+    __slots__ = (
+        "busy",
+        "inbound",
+        "inbox",
+        "index",
+        "label",
+        "outbox",
+        "pace",
+        "processor",
+        "received",
+        "routes",
+        "vertex",
+        "_at",
+        "_call",
+        "_group",
+        "_has_try_process",
+        "_on_finish",
+        "_undrained",
+        "_waiting",
+        "_warn_slow",
+    )
+
+    def __init__(
+        self,
+        processor: Processor,
+        *,
+        vertex: str,
+        label: str,
+        index: int,
+        inbound: Sequence[InboundEdge],
+        outbox: Outbox,
+        routes: Sequence[Route],
+        halt: Halt,
+        warn_slow: Callable[[str, float], None],
+        on_finish: Sequence[Callable[[], None]] = (),
+    ) -> None:
+        super().__init__(halt)
+        self.processor = processor
+        self.vertex = vertex
+        self.label = label
+        self.index = index
+        self.inbound = list(inbound)
+        self.outbox = outbox
+        self.routes = list(routes)
+        self.inbox = Inbox()
+        self.pace = Pace()
+        self.busy = 0.0
+        self.received = 0
+        self._undrained = False
+        self._warn_slow = warn_slow
+        self._on_finish = on_finish
+        self._has_try_process = type(processor).try_process is not Processor.try_process
+        self._waiting = sorted(self.inbound, key=lambda edge: edge.priority)
+        self._group: list[InboundEdge] = []
+        self._at: InboundEdge | None = None
+        """The edge that the items in the inbox came over."""
+        self._call: Callable[[], int] = self._complete if not self._waiting else self._process
+        self._next_group()
+
+    def call(self) -> int:
+        if self.halt.is_set:
+            return DONE_NOW
+        try:
+            if self._undrained:
+                moved = self._drain_outbox()
+                if self._undrained:
+                    return PROGRESS if moved else IDLE
+            answer = self._call()
+            self._drain_outbox()
+            return answer
+        except BaseException as error:
+            self.halt.fail(self._located(error))
+            return DONE_NOW
+
+    def _process(self) -> int:
+        inbox = self.inbox
+        if inbox:
+            self._deliver()
+            return PROGRESS
+        group = self._group
+        came = False
+        for _ in range(len(group)):
+            edge = group.pop(0)
+            group.append(edge)
+            came = edge.is_done or edge.fill(inbox, self.pace.limit)
+            if came:
+                self._at = edge
+                break
+        if inbox:
+            self.received += len(inbox)
+            self._deliver()
+            return PROGRESS
+        if came and self._at is not None and self._at.is_done:
+            self._call = self._complete_edge
+            return self._complete_edge()
+        if came:
+            return PROGRESS
+        return self._try_process() if self._has_try_process else IDLE
+
+    def _deliver(self) -> None:
+        assert self._at is not None
+        inbox = self.inbox
+        count = len(inbox)
+        started = perf_counter()
+        self.processor.process(self._at.ordinal, inbox)
+        seconds = perf_counter() - started
+        self._took(seconds)
+        self.pace.took(count - len(inbox), seconds)
+        if not inbox and self._at.is_done:
+            self._call = self._complete_edge
+
+    def _complete_edge(self) -> int:
+        edge = self._at
+        assert edge is not None
+        if not self._timed(self.processor.complete_edge, edge.ordinal):
+            return self._progress_if_emitted()
+        self._at = None
+        self._group.remove(edge)
+        self._call = self._process
+        if not self._group:
+            self._next_group()
+        return PROGRESS
+
+    def _next_group(self) -> None:
+        if not self._waiting:
+            self._call = self._complete
+            return
+        priority = self._waiting[0].priority
+        self._group = [edge for edge in self._waiting if edge.priority == priority]
+        self._waiting = self._waiting[len(self._group) :]
+
+    def _try_process(self) -> int:
+        if self._timed(self.processor.try_process):
+            self._call = self._process
+        else:
+            self._call = self._try_process
+        return self._progress_if_emitted()
+
+    def _complete(self) -> int:
+        if self._timed(self.processor.complete):
+            self._call = self._finish
+            return PROGRESS
+        return self._progress_if_emitted() if self.processor.polls else PROGRESS
+
+    def _finish(self) -> int:
+        for route in self.routes:
+            route.finish()
+        for tell in self._on_finish:
+            tell()
+        return DONE_NOW
+
+    def _timed(self, method: Callable[..., bool | None], *arguments: int) -> bool:
+        started = perf_counter()
+        answer = method(*arguments)
+        self._took(perf_counter() - started)
+        if answer is None or answer is True:
+            return True
+        if answer is not False:
+            raise wrong_answer(method, answer)
+        return False
+
+    def _took(self, seconds: float) -> None:
+        self.busy += seconds
+        if seconds > SLOW_CALL and self.processor.cooperative:
+            self._warn_slow(self.label, seconds)
+
+    def _progress_if_emitted(self) -> int:
+        return PROGRESS if len(self.outbox) else IDLE
+
+    def _drain_outbox(self) -> bool:
+        moved = undrained = False
+        for route, bucket in zip(self.routes, self.outbox.buckets):
+            if bucket or route.pending(bucket):
+                moved = route.drain(bucket) or moved
+                undrained = undrained or route.pending(bucket)
+        self._undrained = undrained
+        return moved
+
+    def _located(self, error: BaseException) -> Failed:
+        if isinstance(error, RoutingFailed):
+            return Failed(error.error, vertex=self.vertex, processor=self.index, edge=error.edge, item=error.item)
+        vertex, item = self.processor.failed_at(self.inbox)
+        edge = self._at.plan.name if self._at is not None else None
+        return Failed(error, vertex=vertex or self.vertex, processor=self.index, edge=edge, item=item)
+
+
+class ReceiverTasklet(Tasklet):
+    """Takes the packets of one distributed edge that come from other members, and routes them to the processors of this one."""
+
+    __slots__ = ("_edge", "_inlet", "_partition_routes", "_route", "_waiting")
+
+    def __init__(
+        self,
+        edge: EdgePlan,
+        inlet: Inlet,
+        *,
+        route: Route,
+        partition_routes: Sequence[Route] | None,
+        halt: Halt,
+    ) -> None:
+        super().__init__(halt)
+        self._edge = edge
+        self._inlet = inlet
+        self._route = route
+        self._partition_routes = partition_routes
+        self._waiting: tuple[Route, list[Any]] | None = None
+
+    def call(self) -> int:
+        if self.halt.is_set:
+            return DONE_NOW
+        try:
+            return self._receive()
+        except BaseException as error:
+            self.halt.fail(Failed(error, vertex=self._edge.destination, edge=self._edge.name))
+            return DONE_NOW
+
+    def _receive(self) -> int:
+        if self._waiting is not None:
+            route, items = self._waiting
+            moved = route.drain(items)
+            if route.pending(items):
+                return PROGRESS if moved else IDLE
+            self._waiting = None
+        packet = self._inlet.poll()
+        if packet is None:
+            return IDLE
+        if isinstance(packet, Done):
+            self._route.finish()
+            return DONE_NOW
+        route = self._route
+        if self._partition_routes is not None and packet.partition is not None:
+            route = self._partition_routes[packet.partition]
+        self._waiting = (route, packet.items)
+        return PROGRESS

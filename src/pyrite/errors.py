@@ -1,0 +1,60 @@
+"""The errors that Pyrite raises. Each message says what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError
+from typing import Any
+
+
+class PyriteError(Exception):
+    """What every error of Pyrite derives from."""
+
+
+class InvalidDAG(PyriteError, ValueError):
+    """The DAG cannot run as it is; the message names the vertices or the edge."""
+
+
+class ProcessorError(PyriteError):
+    """A processor or a supplier broke its contract: it emitted None, returned the wrong thing, and so on."""
+
+
+class JobFailed(PyriteError):
+    """A job ended with an error. `__cause__` is the user's own exception, with its traceback.
+
+    `vertex`, `processor` (its index), `edge` and `item` say where; each is None where it does not apply.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        vertex: str | None = None,
+        processor: int | None = None,
+        edge: str | None = None,
+        item: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.vertex = vertex
+        self.processor = processor
+        self.edge = edge
+        self.item = item
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _job_failed, (str(self), self.vertex, self.processor, self.edge, self.item, self.__cause__)
+
+
+class JobCancelled(PyriteError, CancelledError):
+    """The job was cancelled before it completed."""
+
+
+def _job_failed(
+    message: str,
+    vertex: str | None,
+    processor: int | None,
+    edge: str | None,
+    item: Any,
+    cause: BaseException | None,
+) -> JobFailed:
+    error = JobFailed(message, vertex=vertex, processor=processor, edge=edge, item=item)
+    error.__cause__ = cause
+    return error

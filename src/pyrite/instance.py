@@ -1,0 +1,132 @@
+"""The instance: where jobs are executed from, and where named maps and lists are."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import wait
+from types import TracebackType
+from typing import Any, Literal
+
+from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
+from pyrite.dag import DAG
+from pyrite.engine.execution import JobRun, Plan
+from pyrite.engine.service import ExecutionService
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+from pyrite.job import Execution, Job, JobConfig
+
+logger = logging.getLogger("pyrite")
+
+CLOSING_SECONDS = 10.0
+
+
+def instance(*, cooperative_threads: int | None = None, collections: Literal["memory"] = "memory") -> Instance:
+    """An instance in this process. Use it as a context manager, or call its `close()` when done.
+
+    `cooperative_threads` is the size of the pool that runs cooperative processors: 1 by default, or the number of CPUs on a Python
+    without a global lock. It is also the default parallelism of a vertex.
+    """
+    return Instance(cooperative_threads=cooperative_threads, collections=collections)
+
+
+class Instance:
+    """Made by `pyrite.instance()`."""
+
+    def __init__(self, *, cooperative_threads: int | None, collections: str) -> None:
+        if cooperative_threads is not None and (
+            isinstance(cooperative_threads, bool) or not isinstance(cooperative_threads, int) or cooperative_threads < 1
+        ):
+            raise PyriteError(f"cooperative_threads must be a whole number above 0; got {shorten(cooperative_threads)}")
+        if collections != "memory":
+            raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
+        self._service = ExecutionService(cooperative_threads)
+        self._collections = MemoryCollections()
+        self._running: dict[str, Execution] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+        """A job that runs the DAG, each time `execute()` is called on it."""
+        return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
+
+    def new_light_job(self, dag: DAG) -> Job:
+        """A job that starts within a fraction of a millisecond, and takes no name: it can only be waited for or cancelled."""
+        return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
+
+    def execute(self, job: Job) -> Execution:
+        """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if its DAG is not valid."""
+        if self._closed:
+            raise PyriteError("this instance is closed; open another with pyrite.instance()")
+        plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
+        execution = Execution(job)
+
+        def on_end(error: BaseException | None) -> None:
+            self._running.pop(execution.id, None)
+            execution.end(error)
+
+        run = JobRun(
+            plan,
+            service=self._service,
+            collections=self._collections,
+            job_name=job.name,
+            job_id=job.id,
+            execution_id=execution.id,
+            on_end=on_end,
+            on_running=execution.now_running,
+        )
+        execution.wire(cancel=run.cancel, metrics=run.metrics)
+        self._running[execution.id] = execution
+        run.begin()
+        return execution
+
+    def light_jobs(self) -> list[Execution]:
+        """The light jobs that are running now."""
+        return [execution for execution in self._running.copy().values() if execution.job.is_light]
+
+    def map(self, name: str) -> MemoryMap:
+        """The map of that name, made if it does not exist yet."""
+        return self._collections.map(name)
+
+    def list(self, name: str) -> MemoryList:
+        """The list of that name, made if it does not exist yet."""
+        return self._collections.list(name)
+
+    def close(self) -> None:
+        """Cancels what is running, waits for it, and stops the threads."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        running = tuple(self._running.copy().values())
+        for execution in running:
+            execution.cancel()
+        stuck = wait(running, timeout=CLOSING_SECONDS).not_done
+        for execution in stuck:
+            logger.error("%s has not stopped within %d s of the instance's closing: a call of it does not return", execution, CLOSING_SECONDS)
+        self._service.close(wait=not stuck)
+
+    def __enter__(self) -> Instance:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<pyrite instance, {len(self._running)} running{', closed' if self._closed else ''}>"
+
+
+def _checked_dag(dag: Any) -> DAG:
+    if not isinstance(dag, DAG):
+        raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
+    return dag
+
+
+def _checked_config(config: Any) -> JobConfig:
+    if config is None:
+        return JobConfig()
+    if not isinstance(config, JobConfig):
+        raise PyriteError(f"the second argument of new_job is a JobConfig; got {shorten(config)}")
+    return config

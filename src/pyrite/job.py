@@ -1,0 +1,117 @@
+"""Job, and Execution: the handle of one run of a job, which is a future of its outcome and never carries its data."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from pyrite.dag import DAG
+from pyrite.errors import JobCancelled, PyriteError
+from pyrite.functions import shorten
+
+
+class JobStatus(str, Enum):
+    STARTING = "starting"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobConfig:
+    """What a job is to be called."""
+
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise PyriteError(f"the name of a job must be a non-empty string; got {shorten(self.name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A DAG that can be executed, any number of times. It pickles (with cloudpickle); an instance then executes it by `execute(job)`."""
+
+    dag: DAG
+    config: JobConfig
+    is_light: bool
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    _submit: Callable[[Job], Execution] | None = field(default=None, compare=False, repr=False)
+
+    def execute(self) -> Execution:
+        """Starts the job and returns at once with the handle of this execution."""
+        if self._submit is None:
+            raise PyriteError("this job was restored from a pickle and belongs to no instance; call instance.execute(job)")
+        return self._submit(self)
+
+    @property
+    def name(self) -> str:
+        """How messages name the job."""
+        if self.config.name is not None:
+            return f"job '{self.config.name}'"
+        return f"{'light job' if self.is_light else 'job'} {self.id}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Job, (self.dag, self.config, self.is_light, self.id)
+
+
+class Execution(Future[None]):
+    """One run of a job: a future that is done once every processor has stopped and is closed.
+
+    It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and `asyncio.wrap_future` take it. `result` returns None, or
+    raises JobFailed or JobCancelled.
+    """
+
+    def __init__(self, job: Job) -> None:
+        super().__init__()
+        self.id = secrets.token_hex(8)
+        self.job = job
+        self._status = JobStatus.STARTING
+        self._request_cancel: Callable[[], None] = lambda: None
+        self._read_metrics: Callable[[], dict[str, Any]] = dict
+
+    @property
+    def status(self) -> JobStatus:
+        return self._status
+
+    def cancel(self) -> bool:
+        """Asks the job to stop, and returns at once: False if it had ended already. The future is done when everything has stopped."""
+        if self.done():
+            return False
+        self._request_cancel()
+        return True
+
+    def cancelled(self) -> bool:
+        return self._status is JobStatus.CANCELLED
+
+    def metrics(self) -> dict[str, Any]:
+        """By vertex: items received and emitted, how full its queues are, the time it was busy; for all its processors, and for each."""
+        return self._read_metrics()
+
+    def __repr__(self) -> str:
+        return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
+
+    # What follows is for the engines.
+
+    def wire(self, *, cancel: Callable[[], None], metrics: Callable[[], dict[str, Any]]) -> None:
+        self._request_cancel = cancel
+        self._read_metrics = metrics
+
+    def running(self) -> bool:
+        return self._status is JobStatus.RUNNING
+
+    def now_running(self) -> None:
+        self._status = JobStatus.RUNNING
+
+    def end(self, error: BaseException | None) -> None:
+        if error is None:
+            self._status = JobStatus.COMPLETED
+            self.set_result(None)
+        else:
+            self._status = JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
+            self.set_exception(error)

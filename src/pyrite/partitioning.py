@@ -1,0 +1,217 @@
+"""From a key to a partition id, the same in every process, on every member, whatever PYTHONHASHSEED is.
+
+Keys that are equal in Python have the same id: 1, 1.0, True and Decimal(1); a tuple and a named tuple; one moment in two time
+zones. The way there: the key in canonical bytes, their Murmur3 hash (x86, 32 bit), modulo the number of partitions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import struct
+from collections.abc import Callable
+from enum import Enum
+from numbers import Number
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+import mmh3
+
+from pyrite.errors import PyriteError
+from pyrite.functions import describe, shorten
+
+PARTITION_COUNT = 271
+
+_CACHE_LIMIT = 1 << 16
+_pack_hash = struct.Struct("<cq").pack
+
+
+class InvalidKey(PyriteError, ValueError):
+    """A partition key that cannot be used: None, of a type without canonical bytes, or sent out of range."""
+
+
+def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
+    """The partition that a key belongs to.
+
+    >>> partition_id(1) == partition_id(1.0) == partition_id(True)
+    True
+    """
+    return mmh3.hash(canonical_bytes(key), 0, signed=False) % partition_count
+
+
+def canonical_bytes(key: Any) -> bytes:
+    """Bytes that are the same for equal keys. The first byte tells the kind, so that keys of two kinds differ."""
+    kind = type(key)
+    if kind is str:
+        return b"s" + key.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
+    if kind is int:
+        return _pack_hash(b"n", hash(key))
+    encode = _ENCODERS.get(kind)
+    if encode is None:
+        encode = _ENCODERS[kind] = _encoder_of(kind)
+    return encode(key)
+
+
+def partition_function(
+    partition_count: int, *, partitioner: Callable[[Any, int], int] | None = None, edge: str
+) -> Callable[[Any], int]:
+    """A function from key to partition id for one edge; `edge` is its name, for messages. It keeps the ids of recent keys."""
+    if partitioner is not None:
+        return _custom(partition_count, partitioner, edge)
+    known: dict[Any, int] = {}
+
+    def partition(key: Any) -> int:
+        try:
+            return known[key]
+        except KeyError:
+            pass
+        except TypeError:  # not hashable: a list, a dict
+            return _computed(key, partition_count, edge)
+        if len(known) >= _CACHE_LIMIT:
+            known.clear()
+        found = known[key] = _computed(key, partition_count, edge)
+        return found
+
+    return partition
+
+
+def _computed(key: Any, partition_count: int, edge: str) -> int:
+    if key is None:
+        raise none_key(edge)
+    try:
+        return partition_id(key, partition_count)
+    except InvalidKey as error:
+        raise InvalidKey(f"edge {edge}: {error}") from None
+
+
+def none_key(edge: str) -> InvalidKey:
+    return InvalidKey(
+        f"the partition key of an item on edge {edge} is None, which belongs to no partition; "
+        f"give the edge a key function that never returns None, or filter such items out before it"
+    )
+
+
+def _custom(partition_count: int, partitioner: Callable[[Any, int], int], edge: str) -> Callable[[Any], int]:
+    def partition(key: Any) -> int:
+        if key is None:
+            raise none_key(edge)
+        found = partitioner(key, partition_count)
+        if not isinstance(found, int) or not 0 <= found < partition_count:
+            raise InvalidKey(
+                f"return value of the partitioner {describe(partitioner)} of edge {edge} must be a whole number from 0 to "
+                f"{partition_count - 1}; got {shorten(found)} for key {shorten(key)}"
+            )
+        return found
+
+    return partition
+
+
+def _encoder_of(kind: type) -> Callable[[Any], bytes]:
+    """How keys of a type become bytes. A subclass (an IntEnum, a named tuple) equals its plain form, so it is encoded as that."""
+    for known, encode in _KINDS:
+        if issubclass(kind, known):
+            return encode
+    if kind.__module__ == "numpy" and hasattr(kind, "item"):
+        return lambda key: canonical_bytes(key.item())
+    if dataclasses.is_dataclass(kind):
+        return _dataclass
+    if kind.__eq__ is object.__eq__:
+        why = "two of them are equal only if they are the same object"
+    else:
+        why = "nothing says which of them are equal"
+    message = (
+        f"a {describe(kind)} cannot be a partition key: {why}. Give the edge a key function that returns a string, a "
+        f"number, bytes, a date, an enum, a dataclass, or a tuple of these"
+    )
+
+    def refuse(key: Any) -> bytes:
+        raise InvalidKey(message)
+
+    return refuse
+
+
+def _number(key: Any) -> bytes:
+    if key != key:  # NaN: its hash differs from object to object
+        return b"nan"
+    # Python gives equal numbers of all types one hash, which does not depend on PYTHONHASHSEED.
+    return _pack_hash(b"n", hash(key))
+
+
+def _sequence(tag: bytes) -> Callable[[Any], bytes]:
+    def encode(key: Any) -> bytes:
+        return tag + _joined([canonical_bytes(part) for part in key])
+
+    return encode
+
+
+def _set(key: Any) -> bytes:
+    return b"f" + _joined(sorted(canonical_bytes(part) for part in key))
+
+
+def _dict(key: dict[Any, Any]) -> bytes:
+    return b"d" + _joined(sorted(_joined([canonical_bytes(k), canonical_bytes(v)]) for k, v in key.items()))
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    """The parts with the length of each before it, so that ('a', 'bc') and ('ab', 'c') differ."""
+    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+
+
+def _datetime(key: datetime.datetime) -> bytes:
+    if key.utcoffset() is None:
+        return b"T" + key.replace(tzinfo=None, fold=0).isoformat().encode()
+    return b"U" + key.astimezone(datetime.timezone.utc).isoformat().encode()
+
+
+def _time(key: datetime.time) -> bytes:
+    offset = key.utcoffset()
+    if offset is None:
+        return b"h" + key.replace(tzinfo=None, fold=0).isoformat().encode()
+    since_midnight = datetime.timedelta(
+        hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
+    )
+    return b"H" + _duration(since_midnight - offset)
+
+
+def _duration(key: datetime.timedelta) -> bytes:
+    return b"D%d.%d.%d" % (key.days, key.seconds, key.microseconds)
+
+
+def _enum(key: Enum) -> bytes:
+    return b"e" + _joined([_class_name(key), key.name.encode()])
+
+
+def _dataclass(key: Any) -> bytes:
+    fields = [getattr(key, field.name) for field in dataclasses.fields(key) if field.compare]
+    return b"c" + _joined([_class_name(key), *map(canonical_bytes, fields)])
+
+
+def _class_name(key: Any) -> bytes:
+    return f"{type(key).__module__}.{type(key).__qualname__}".encode()
+
+
+# In the order of the checks: an IntEnum is a number before it is an enum, a datetime is a date.
+_KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
+    (int, lambda key: _pack_hash(b"n", int.__hash__(key))),
+    (Number, _number),
+    (str, lambda key: b"s" + str.encode(key, "utf-8", "surrogatepass")),
+    (bytes, lambda key: b"b" + bytes(key)),
+    (bytearray, lambda key: b"b" + bytes(key)),
+    (memoryview, lambda key: b"b" + bytes(key)),
+    (tuple, _sequence(b"t")),
+    (list, _sequence(b"l")),
+    (frozenset, _set),
+    (set, _set),
+    (dict, _dict),
+    (datetime.datetime, _datetime),
+    (datetime.date, lambda key: b"a" + key.isoformat().encode()),
+    (datetime.time, _time),
+    (datetime.timedelta, _duration),
+    (UUID, lambda key: b"u" + key.bytes),
+    (Enum, _enum),
+    (PurePath, lambda key: b"p" + _joined([_class_name(key), str(key).encode("utf-8", "surrogatepass")])),
+    (type(None), lambda key: b"N"),
+    (type(...), lambda key: b"..."),
+]
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {}

@@ -1,0 +1,270 @@
+"""A chain: the steps of one vertex, or of several joined by local edges, run by one processor.
+
+`StepSupplier` is what the ready-made processors give a vertex. An engine that finds several in a row may make one `Chain` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from time import perf_counter
+from typing import Any, NoReturn
+
+from pyrite.boxes import Inbox, Outbox
+from pyrite.context import ProcessorContext
+from pyrite.pace import Pace
+from pyrite.processor import Processor
+from pyrite.processors.loop import Failure, Guard, Loop, write_loop
+from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class StepSupplier:
+    """Supplies processors that do one step. An engine that knows it takes the step, and runs it as part of a Chain."""
+
+    step: Step
+
+    @property
+    def absorbs_input(self) -> bool:
+        """Whether nothing is emitted before all input has been taken."""
+        return isinstance(self.step, Fold)
+
+    def __call__(self) -> ChainProcessor:
+        return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One vertex of a chain. `guard` checks the keys of the partitioned edge that leads to it, if one does."""
+
+    vertex: str
+    step: Step
+    guard: Guard | None = None
+
+
+class Chain:
+    """Steps in a row, at most the first a source, at most the last a fold or a sink. Made once, run by many processors."""
+
+    def __init__(self, links: Sequence[Link], *, emits: bool) -> None:
+        self.links = tuple(links)
+        first, last = links[0].step, links[-1].step
+        self.source = first if isinstance(first, Source) else None
+        self.fold = last if isinstance(last, Fold) else None
+        self.sink = last if isinstance(last, Sink) else None
+        steps: list[tuple[str, Transform | Fold | Guard]] = []
+        self._link_of_step: list[int] = []
+        for index, link in enumerate(links):
+            if link.guard is not None:
+                steps.append((link.vertex, link.guard))
+                self._link_of_step.append(index)
+            if isinstance(link.step, (Transform, Fold)):
+                steps.append((link.vertex, link.step))
+                self._link_of_step.append(index)
+        check_first = links[0].vertex if self.source is not None and self.source.may_hold_none else None
+        emits = self.sink is not None or (emits and self.fold is None)
+        self.is_bare = not steps and check_first is None and emits
+        self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
+        self.step_count = len(steps)
+
+    def vertex_at(self, step: int) -> str:
+        """The vertex of a step of the loop; that of the source for an item that was bad as it came in."""
+        if step < 0:
+            return self.links[0].vertex
+        return self.links[self._link_of_step[step] if step < len(self._link_of_step) else -1].vertex
+
+    def emitted(self, received: int, counts: Sequence[int], results: int) -> list[tuple[int, int]]:
+        """How many items each vertex received and emitted, from the counts of the loop."""
+        numbers = []
+        position = 0
+        for link in self.links:
+            position += link.guard is not None
+            emitted = received
+            if isinstance(link.step, (Transform, Fold)):
+                if position in self.loop.counted:
+                    emitted = counts[position]
+                position += 1
+            if isinstance(link.step, Fold):
+                emitted = results
+            elif isinstance(link.step, Sink):
+                emitted = 0
+            numbers.append((0 if isinstance(link.step, Source) else received, emitted))
+            received = emitted
+        return numbers
+
+
+class ChainProcessor(Processor):
+    """Runs a chain: takes items a batch at a time, from its inbox or from its source, and emits lists."""
+
+    polls = False
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._run = chain.loop.run
+        self._pauses = chain.loop.pauses
+        self._counts = [0] * chain.step_count
+        self._received = 0
+        self._result_count = 0
+        self._state: Any = None if chain.fold is None else chain.fold.new_state()
+        self._results: list[Any] | None = None
+        self._items: Iterator[Any] | None = None
+        self._batch: list[Any] = []
+        self._paused: Iterator[None] | None = None
+        self._writer: Writer | None = None
+        self._pace = Pace()
+        self._failure: Failure | None = None
+        self._link_at_work = 0
+        self._out: list[Any] = []
+
+    def attach(self, outbox: Outbox) -> None:
+        super().attach(outbox)
+        # With one edge the loop fills its bucket; else a list of its own, which is then copied to all, or written.
+        if len(outbox.buckets) == 1 and self.chain.sink is None:
+            self._out = outbox.buckets[0]
+
+    def init(self, context: ProcessorContext) -> None:
+        chain = self.chain
+        if chain.source is not None:
+            self._items = chain.source.open(context)
+        if chain.sink is not None:
+            self._link_at_work = -1
+            self._writer = chain.sink.open(replace(context, vertex_name=chain.links[-1].vertex))
+            self._link_at_work = 0
+
+    def process(self, ordinal: int, inbox: Inbox) -> None:
+        items = inbox.pending()
+        taken = self._pass(items)
+        inbox.remove(taken)
+
+    def complete(self) -> bool:
+        if self._items is not None and not self._read_on(self._items):
+            return False
+        self._link_at_work = -1
+        if self._writer is not None:
+            self._writer.complete()
+        return self.chain.fold is None or self._emit_results(self.chain.fold)
+
+    def close(self, error: BaseException | None) -> None:
+        close_source = getattr(self._items, "close", None)
+        if close_source is not None:
+            close_source()
+        if self._writer is not None:
+            self._writer.close()
+
+    def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
+        if self.chain.fold is None:
+            return ()
+        return self._results[::-1] if self._results is not None else self.chain.fold.save(self._state)
+
+    def restore_snapshot(self, key: Any, value: Any) -> None:
+        if self.chain.fold is not None:
+            self.chain.fold.restore(self._state, key, value)
+
+    @property
+    def saves_state(self) -> bool:
+        return self.chain.fold is not None
+
+    def failed_at(self, inbox: Inbox) -> tuple[str | None, Any]:
+        failure = self._failure
+        if failure is None:
+            return self.chain.links[self._link_at_work].vertex, None
+        return self.chain.vertex_at(failure.index), failure.item
+
+    def vertex_counts(self) -> list[tuple[int, int]]:
+        """(received, emitted) of each vertex of the chain."""
+        return self.chain.emitted(self._received, self._counts, self._result_count)
+
+    def _read_on(self, source: Iterator[Any]) -> bool:
+        """Passes one batch of the source's items on. True when the source has ended."""
+        started = perf_counter()
+        if not self._batch:
+            wanted = self._pace.limit
+            self._batch = list(islice(source, wanted))
+            if not self._batch:
+                self._items = None
+                return True
+        taken = self._pass(self._batch)
+        if taken == len(self._batch):
+            self._batch = []
+        elif taken:
+            del self._batch[:taken]
+        self._pace.took(taken, perf_counter() - started)
+        return False
+
+    def _pass(self, items: list[Any]) -> int:
+        """Passes items through the chain, as many as there is room for. Returns how many are done with."""
+        outbox = self.outbox
+        room = outbox.room()
+        if room <= 0:
+            return 0
+        if self._pauses:
+            return self._pass_with_pauses(items, room)
+        if room < len(items) and self.chain.fold is None:
+            items = items[:room]
+        out = self._out
+        if self.chain.is_bare:
+            out.extend(items)
+        else:
+            try:
+                self._run(items, out, room, self._counts, self._state)
+            except BaseException as error:
+                self._raise_located(error)
+        self._received += len(items)
+        self._deliver()
+        return len(items)
+
+    def _pass_with_pauses(self, items: list[Any], room: int) -> int:
+        """The items stay where they are until the loop is through with all of them: only then it can be asked for its state."""
+        if self._paused is None:
+            self._paused = self._run(items, self._out, len(self._out) + room, self._counts, self._state)
+        try:
+            next(self._paused)
+        except StopIteration:
+            self._paused = None
+            self._received += len(items)
+            return len(items)
+        except BaseException as error:
+            self._raise_located(error)
+        finally:
+            self._deliver()
+        return 0
+
+    def _deliver(self) -> None:
+        """Hands on what the loop put into a list of its own."""
+        out = self._out
+        if not out:
+            return
+        if self._writer is not None:
+            try:
+                self._writer.write(out)
+            except BadItem as error:
+                self._failure = Failure(self.chain.step_count, error.item, error)
+                raise
+            except BaseException as error:
+                self._failure = Failure(self.chain.step_count, out[0], error)
+                raise
+            self._out = []
+        elif len(self.outbox.buckets) != 1:
+            self.outbox.add_all(out)
+            out.clear()
+
+    def _emit_results(self, fold: Fold) -> bool:
+        room = self.outbox.room()
+        if room <= 0:
+            return False
+        if self._results is None:
+            self._results = fold.results(self._state)
+            self._results.reverse()  # taken from the end, so that what is left is always the state
+            self._state = None
+        results = self._results[-room:][::-1]
+        items = fold.finished(results)
+        self.outbox.add_all(items)
+        self._result_count += len(items)
+        del self._results[-room:]
+        return not self._results
+
+    def _raise_located(self, error: BaseException) -> NoReturn:
+        self._failure = self.chain.loop.explain(error)
+        if self._failure is None or self._failure.error is error:
+            raise error
+        raise self._failure.error from None

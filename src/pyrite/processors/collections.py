@@ -1,0 +1,99 @@
+"""Named maps and lists as sources and sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.context import ProcessorContext
+from pyrite.functions import shorten
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.checks import checked_name
+from pyrite.processors.items import share_of
+from pyrite.processors.steps import BadItem, Sink, Source, Writer
+
+
+def read_map(name: str) -> StepSupplier:
+    """Emits the `(key, value)` pairs that a named map holds when the job starts."""
+    return StepSupplier(ReadMap(checked_name("read_map", name)))
+
+
+def read_list(name: str) -> StepSupplier:
+    """Emits the items that a named list holds when the job starts."""
+    return StepSupplier(ReadList(checked_name("read_list", name)))
+
+
+def write_map(name: str) -> StepSupplier:
+    """Puts `(key, value)` pairs into a named map."""
+    return StepSupplier(WriteMap(checked_name("write_map", name)))
+
+
+def write_list(name: str) -> StepSupplier:
+    """Appends items to a named list."""
+    return StepSupplier(WriteList(checked_name("write_list", name)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMap(Source):
+    name: str
+    may_hold_none = False
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        return share_of(list(context.collections.map(self.name).items()), context)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadList(Source):
+    name: str
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        return share_of(list(context.collections.list(self.name)), context)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMap(Sink):
+    name: str
+
+    def open(self, context: ProcessorContext) -> Writer:
+        return _MapWriter(context.collections.map(self.name), context.vertex_name)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteList(Sink):
+    name: str
+
+    def open(self, context: ProcessorContext) -> Writer:
+        return _ListWriter(context.collections.list(self.name))
+
+
+class _MapWriter(Writer):
+    def __init__(self, target: MutableMapping[Any, Any], vertex: str) -> None:
+        self._target = target
+        self._vertex = vertex
+
+    def write(self, items: list[Any]) -> None:
+        for item in items:
+            if not isinstance(item, (tuple, list)) or len(item) != 2:
+                raise self._refused(item, "is not a (key, value) pair; map it to one first")
+        try:
+            pairs = dict(items)
+        except TypeError:
+            for item in items:
+                try:
+                    hash(item[0])
+                except TypeError as error:
+                    raise self._refused(item, f"has a key that cannot be in a map ({error}); map it to another first") from None
+            raise
+        self._target.update(pairs)
+
+    def _refused(self, item: Any, why: str) -> BadItem:
+        return BadItem(f"vertex '{self._vertex}' writes to a map, but got an item that {why}: {shorten(item)}", item)
+
+
+class _ListWriter(Writer):
+    def __init__(self, target: MutableSequence[Any]) -> None:
+        self._target = target
+
+    def write(self, items: list[Any]) -> None:
+        self._target.extend(items)

@@ -1,0 +1,123 @@
+"""Files as sources and sinks: text, CSV, JSON lines and Parquet.
+
+A sink writes under the execution's own hidden folder; its files get their names only when the whole job has completed.
+"""
+
+from __future__ import annotations
+
+import glob as globbing
+import gzip
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrite.context import MetaSupplierContext, ProcessorContext
+from pyrite.errors import InvalidDAG, ProcessorError
+from pyrite.functions import shorten
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.formats import FORMATS, Format
+from pyrite.processors.steps import Sink, Source, Writer
+
+
+def read_files(glob: str | os.PathLike[str], format: str = "text") -> StepSupplier:
+    """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a `csv` or `parquet` file as a dict, each
+    value of a `jsonl` file. Files whose names end in .gz are unpacked on the way."""
+    return StepSupplier(ReadFiles(_checked_path("read_files", glob), _checked_format("read_files", format)))
+
+
+def write_files(dir: str | os.PathLike[str], format: str = "text") -> StepSupplier:
+    """Writes items to files in a folder, `part-00000` and on, one per processor: text lines, CSV or Parquet rows from dicts, JSON lines.
+
+    The files appear when the job has completed, and replace those that an earlier job wrote there; a job that fails changes nothing.
+    """
+    return StepSupplier(WriteFiles(_checked_path("write_files", dir), _checked_format("write_files", format)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles(Source):
+    pattern: str
+    format: str
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        paths = sorted(path for path in globbing.glob(self.pattern, recursive=True) if os.path.isfile(path))
+        if not paths:
+            raise ProcessorError(
+                f"no file matches '{self.pattern}', which vertex '{context.vertex_name}' reads; relative to {os.getcwd()}"
+            )
+        return self._items(paths[context.global_index :: context.total_parallelism])
+
+    def _items(self, paths: list[str]) -> Iterator[Any]:
+        for path in paths:
+            yield from read_file(path, FORMATS[self.format])
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFiles(Sink):
+    dir: str
+    format: str
+    commits = True
+
+    def open(self, context: ProcessorContext) -> Writer:
+        try:
+            folder = self._attempt(context)
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"part-{context.global_index:05d}{FORMATS[self.format].suffix}"
+            return FORMATS[self.format].writer(path, context.vertex_name)
+        except OSError as error:
+            raise ProcessorError(f"vertex '{context.vertex_name}' cannot write to folder '{self.dir}': {error}") from error
+
+    def commit(self, context: MetaSupplierContext) -> None:
+        attempt, suffix = self._attempt(context), FORMATS[self.format].suffix
+        written = sorted(attempt.iterdir())
+        names = {path.name for path in written}
+        for path in written:
+            os.replace(path, Path(self.dir) / path.name)
+        for stale in Path(self.dir).glob(f"part-[0-9][0-9][0-9][0-9][0-9]{suffix}"):
+            if stale.name not in names:
+                stale.unlink()
+        attempt.rmdir()
+
+    def discard(self, context: MetaSupplierContext) -> None:
+        attempt = self._attempt(context)
+        if attempt.exists():
+            shutil.rmtree(attempt)
+            if not any(Path(self.dir).iterdir()):
+                os.rmdir(self.dir)
+
+    def _attempt(self, context: MetaSupplierContext) -> Path:
+        vertex = re.sub(r"[^\w.-]", "_", context.vertex_name)
+        return Path(self.dir) / f".pyrite-{context.execution_id}-{vertex}"
+
+
+def read_file(path: str, format: Format) -> Iterator[Any]:
+    """The items of one file. An error names the file."""
+    try:
+        if format.binary:
+            with open(path, "rb") as file:
+                yield from format.read(file, path)
+        elif path.endswith(".gz"):
+            with gzip.open(path, "rt", encoding="utf-8-sig", newline=format.newline) as text:
+                yield from format.read(text, path)
+        else:
+            with open(path, encoding="utf-8-sig", newline=format.newline) as text:
+                yield from format.read(text, path)
+    except UnicodeDecodeError as error:
+        raise ProcessorError(f"file '{path}' is not UTF-8 text: {error}") from error
+    except OSError as error:
+        raise ProcessorError(f"file '{path}' cannot be read: {error}") from error
+
+
+def _checked_path(processor: str, path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise InvalidDAG(f"{processor}() needs a path; got {shorten(path)}")
+    return os.path.expanduser(os.fspath(path))
+
+
+def _checked_format(processor: str, format: str) -> str:
+    if format not in FORMATS:
+        raise InvalidDAG(f"format of {processor}() must be one of {', '.join(FORMATS)}; got {shorten(format)}")
+    return format

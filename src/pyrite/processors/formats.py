@@ -1,0 +1,179 @@
+"""File formats: how items are read from an open file, and written to one."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import methodcaller
+from pathlib import Path
+from typing import IO, Any
+
+from pyrite.errors import ProcessorError
+from pyrite.functions import shorten
+from pyrite.processors.steps import BadItem, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    suffix: str
+    read: Callable[[IO[Any], str], Iterator[Any]]
+    writer: Callable[[Path, str], Writer]
+    binary: bool = False
+    newline: str | None = None
+
+
+def _read_text(file: IO[str], path: str) -> Iterator[str]:
+    return map(methodcaller("removesuffix", "\n"), file)
+
+
+def _read_csv(file: IO[str], path: str) -> Iterator[dict[str, Any]]:
+    rows = csv.reader(file, strict=True)
+    try:
+        header = next(rows, [])
+        if len(set(header)) < len(header):
+            raise ProcessorError(f"the header of CSV file '{path}' names a field twice: {', '.join(header)}")
+        for row in rows:
+            if len(row) == len(header):
+                yield dict(zip(header, row))
+            elif row:  # an empty line is no row
+                raise ProcessorError(
+                    f"line {rows.line_num} of CSV file '{path}' has {len(row)} fields, but its header has {len(header)}"
+                )
+    except csv.Error as error:
+        raise ProcessorError(f"line {rows.line_num} of CSV file '{path}' cannot be read: {error}") from error
+
+
+def _read_jsonl(file: IO[str], path: str) -> Iterator[Any]:
+    loads = json.loads
+    for number, line in enumerate(file, 1):
+        if line.isspace():
+            continue
+        try:
+            yield loads(line)
+        except ValueError as error:
+            raise ProcessorError(f"line {number} of '{path}' is not JSON: {error}: {shorten(line)}") from None
+
+
+def _read_parquet(file: IO[bytes], path: str) -> Iterator[Any]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        for batch in pyarrow.parquet.ParquetFile(file).iter_batches(batch_size=1024):
+            yield from batch.to_pylist()
+    except pyarrow.ArrowInvalid as error:
+        raise ProcessorError(f"file '{path}' is not a Parquet file that can be read: {error}") from error
+
+
+class _FileWriter(Writer):
+    """A writer of text to one file, which stays open until all is written."""
+
+    def __init__(self, path: Path, vertex: str) -> None:
+        self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 closed in complete() or close()
+        self._vertex = vertex
+
+    def complete(self) -> None:
+        self._file.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _TextWriter(_FileWriter):
+    def write(self, items: list[Any]) -> None:
+        lines = [str(item) for item in items]
+        for line in lines:
+            if "\n" in line or "\r" in line:
+                raise BadItem(
+                    f"vertex '{self._vertex}' writes text lines, but got an item with a line break in it, which would be read back "
+                    f"as two; write it as jsonl: {shorten(line)}",
+                    line,
+                )
+        self._file.write("\n".join(lines) + "\n")
+
+
+class _JsonLinesWriter(_FileWriter):
+    def write(self, items: list[Any]) -> None:
+        lines = []
+        for item in items:
+            try:
+                lines.append(json.dumps(item, ensure_ascii=False))
+            except (TypeError, ValueError) as error:
+                raise BadItem(f"vertex '{self._vertex}' cannot write an item as JSON ({error}): {shorten(item)}", item) from error
+        self._file.write("\n".join(lines) + "\n")
+
+
+class _CsvWriter(_FileWriter):
+    _rows: csv.DictWriter[str] | None = None
+
+    def write(self, items: list[Any]) -> None:
+        for item in items:
+            if not isinstance(item, dict):
+                raise BadItem(f"vertex '{self._vertex}' writes rows, so each item must be a dict; got {shorten(item)}", item)
+            if self._rows is None:
+                self._rows = csv.DictWriter(self._file, list(item), lineterminator="\n")
+                self._rows.writeheader()
+            if item.keys() != set(self._rows.fieldnames):
+                raise BadItem(
+                    f"vertex '{self._vertex}' writes rows with the fields {', '.join(self._rows.fieldnames)}, "
+                    f"as in the first; got {shorten(item)}",
+                    item,
+                )
+            self._rows.writerow(item)
+
+
+class _ParquetWriter(Writer):
+    """Rows are gathered to row groups. The first group sets the schema, which null columns of it take from the later ones."""
+
+    ROWS_PER_GROUP = 65536
+
+    def __init__(self, path: Path, vertex: str) -> None:
+        self._path = path
+        self._vertex = vertex
+        self._rows: list[Any] = []
+        self._writer: Any = None
+
+    def write(self, items: list[Any]) -> None:
+        for item in items:
+            if not isinstance(item, dict):
+                raise BadItem(f"vertex '{self._vertex}' writes rows, so each item must be a dict; got {shorten(item)}", item)
+        self._rows.extend(items)
+        if len(self._rows) >= self.ROWS_PER_GROUP:
+            self._flush()
+
+    def complete(self) -> None:
+        if self._rows:
+            self._flush()
+        self.close()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _flush(self) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        rows, self._rows = self._rows, []
+        schema = None if self._writer is None else self._writer.schema
+        try:
+            table = pyarrow.Table.from_pylist(rows, schema=schema)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+            raise ProcessorError(f"vertex '{self._vertex}' cannot write rows of differing types to Parquet: {error}") from error
+        if schema is not None and any(row.keys() - set(schema.names) for row in rows):
+            raise ProcessorError(f"vertex '{self._vertex}' got rows with fields that the first rows did not have: {schema.names}")
+        if self._writer is None:
+            self._writer = pyarrow.parquet.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
+
+
+FORMATS: dict[str, Format] = {
+    "text": Format(".txt", _read_text, _TextWriter),
+    "csv": Format(".csv", _read_csv, _CsvWriter, newline=""),
+    "jsonl": Format(".jsonl", _read_jsonl, _JsonLinesWriter),
+    "json": Format(".jsonl", _read_jsonl, _JsonLinesWriter),
+    "parquet": Format(".parquet", _read_parquet, _ParquetWriter, binary=True),
+}

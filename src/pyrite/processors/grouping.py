@@ -1,0 +1,212 @@
+"""Folds: accumulate (a value replaced by the next) and collect (a container that is changed), for all items or per key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.checks import checked_function, checked_optional_function
+from pyrite.processors.steps import Fold, Lines
+
+_MISSING = object()
+
+
+def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> StepSupplier:
+    """Each processor emits one value when its input ends: `initial`, replaced by `fn(value, item)` for each item."""
+    return StepSupplier(Accumulate(initial, checked_function("accumulate", "fn", fn)))
+
+
+def collect(new_container: Callable[[], Any], fn: Callable[[Any, Any], Any]) -> StepSupplier:
+    """Each processor emits one container when its input ends: `new_container()`, changed by `fn(container, item)` for each item."""
+    checked_function("collect", "new_container", new_container)
+    return StepSupplier(Collect(new_container, checked_function("collect", "fn", fn)))
+
+
+def group_and_accumulate(
+    key: Callable[[Any], Any],
+    initial: Any,
+    accumulate: Callable[[Any, Any], Any],
+    finish: Callable[[Any, Any], Any] | None = None,
+) -> StepSupplier:
+    """Emits `(key, value)`, or `finish(key, value)`, for each key: `initial`, replaced by `accumulate(value, item)` for each item."""
+    name = "group_and_accumulate"
+    return StepSupplier(
+        GroupAndAccumulate(
+            checked_function(name, "key", key),
+            initial,
+            checked_function(name, "accumulate", accumulate),
+            checked_optional_function(name, "finish", finish),
+        )
+    )
+
+
+def group_and_collect(
+    key: Callable[[Any], Any],
+    new_container: Callable[[], Any],
+    collect: Callable[[Any, Any], Any],
+    finish: Callable[[Any, Any], Any] | None = None,
+) -> StepSupplier:
+    """Emits `(key, container)`, or `finish(key, container)`, for each key: `new_container()`, changed by `collect(container, item)`
+    for each item."""
+    name = "group_and_collect"
+    return StepSupplier(
+        GroupAndCollect(
+            checked_function(name, "key", key),
+            checked_function(name, "new_container", new_container),
+            checked_function(name, "collect", collect),
+            checked_optional_function(name, "finish", finish),
+        )
+    )
+
+
+def count_distinct(key: Callable[[Any], Any]) -> StepSupplier:
+    """Each processor emits how many distinct keys it saw. Partition the edge to it by the same key, then sum up."""
+    return StepSupplier(CountDistinct(checked_function("count_distinct", "key", key)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Single(Fold):
+    """A fold with one value; its state is a list that holds it."""
+
+    def results(self, state: list[Any]) -> list[Any]:
+        return state
+
+    def save(self, state: list[Any]) -> Iterable[tuple[Any, Any]]:
+        return [("value", state[0])]
+
+    def restore(self, state: list[Any], key: Any, value: Any) -> None:
+        state[0] = value
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate(_Single):
+    initial: Any
+    fn: Callable[[Any, Any], Any]
+
+    def new_state(self) -> list[Any]:
+        return [self.initial]
+
+    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+        return Lines(value, [f"state[0] = fn{index}(state[0], {value})"], {f"fn{index}": self.fn})
+
+
+@dataclass(frozen=True, slots=True)
+class Collect(_Single):
+    new_container: Callable[[], Any]
+    fn: Callable[[Any, Any], Any]
+
+    def new_state(self) -> list[Any]:
+        return [self.new_container()]
+
+    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+        return Lines(value, [f"fn{index}(container{index}, {value})"], {f"fn{index}": self.fn}, setup=[f"container{index} = state[0]"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouping(Fold):
+    """A fold with a value per key; its state is a dict."""
+
+    def new_state(self) -> dict[Any, Any]:
+        return {}
+
+    def results(self, state: dict[Any, Any]) -> list[Any]:
+        return list(state.items())
+
+    def save(self, state: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+        return state.items()
+
+    def restore(self, state: dict[Any, Any], key: Any, value: Any) -> None:
+        state[key] = value
+
+    def _lines(
+        self,
+        index: int,
+        value: str,
+        key: Callable[[Any], Any],
+        check_new_key: Callable[[Any], Any] | None,
+        code: list[str],
+        names: dict[str, Any],
+    ) -> Lines:
+        code = [f"key{index} = keyof{index}({value})", f"old{index} = get{index}(key{index}, missing{index})", *code]
+        names = {f"keyof{index}": key, f"missing{index}": _MISSING, f"check{index}": check_new_key, **names}
+        return Lines(value, code, names, setup=[f"get{index} = state.get"])
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAndAccumulate(_Grouping):
+    key: Callable[[Any], Any]
+    initial: Any
+    accumulate: Callable[[Any, Any], Any]
+    finish: Callable[[Any, Any], Any] | None = None
+
+    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+        check = f"check{index}(key{index}); " if check_new_key else ""
+        code = [
+            f"if old{index} is missing{index}: {check}old{index} = initial{index}",
+            f"state[key{index}] = fn{index}(old{index}, {value})",
+        ]
+        names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
+        return self._lines(index, value, self.key, check_new_key, code, names)
+
+    def key_function(self) -> Callable[[Any], Any]:
+        return self.key
+
+    def finished(self, results: list[Any]) -> list[Any]:
+        return _finished(self.finish, results)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAndCollect(_Grouping):
+    key: Callable[[Any], Any]
+    new_container: Callable[[], Any]
+    collect: Callable[[Any, Any], Any]
+    finish: Callable[[Any, Any], Any] | None = None
+
+    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+        check = f"check{index}(key{index}); " if check_new_key else ""
+        code = [
+            f"if old{index} is missing{index}: {check}old{index} = state[key{index}] = new{index}()",
+            f"fn{index}(old{index}, {value})",
+        ]
+        names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
+        return self._lines(index, value, self.key, check_new_key, code, names)
+
+    def key_function(self) -> Callable[[Any], Any]:
+        return self.key
+
+    def finished(self, results: list[Any]) -> list[Any]:
+        return _finished(self.finish, results)
+
+
+@dataclass(frozen=True, slots=True)
+class CountDistinct(Fold):
+    key: Callable[[Any], Any]
+
+    def key_function(self) -> Callable[[Any], Any]:
+        return self.key
+
+    def new_state(self) -> set[Any]:
+        return set()
+
+    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+        code = [f"key{index} = keyof{index}({value})"]
+        if check_new_key:
+            code.append(f"if key{index} not in state: check{index}(key{index})")
+        code.append(f"add{index}(key{index})")
+        names = {f"keyof{index}": self.key, f"check{index}": check_new_key}
+        return Lines(value, code, names, setup=[f"add{index} = state.add"])
+
+    def results(self, state: set[Any]) -> list[Any]:
+        return [len(state)]
+
+    def save(self, state: set[Any]) -> Iterable[tuple[Any, Any]]:
+        return [(key, True) for key in state]
+
+    def restore(self, state: set[Any], key: Any, value: Any) -> None:
+        state.add(key)
+
+
+def _finished(finish: Callable[[Any, Any], Any] | None, results: list[Any]) -> list[Any]:
+    return results if finish is None else [finish(key, value) for key, value in results]

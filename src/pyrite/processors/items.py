@@ -1,0 +1,71 @@
+"""read_items: any Python iterable as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pyrite.context import ProcessorContext
+from pyrite.errors import InvalidDAG, ProcessorError
+from pyrite.functions import shorten
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.steps import Source
+
+
+def read_items(iterable: Iterable[Any]) -> StepSupplier:
+    """Emits the items of an iterable, each once in all, whatever the parallelism.
+
+    A list or anything else that can be iterated again can be read by any number of jobs; an iterator, as a generator is one, by
+    one job only.
+    """
+    if isinstance(iterable, Set):
+        # Two processes may iterate equal sets in different orders, and the shares of the processors would overlap.
+        iterable = list(iterable)
+    if isinstance(iterable, Iterator):
+        return StepSupplier(ReadOnce(iterable, [False]))
+    if not isinstance(iterable, Iterable) and not hasattr(iterable, "__getitem__"):
+        raise InvalidDAG(f"read_items() needs something to iterate over; got {shorten(iterable)}")
+    return StepSupplier(ReadItems(iterable))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadItems(Source):
+    items: Iterable[Any]
+
+    @property
+    def may_hold_none(self) -> bool:  # type: ignore[override]
+        return not isinstance(self.items, (range, str, bytes))
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        return share_of(self.items, context)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnce(Source):
+    """An iterator cannot be divided: the first processor emits all of it."""
+
+    items: Iterator[Any]
+    taken: list[bool]
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        if context.global_index:
+            return iter(())
+        if self.taken[0]:
+            raise ProcessorError(
+                f"the items of vertex '{context.vertex_name}' come from {shorten(self.items)}, which an earlier execution has "
+                f"used up; give read_items() a list, or something else that can be iterated again"
+            )
+        self.taken[0] = True
+        return self.items
+
+
+def share_of(items: Iterable[Any], context: ProcessorContext) -> Iterator[Any]:
+    """Every n-th item, from this processor's index on, of n processors."""
+    index, step = context.global_index, context.total_parallelism
+    if step == 1:
+        return iter(items)
+    if isinstance(items, Sequence):
+        return iter(items[index::step])
+    return islice(items, index, None, step)

@@ -1,0 +1,183 @@
+"""Writes the one Python loop that a chain of transforms, with a fold at its end or not, runs as.
+
+The loop calls the users' functions with nothing between them. Its text depends only on the shape of the chain, so it is compiled
+once for a shape and bound to functions for each chain. When a user's function raises, the line of the traceback tells which vertex
+it belongs to, so the loop need not keep track.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pyrite.boxes import none_emitted
+from pyrite.errors import ProcessorError
+from pyrite.functions import describe, same, shorten
+from pyrite.processors.steps import Fold, Lines, Transform
+
+PAUSE_EVERY = 1024
+"""How many items a flat map may make before the loop pauses, so that no single item can hold the thread for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Stands for a partitioned edge inside a chain: there is one processor to go to, but the key must be a good one."""
+
+    edge: str
+    key: Callable[[Any], Any] | None
+    check: Callable[[Any], Any]
+    always: bool
+    """Whether every key must be checked: a partitioner of the user's may refuse any."""
+
+    def lines(self, index: int, value: str) -> Lines:
+        code = [f"key{index} = keyof{index}({value})" if self.key else f"key{index} = {value}"]
+        if self.always:
+            code.append(f"check{index}(key{index})")
+        else:  # keys of these two types are always good, and are nearly all there are
+            code.append(f"if type(key{index}) is not str and type(key{index}) is not int: check{index}(key{index})")
+        return Lines(value, code, {f"keyof{index}": self.key, f"check{index}": self.check})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a line of the loop belongs to: a step, by its index in the chain, and the variable that holds its item."""
+
+    index: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`run(items, out, room, counts, state)`: passes the items through the chain.
+
+    What comes out is appended to `out`, how many each step let through is added to `counts`. With a flat map in the chain, `pauses` is
+    true and `run` is a generator, which yields when `out` holds `room` items and after every so many items; else it is a function,
+    and takes at most one item into `out` for each that goes in.
+    """
+
+    run: Callable[..., Any]
+    pauses: bool
+    places: tuple[Place, ...]
+    counted: tuple[int, ...]
+    """Which steps are in `counts`; the others let through as many as came to them."""
+
+    def explain(self, error: BaseException) -> Failure | None:
+        """From an error that `run` raised: which step raised it, at which item."""
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
+            traceback = traceback.tb_next
+        if traceback is None:
+            return None
+        place = self.places[traceback.tb_lineno - 1]
+        variables = traceback.tb_frame.f_locals
+        made = variables.get(f"made{place.index}", ())
+        if isinstance(error, TypeError) and traceback.tb_next is None and not hasattr(made, "__iter__"):
+            function = variables[f"fn{place.index}"]
+            error = ProcessorError(
+                f"return value of {describe(function)} must be an iterable or a Traverser; got {shorten(made)}"
+            )
+        return Failure(place.index, variables.get(place.value), error)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a loop stopped: the index of the step (-1: an item was bad as it came in), its item, the error to show."""
+
+    index: int
+    item: Any
+    error: BaseException
+
+
+def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: bool, check_first: str | None) -> Loop:
+    """The loop for (vertex, step) pairs. `emits` if what comes out at the end goes anywhere; `check_first` is the vertex to
+    blame if an item that goes in is None."""
+    writer = _Writer()
+    if check_first is not None:
+        writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(none_emitted(check_first))})
+    value = "v"
+    counted = []
+    guarded_key: Guard | None = None
+    for index, (vertex, step) in enumerate(steps):
+        if isinstance(step, Guard):
+            following = steps[index + 1][1]
+            if isinstance(following, Fold) and step.key is not None and same(following.key_function(), step.key):
+                guarded_key = step  # the fold takes the same key: it checks the ones it has not seen
+                continue
+            lines = step.lines(index, value)
+        elif isinstance(step, Fold):
+            lines = step.lines(index, value, vertex, guarded_key.check if guarded_key else None)
+        else:
+            lines = step.lines(index, value, vertex)
+        writer.add_step(index, value, lines)
+        if lines.counts:
+            counted.append(index)
+        value = lines.value
+    if emits:
+        writer.add(Place(len(steps), value), f"append({value})")
+        if writer.pauses:
+            writer.add(Place(len(steps), value), "if len(out) >= room: yield")
+    return writer.finish(counted)
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._places: list[Place] = []
+        self._setup: list[str] = []
+        self._names: dict[str, Any] = {}
+        self._depth = 3
+        self.pauses = False
+
+    def add_step(self, index: int, value: str, lines: Lines) -> None:
+        self._names.update(lines.names)
+        self._setup += lines.setup
+        if lines.counts:
+            self._setup.append(f"n{index} = 0")
+        for line in lines.code:
+            self.add(Place(index, value), line)
+
+    def add(self, place: Place, line: str, names: dict[str, Any] | None = None) -> None:
+        self._lines.append("    " * self._depth + line)
+        self._places.append(place)
+        self._names.update(names or {})
+        self.pauses = self.pauses or line.endswith("yield")
+        if line.endswith(":"):
+            self._depth += 1
+
+    def finish(self, counted: list[int]) -> Loop:
+        nowhere = Place(-1, "v")
+        head = [
+            f"def bind({', '.join(self._names)}):",
+            "    def run(items, out, room, counts, state):",
+            "        append = out.append",
+            *("        " + line for line in self._setup),
+            "        for v in items:",
+        ]
+        body = self._lines or ["            pass"]
+        places = [nowhere] * len(head) + (self._places or [nowhere])
+        tail = [f"        counts[{index}] += n{index}" for index in counted] + ["    return run"]
+        bind = _compiled("\n".join(head + body + tail))
+        run = bind(**self._names)
+        return Loop(run, self.pauses, tuple(places + [nowhere] * len(tail)), tuple(counted))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(source: str) -> Callable[..., Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(source, "<pyrite loop>", "exec"), namespace)
+    bind: Callable[..., Any] = namespace["bind"]
+    return bind
+
+
+def _raiser(error: Exception) -> Callable[..., Any]:
+    def nothing() -> None:
+        raise error.with_traceback(None)
+
+    return nothing
+
+
+def returned_none(vertex: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """For a step's lines: what to call when a function returned None."""
+    return _raiser(none_emitted(vertex, f", which {describe(function)} returned"))

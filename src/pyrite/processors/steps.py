@@ -1,0 +1,132 @@
+"""Steps: what the ready-made processors do, described so that a chain of them can be made into one loop.
+
+A step is plain data. It is a source, a transform (items in, items out), a fold (items in, results at the end) or a sink. How
+steps run is the business of `chain`, how their loop is written that of `loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyrite.context import MetaSupplierContext, ProcessorContext
+from pyrite.errors import ProcessorError
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines that a step adds to a loop, and the values that they use.
+
+    A line is indented by what stands open before it; one that ends in a colon and is not a one-liner opens a level. `value` is the
+    variable that holds the item after the step.
+    """
+
+    value: str
+    code: list[str] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=dict)
+    counts: bool = False
+    """Whether the lines count in `n<index>` what they let through; else as many come out as go in."""
+    setup: list[str] = field(default_factory=list)
+    """Lines that stand before the loop."""
+
+
+class Step:
+    """One vertex' work."""
+
+    __slots__ = ()
+
+
+class Source(Step):
+    """Makes items out of nothing the DAG knows."""
+
+    __slots__ = ()
+    may_hold_none = True
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        """The items that are this processor's share. Every item is in the share of exactly one processor."""
+        raise NotImplementedError
+
+
+class Transform(Step):
+    """Makes any number of items of each item, one at a time, without memory."""
+
+    __slots__ = ()
+
+    def lines(self, index: int, value: str, vertex: str) -> Lines:
+        raise NotImplementedError
+
+
+class Fold(Step):
+    """Takes all items into a state, and emits when there are no more.
+
+    `state` below is what `new_state` made; the lines find it under the name `state`.
+    """
+
+    __slots__ = ()
+
+    def new_state(self) -> Any:
+        raise NotImplementedError
+
+    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+        """The lines that take one item in. `check_new_key`, if given, is called with each key that was not seen before."""
+        raise NotImplementedError
+
+    def key_function(self) -> Callable[[Any], Any] | None:
+        """The function that takes an item's key, if the fold groups by one."""
+        return None
+
+    def results(self, state: Any) -> list[Any]:
+        """What there is to emit. The state is not used after this."""
+        raise NotImplementedError
+
+    def finished(self, results: list[Any]) -> list[Any]:
+        """The items that a part of the results is emitted as."""
+        return results
+
+    def save(self, state: Any) -> Iterable[tuple[Any, Any]]:
+        raise NotImplementedError
+
+    def restore(self, state: Any, key: Any, value: Any) -> None:
+        raise NotImplementedError
+
+
+class Sink(Step):
+    """Takes items out of the DAG."""
+
+    __slots__ = ()
+    commits = False
+    """Whether what is written becomes visible only by `commit`."""
+
+    def open(self, context: ProcessorContext) -> Writer:
+        raise NotImplementedError
+
+    def commit(self, context: MetaSupplierContext) -> None:
+        """Makes visible what the writers of a job that completed have written."""
+
+    def discard(self, context: MetaSupplierContext) -> None:
+        """Removes what the writers of a job that failed have written, where that can be done."""
+
+
+class Writer:
+    """What one processor of a sink writes with."""
+
+    def write(self, items: list[Any]) -> None:
+        raise NotImplementedError
+
+    def complete(self) -> None:
+        """All items have been written."""
+
+    def close(self) -> None:
+        """Called once, also after a failure."""
+
+
+class BadItem(ProcessorError):
+    """An item that a step cannot take."""
+
+    def __init__(self, message: str, item: Any) -> None:
+        super().__init__(message)
+        self.item = item
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BadItem, (str(self), self.item)

@@ -1,0 +1,76 @@
+"""map, filter and flat_map: plain functions applied to one item at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.checks import checked_function
+from pyrite.processors.loop import PAUSE_EVERY, returned_none
+from pyrite.processors.steps import Lines, Transform
+
+
+def map(fn: Callable[[Any], Any]) -> StepSupplier:
+    """Emits `fn(item)` for each item."""
+    return StepSupplier(Map(checked_function("map", "fn", fn)))
+
+
+def filter(fn: Callable[[Any], Any]) -> StepSupplier:
+    """Emits the items for which `fn(item)` is true."""
+    return StepSupplier(Filter(checked_function("filter", "fn", fn)))
+
+
+def flat_map(fn: Callable[[Any], Iterable[Any]]) -> StepSupplier:
+    """Emits every item of what `fn(item)` returns: any iterable, or a Traverser. It may be endless."""
+    return StepSupplier(FlatMap(checked_function("flat_map", "fn", fn)))
+
+
+def noop() -> StepSupplier:
+    """Emits each item as it came; at the end of a DAG it drops them."""
+    return StepSupplier(Pass())
+
+
+@dataclass(frozen=True, slots=True)
+class Map(Transform):
+    fn: Callable[[Any], Any]
+
+    def lines(self, index: int, value: str, vertex: str) -> Lines:
+        result = f"v{index}"
+        return Lines(
+            result,
+            [f"{result} = fn{index}({value})", f"if {result} is None: nothing{index}()"],
+            {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn)},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Transform):
+    fn: Callable[[Any], Any]
+
+    def lines(self, index: int, value: str, vertex: str) -> Lines:
+        return Lines(value, [f"if not fn{index}({value}): continue", f"n{index} += 1"], {f"fn{index}": self.fn}, counts=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(Transform):
+    fn: Callable[[Any], Iterable[Any]]
+
+    def lines(self, index: int, value: str, vertex: str) -> Lines:
+        result = f"v{index}"
+        code = [
+            f"made{index} = fn{index}({value})",
+            f"for {result} in made{index}:",
+            f"if {result} is None: nothing{index}()",
+            f"n{index} += 1",
+            f"if not n{index} % {PAUSE_EVERY}: yield",
+        ]
+        names = {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn)}
+        return Lines(result, code, names, counts=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Transform):
+    def lines(self, index: int, value: str, vertex: str) -> Lines:
+        return Lines(value)
