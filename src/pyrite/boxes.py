@@ -120,9 +120,7 @@ class Outbox:
     def room(self, ordinal: int | None = None) -> int:
         """How many more items fit below the high water mark: of the edge at `ordinal`, or of the fullest of all."""
         if ordinal is None:
-            return min(
-                (mark - len(bucket) for mark, bucket in zip(self.high_water_marks, self.buckets)), default=_NO_EDGE_ROOM
-            )
+            return min((mark - len(bucket) for mark, bucket in zip(self.high_water_marks, self.buckets)), default=_NO_EDGE_ROOM)
         return self.high_water_marks[ordinal] - len(self.bucket(ordinal))
 
     def is_full(self, ordinal: int | None = None) -> bool:

@@ -391,9 +391,7 @@ class DAG:
 
     def _contents(self) -> tuple[Any, ...]:
         vertices = {v.name: (v.local_parallelism, v.supplier) for v in self._vertices.values()}
-        edges = {
-            (e.source.name, e.destination.name): (e.source_ordinal, e.destination_ordinal, e.settings) for e in self._edges
-        }
+        edges = {(e.source.name, e.destination.name): (e.source_ordinal, e.destination_ordinal, e.settings) for e in self._edges}
         return vertices, edges
 
     def _shape(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:

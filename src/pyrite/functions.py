@@ -73,9 +73,7 @@ def _same_function(a: FunctionType, b: FunctionType) -> bool:
         return False
     # A global may name something else in another module: what the code uses must be the same on both sides.
     names = a.__code__.co_names
-    return a.__globals__ is b.__globals__ or all(
-        _same_global(a.__globals__.get(name), b.__globals__.get(name)) for name in names
-    )
+    return a.__globals__ is b.__globals__ or all(_same_global(a.__globals__.get(name), b.__globals__.get(name)) for name in names)
 
 
 def _same_global(a: object, b: object) -> bool:

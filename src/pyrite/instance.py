@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import threading
 from concurrent.futures import wait
@@ -50,8 +51,12 @@ class Instance:
         """A job that runs the DAG, each time `execute()` is called on it."""
         return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
 
-    def new_light_job(self, dag: DAG) -> Job:
+    def new_light_job(self, dag: DAG, config: None = None) -> Job:
         """A job that starts within a fraction of a millisecond, and takes no name: it can only be waited for or cancelled."""
+        if config is not None:
+            raise PyriteError(
+                f"a light job takes no name and no other configuration, got {shorten(config)}; use new_job for that"
+            )
         return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
 
     def execute(self, job: Job) -> Execution:
@@ -80,7 +85,7 @@ class Instance:
         run.begin()
         return execution
 
-    def light_jobs(self) -> list[Execution]:
+    def light_jobs(self) -> builtins.list[Execution]:
         """The light jobs that are running now."""
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
@@ -92,6 +97,10 @@ class Instance:
         """The list of that name, made if it does not exist yet."""
         return self._collections.list(name)
 
+    def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
+        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that has anything."""
+        return self._collections.contents()
+
     def close(self) -> None:
         """Cancels what is running, waits for it, and stops the threads."""
         with self._lock:
@@ -102,16 +111,18 @@ class Instance:
         for execution in running:
             execution.cancel()
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
-        for execution in stuck:
-            logger.error("%s has not stopped within %d s of the instance's closing: a call of it does not return", execution, CLOSING_SECONDS)
+        for each in stuck:
+            logger.error(
+                "%s has not stopped within %d s of the instance's closing: a call of it does not return",
+                each,
+                CLOSING_SECONDS,
+            )
         self._service.close(wait=not stuck)
 
     def __enter__(self) -> Instance:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
     def __repr__(self) -> str:

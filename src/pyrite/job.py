@@ -63,8 +63,8 @@ class Job:
 class Execution(Future[None]):
     """One run of a job: a future that is done once every processor has stopped and is closed.
 
-    It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and `asyncio.wrap_future` take it. `result` returns None, or
-    raises JobFailed or JobCancelled.
+    It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and `asyncio.wrap_future` take it.
+    `result` returns None, or raises JobFailed or JobCancelled.
     """
 
     def __init__(self, job: Job) -> None:

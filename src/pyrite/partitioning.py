@@ -116,7 +116,7 @@ def _encoder_of(kind: type) -> Callable[[Any], bytes]:
         return lambda key: canonical_bytes(key.item())
     if dataclasses.is_dataclass(kind):
         return _dataclass
-    if kind.__eq__ is object.__eq__:
+    if "__eq__" not in (name for each in kind.__mro__[:-1] for name in vars(each)):
         why = "two of them are equal only if they are the same object"
     else:
         why = "nothing says which of them are equal"
@@ -161,16 +161,14 @@ def _joined(parts: list[bytes]) -> bytes:
 def _datetime(key: datetime.datetime) -> bytes:
     if key.utcoffset() is None:
         return b"T" + key.replace(tzinfo=None, fold=0).isoformat().encode()
-    return b"U" + key.astimezone(datetime.timezone.utc).isoformat().encode()
+    return b"U" + key.astimezone(datetime.UTC).isoformat().encode()
 
 
 def _time(key: datetime.time) -> bytes:
     offset = key.utcoffset()
     if offset is None:
         return b"h" + key.replace(tzinfo=None, fold=0).isoformat().encode()
-    since_midnight = datetime.timedelta(
-        hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
-    )
+    since_midnight = datetime.timedelta(hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond)
     return b"H" + _duration(since_midnight - offset)
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyrite.boxes import Inbox, Outbox, none_emitted
+from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, shorten
 from pyrite.traverser import Traverser, iterate
+
+
+class FailedAt(NamedTuple):
+    """Where a call of a processor raised. `vertex` and `edge` only if it does the work of several vertices."""
+
+    item: Any
+    vertex: str | None = None
+    edge: str | None = None
 
 
 class Processor:
@@ -54,6 +62,11 @@ class Processor:
     def close(self, error: BaseException | None) -> None:
         """Called exactly once, last, also when `init` raised or was not reached. What it raises is logged."""
 
+    @property
+    def saves_state(self) -> bool:
+        """Whether the processor has a state to save: by default, whether it defines `save_snapshot`."""
+        return type(self).save_snapshot is not Processor.save_snapshot
+
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         """The state, as (key, value) pairs, from which another processor can go on. Only called between other calls."""
         return ()
@@ -61,9 +74,9 @@ class Processor:
     def restore_snapshot(self, key: Any, value: Any) -> None:
         """Takes back one pair of what `save_snapshot` gave. Called after `init`, before any item."""
 
-    def failed_at(self, inbox: Inbox) -> tuple[str | None, Any]:
-        """After a call raised: the vertex at fault, if the processor does the work of several, and the item."""
-        return None, inbox.last_taken()
+    def failed_at(self, inbox: Inbox) -> FailedAt:
+        """After a call raised: where it was."""
+        return FailedAt(item=inbox.last_taken())
 
 
 class AbstractProcessor(Processor):
@@ -80,36 +93,38 @@ class AbstractProcessor(Processor):
     _failed_item: Any = None
     _holding_item: bool = False
     _try: list[Callable[[Any], bool | None]]
+    _append: Callable[[Any], None]
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
         self._try = []
-        if type(self).emit is AbstractProcessor.emit and len(outbox.buckets) == 1:
-            self.__dict__["emit"] = _emit_to_the_only_edge(outbox)
+        self._append = outbox.buckets[0].append if len(outbox.buckets) == 1 else outbox.add
 
     def process(self, ordinal: int, inbox: Inbox) -> None:
         while ordinal >= len(self._try):
             self._try.append(self._try_method(len(self._try)))
         try_process = self._try[ordinal]
         outbox = self.outbox
-        # A sink never fills its outbox; for the common single edge the check below must cost next to nothing.
-        bucket: list[Any] = outbox.buckets[0] if outbox.buckets else []
-        mark = outbox.high_water_marks[0] if outbox.buckets else 1
-        several = len(outbox.buckets) > 1
+        # The one edge that nearly every vertex has is checked at next to no cost. A sink never fills its outbox; with several
+        # edges the mark is one that is always reached, and the outbox is asked.
+        edges = len(outbox.buckets)
+        bucket: list[Any] = outbox.buckets[0] if edges else []
+        mark = outbox.high_water_marks[0] if edges == 1 else 1 - edges
         items = inbox.pending()
-        remaining = iter(items)
+        remaining: Any = iter(items)
         item = None
         try:
             for item in remaining:
                 taken = try_process(item)
-                if taken is not None and taken is not True:
-                    if taken is not False:
-                        raise wrong_answer(try_process, taken)
-                    inbox.remove(len(items) - remaining.__length_hint__() - 1)
-                    return
-                if len(bucket) >= mark or (several and outbox.is_full()):
+                if taken is None or taken is True:
+                    if len(bucket) < mark or not outbox.is_full():
+                        continue
                     inbox.remove(len(items) - remaining.__length_hint__())
                     return
+                if taken is not False:
+                    raise wrong_answer(try_process, taken)
+                inbox.remove(len(items) - remaining.__length_hint__() - 1)
+                return
         except BaseException:
             self._failed_item, self._holding_item = item, True
             raise
@@ -138,7 +153,10 @@ class AbstractProcessor(Processor):
 
     def emit(self, item: Any, ordinal: int | None = None) -> None:
         """Puts an item into the outbox, for the edge at `ordinal` or for all edges."""
-        self.outbox.add(item, ordinal)
+        if item is None or ordinal is not None:
+            self.outbox.add(item, ordinal)
+        else:
+            self._append(item)
 
     def emit_cooperatively(self, traverser: Traverser[Any] | Iterator[Any], ordinal: int | None = None) -> bool:
         """Emits from a traverser until the outbox is full. True once all is emitted; else call again with the same one.
@@ -164,8 +182,8 @@ class AbstractProcessor(Processor):
         """Maps each item to any number of items once, and emits them over as many calls as it takes."""
         return FlatMapper(self, function)
 
-    def failed_at(self, inbox: Inbox) -> tuple[str | None, Any]:
-        return None, self._failed_item if self._holding_item else inbox.peek()
+    def failed_at(self, inbox: Inbox) -> FailedAt:
+        return FailedAt(item=self._failed_item if self._holding_item else inbox.peek())
 
     def _try_method(self, ordinal: int) -> Callable[[Any], bool | None]:
         if ordinal < len(_TRY_NAMES):
@@ -201,16 +219,3 @@ _CHUNK = 1024
 
 def wrong_answer(method: Callable[..., Any], answer: object) -> ProcessorError:
     return ProcessorError(f"return value of {describe(method)} must be a bool or None; got {shorten(answer)}")
-
-
-def _emit_to_the_only_edge(outbox: Outbox) -> Callable[..., None]:
-    append = outbox.buckets[0].append
-
-    def emit(item: Any, ordinal: int | None = None) -> None:
-        if item is None:
-            raise none_emitted(outbox.vertex)
-        if ordinal:
-            outbox.bucket(ordinal)  # raises: there is only ordinal 0
-        append(item)
-
-    return emit

@@ -59,9 +59,7 @@ def meta_supplier_of(supplier: Any, vertex: str) -> ProcessorMetaSupplier:
     return _SameOnEveryMember(_FromFunction(supplier, vertex))
 
 
-def suppliers_by_member(
-    meta_supplier: ProcessorMetaSupplier, addresses: Sequence[str], vertex: str
-) -> list[ProcessorSupplier]:
+def suppliers_by_member(meta_supplier: ProcessorMetaSupplier, addresses: Sequence[str], vertex: str) -> list[ProcessorSupplier]:
     """Asks a meta-supplier for its suppliers, and checks what it answers."""
     answer: Any = meta_supplier.get(addresses)
     if isinstance(answer, Mapping):
@@ -88,9 +86,7 @@ def check_processors(processors: Any, supplier: ProcessorSupplier, count: int, v
     for processor in processors:
         if not isinstance(processor, Processor):
             source = describe(supplier.function) if isinstance(supplier, _FromFunction) else name
-            raise ProcessorError(
-                f"the supplier of vertex '{vertex}', {source}, must make Processors; got {shorten(processor)}"
-            )
+            raise ProcessorError(f"the supplier of vertex '{vertex}', {source}, must make Processors; got {shorten(processor)}")
     if len(processors) != count:
         raise ProcessorError(f"{name} must return exactly {count} processors; got {len(processors)}")
     if len(set(map(id, processors))) != count:

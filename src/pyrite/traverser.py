@@ -104,6 +104,9 @@ class _IteratorTraverser(Traverser[T]):
         self._ended = True
         return None
 
+    def __iter__(self) -> Iterator[T]:
+        return self._iterator  # what takes many items at once need not come through next()
+
 
 def _not_none(items: Iterable[R], function: Callable[..., R]) -> Iterator[R]:
     for item in items:

@@ -30,6 +30,11 @@ class MemoryCollections:
                 found = self._lists.setdefault(name, MemoryList(name))
         return found
 
+    def contents(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
+        """(`map` or `list`, name, items or pairs) for each that has anything in it."""
+        maps = [("map", name, builtins.list(each.items())) for name, each in self._maps.copy().items() if each]
+        return maps + [("list", name, builtins.list(each)) for name, each in self._lists.copy().items() if each]
+
 
 class MemoryMap(MutableMapping[Any, Any]):
     """A named map. Safe to use from several threads; a loop over it sees the keys that were there when it began."""

@@ -45,20 +45,13 @@ class Assembly:
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
         """By edge id, the queues of each processor of the edge's destination."""
 
-    def tasklets(
-        self, processors: Mapping[str, Sequence[Processor]]
-    ) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
+    def tasklets(self, processors: Mapping[str, Sequence[Processor]]) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
         """The tasklets for processors, which are given by the name of their stretch's first vertex."""
         by_stretch = []
         for stretch in self._stretches:  # producers first, so that all queues exist before their consumers ask for them
             wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
             by_stretch.append((stretch, wired))
-        receivers = [
-            self._receiver(edge)
-            for stretch in self._stretches
-            for edge in stretch.inbound
-            if edge.is_distributed
-        ]
+        receivers = [self._receiver(edge) for stretch in self._stretches for edge in stretch.inbound if edge.is_distributed]
         tasklets = []
         for stretch, wired in by_stretch:
             made = processors[stretch.vertices[0].name]
@@ -75,9 +68,7 @@ class Assembly:
                         routes=routes,
                         halt=self._halt,
                         warn_slow=self._warn_slow,
-                        on_finish=[
-                            partial(self._links.done, edge, index) for edge in stretch.outbound if edge.is_distributed
-                        ],
+                        on_finish=[partial(self._links.done, edge, index) for edge in stretch.outbound if edge.is_distributed],
                     )
                 )
         return tasklets, receivers
@@ -152,9 +143,7 @@ class Assembly:
                 by_processor[self._processor_of(edge, partition)] for partition in range(self._topology.partition_count)
             ]
         route: Route = _unicast(queues, first=0) if edge.settings.pattern is Pattern.UNICAST else Broadcast(queues)
-        return ReceiverTasklet(
-            edge, self._links.inlet(edge), route=route, partition_routes=partition_routes, halt=self._halt
-        )
+        return ReceiverTasklet(edge, self._links.inlet(edge), route=route, partition_routes=partition_routes, halt=self._halt)
 
     def _is_mine(self, edge: EdgePlan, partition: int) -> bool:
         return not edge.is_distributed or self._topology.member_of(partition) == self._member

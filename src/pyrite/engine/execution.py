@@ -287,8 +287,8 @@ class MemberRun:
         blocking: list[Tasklet] = []
         for tasklet in self.processor_tasklets:
             (cooperative if tasklet.processor.cooperative else blocking).append(tasklet)
-        for tasklet in blocking:
-            self._service.submit_blocking(tasklet, on_done)
+        for each in blocking:
+            self._service.submit_blocking(each, on_done)
         if cooperative:
             self._service.submit(cooperative, on_done)
 
@@ -320,8 +320,8 @@ class MemberRun:
         try:
             tasklet.processor.init(context)
         except BaseException as error:
-            vertex, _ = tasklet.processor.failed_at(tasklet.inbox)
-            raise LifeCycleFailed(Failed(error, vertex=vertex or name, processor=tasklet.index)) from error
+            vertex = tasklet.processor.failed_at(tasklet.inbox).vertex or name
+            raise LifeCycleFailed(Failed(error, vertex=vertex, processor=tasklet.index)) from error
 
 
 class LifeCycleFailed(Exception):

@@ -49,7 +49,7 @@ class ExecutionService:
         self._turn = (self._turn + len(tasklets)) % len(shares)
         for worker, share in zip(self.workers, shares):
             if share:
-                worker.mailbox.put(share)
+                worker.give(share)
 
     def submit_blocking(self, tasklet: Tasklet, on_done: OnDone) -> None:
         """Runs a tasklet that may block, on a thread of its own."""
@@ -61,7 +61,7 @@ class ExecutionService:
             return
         self._closed = True
         for worker in self.workers:
-            worker.mailbox.put(None)
+            worker.stop()
         self.threads.close(wait=wait)
         for worker in self.workers if wait else ():
             if worker.thread is not threading.current_thread():
@@ -78,30 +78,34 @@ class Worker:
         self._service = service
         self.index = index
         self.entries: list[Entry] = []
-        self.mailbox: SimpleQueue[list[Entry] | None] = SimpleQueue()
+        """Others may add to its end and look at it; only the worker itself takes out."""
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self.thread = threading.Thread(target=self._run, name=f"{name}-cooperative-{index}", daemon=True)
         self._stopping = False
+
+    def give(self, entries: list[Entry]) -> None:
+        self.entries += entries
+        self._wake.put(None)
+
+    def stop(self) -> None:
+        """Ends the worker once it has no tasklets."""
+        self._stopping = True
+        self._wake.put(None)
 
     def _run(self) -> None:
         park = SHORTEST_PARK
         while True:
-            if not self.entries:
+            while not self.entries:
                 if self._stopping:
                     return
-                self._receive(self.mailbox.get())  # sleeps until there is work: an idle service uses no CPU
-            while not self.mailbox.empty():
-                self._receive(self.mailbox.get())
+                self._wake.get()  # sleeps until there is work: an idle service uses no CPU
+            while not self._wake.empty():
+                self._wake.get()  # what it tells of is in the entries already
             if self._round():
                 park = SHORTEST_PARK
             elif self.entries:
                 time.sleep(park)
                 park = min(2 * park, LONGEST_PARK)
-
-    def _receive(self, letter: list[Entry] | None) -> None:
-        if letter is None:
-            self._stopping = True
-        else:
-            self.entries += letter
 
     def _round(self) -> bool:
         """Calls every tasklet once. Returns whether any got on."""
@@ -113,7 +117,7 @@ class Worker:
             if tasklet.taker is not None:
                 taker, tasklet.taker = tasklet.taker, None
                 del entries[position]
-                taker.mailbox.put([(tasklet, on_done)])
+                taker.give([(tasklet, on_done)])
                 continue
             answer = tasklet.call()
             if answer == DONE_NOW:

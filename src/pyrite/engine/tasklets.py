@@ -41,7 +41,7 @@ class Tasklet:
 class InboundEdge:
     """The queues of one inbound edge of one processor, read in turn until each has given its done marker."""
 
-    __slots__ = ("ordinal", "plan", "priority", "queues", "_turn")
+    __slots__ = ("_turn", "ordinal", "plan", "priority", "queues")
 
     def __init__(self, plan: EdgePlan, queues: Sequence[SpscQueue]) -> None:
         self.plan = plan
@@ -86,6 +86,14 @@ class ProcessorTasklet(Tasklet):
     """Drives one processor: fills its inbox, lets it work, drains its outbox."""
 
     __slots__ = (
+        "_at",
+        "_call",
+        "_group",
+        "_has_try_process",
+        "_on_finish",
+        "_undrained",
+        "_waiting",
+        "_warn_slow",
         "busy",
         "inbound",
         "inbox",
@@ -97,14 +105,6 @@ class ProcessorTasklet(Tasklet):
         "received",
         "routes",
         "vertex",
-        "_at",
-        "_call",
-        "_group",
-        "_has_try_process",
-        "_on_finish",
-        "_undrained",
-        "_waiting",
-        "_warn_slow",
     )
 
     def __init__(
@@ -266,9 +266,9 @@ class ProcessorTasklet(Tasklet):
     def _located(self, error: BaseException) -> Failed:
         if isinstance(error, RoutingFailed):
             return Failed(error.error, vertex=self.vertex, processor=self.index, edge=error.edge, item=error.item)
-        vertex, item = self.processor.failed_at(self.inbox)
-        edge = self._at.plan.name if self._at is not None else None
-        return Failed(error, vertex=vertex or self.vertex, processor=self.index, edge=edge, item=item)
+        place = self.processor.failed_at(self.inbox)
+        edge = place.edge or (self._at.plan.name if self._at is not None else None)
+        return Failed(error, vertex=place.vertex or self.vertex, processor=self.index, edge=edge, item=place.item)
 
 
 class ReceiverTasklet(Tasklet):

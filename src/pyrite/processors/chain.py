@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.pace import Pace
-from pyrite.processor import Processor
+from pyrite.processor import FailedAt, Processor
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform, Writer
 
@@ -67,11 +67,11 @@ class Chain:
         self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
         self.step_count = len(steps)
 
-    def vertex_at(self, step: int) -> str:
-        """The vertex of a step of the loop; that of the source for an item that was bad as it came in."""
+    def link_at(self, step: int) -> int:
+        """The index of the link of a step of the loop: the first for an item that was bad as it came in, the last after the loop."""
         if step < 0:
-            return self.links[0].vertex
-        return self.links[self._link_of_step[step] if step < len(self._link_of_step) else -1].vertex
+            return 0
+        return self._link_of_step[step] if step < len(self._link_of_step) else len(self.links) - 1
 
     def emitted(self, received: int, counts: Sequence[int], results: int) -> list[tuple[int, int]]:
         """How many items each vertex received and emitted, from the counts of the loop."""
@@ -164,11 +164,11 @@ class ChainProcessor(Processor):
     def saves_state(self) -> bool:
         return self.chain.fold is not None
 
-    def failed_at(self, inbox: Inbox) -> tuple[str | None, Any]:
-        failure = self._failure
-        if failure is None:
-            return self.chain.links[self._link_at_work].vertex, None
-        return self.chain.vertex_at(failure.index), failure.item
+    def failed_at(self, inbox: Inbox) -> FailedAt:
+        failure, links = self._failure, self.chain.links
+        index = self._link_at_work % len(links) if failure is None else self.chain.link_at(failure.index)
+        edge = f"'{links[index - 1].vertex} -> {links[index].vertex}'" if index else None
+        return FailedAt(None if failure is None else failure.item, links[index].vertex, edge)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""

@@ -15,9 +15,7 @@ def checked_function(processor: str, argument: str, function: Callable[..., Any]
     return function
 
 
-def checked_optional_function(
-    processor: str, argument: str, function: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
+def checked_optional_function(processor: str, argument: str, function: Callable[..., Any] | None) -> Callable[..., Any] | None:
     return None if function is None else checked_function(processor, argument, function)
 
 

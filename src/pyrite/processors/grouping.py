@@ -101,7 +101,9 @@ class Collect(_Single):
         return [self.new_container()]
 
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
-        return Lines(value, [f"fn{index}(container{index}, {value})"], {f"fn{index}": self.fn}, setup=[f"container{index} = state[0]"])
+        return Lines(
+            value, [f"fn{index}(container{index}, {value})"], {f"fn{index}": self.fn}, setup=[f"container{index} = state[0]"]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,10 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
         iterable = list(iterable)
     if isinstance(iterable, Iterator):
         return StepSupplier(ReadOnce(iterable, [False]))
-    if not isinstance(iterable, Iterable) and not hasattr(iterable, "__getitem__"):
-        raise InvalidDAG(f"read_items() needs something to iterate over; got {shorten(iterable)}")
+    try:
+        iter(iterable)
+    except TypeError:
+        raise InvalidDAG(f"read_items() needs something to iterate over; got {shorten(iterable)}") from None
     return StepSupplier(ReadItems(iterable))
 
 

@@ -101,7 +101,7 @@ def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: 
     guarded_key: Guard | None = None
     for index, (vertex, step) in enumerate(steps):
         if isinstance(step, Guard):
-            following = steps[index + 1][1]
+            following = steps[index + 1][1] if index + 1 < len(steps) else None
             if isinstance(following, Fold) and step.key is not None and same(following.key_function(), step.key):
                 guarded_key = step  # the fold takes the same key: it checks the ones it has not seen
                 continue

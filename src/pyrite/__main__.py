@@ -1,0 +1,5 @@
+"""`python -m pyrite` is `pyrite`."""
+
+from pyrite.cli import app
+
+app()

@@ -1,0 +1,58 @@
+"""Finds the DAG that a command line names: `package.module:name`, or `path/to/file.py:name`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from pyrite.dag import DAG
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+
+
+def find_dag(text: str) -> DAG:
+    """The DAG of that name, or what a function of that name, called without arguments, returns."""
+    where, _, name = text.rpartition(":")
+    if not where or not name:
+        raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in my_jobs.words:dag")
+    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        dags = [key for key, value in vars(module).items() if isinstance(value, DAG)]
+        hint = f"; it has {', '.join(dags)}" if dags else ""
+        raise PyriteError(f"'{where}' has nothing called '{name}'{hint}") from None
+    if callable(found) and not isinstance(found, DAG):
+        found = found()
+    if not isinstance(found, DAG):
+        raise PyriteError(f"'{text}' is not a DAG, nor a function that returns one; it is {shorten(found)}")
+    return found
+
+
+def _load_module(name: str) -> ModuleType:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise PyriteError(f"'{name}' is not the name of a module, as in my_jobs.words")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise PyriteError(f"there is no module '{name}' here ({Path.cwd()}) or among the installed packages") from None
+        raise
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise PyriteError(f"there is no file '{path}'")
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,80 @@
+"""Runs a job to its end in a terminal: progress while it takes more than a second, and what it did afterwards."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from pyrite.functions import shorten
+from pyrite.instance import Instance
+from pyrite.job import Execution, Job
+
+QUIET_SECONDS = 1.0
+REFRESH_SECONDS = 0.25
+
+
+def run_to_end(job: Job, console: Console) -> Execution:
+    """Executes the job and waits for it, with a progress display. Raises what it raises; on Ctrl-C it is cancelled first."""
+    started = time.perf_counter()
+    execution = job.execute()
+    try:
+        _wait(execution, console, started)
+    except KeyboardInterrupt:
+        execution.cancel()
+        raise
+    return execution
+
+
+def show_outcome(pyr: Instance, execution: Execution, seconds: float, console: Console) -> None:
+    """What each vertex did, how long it took, and what the named collections hold now."""
+    console.print(metrics_table(execution))
+    console.print(f"[green]completed[/] in {_duration(seconds)}")
+    for kind, name, items in pyr.collections():
+        console.print(
+            f"{kind} '{name}': {len(items)} items  {shorten(items[:5], console.width - 20)}", markup=False, highlight=False
+        )
+
+
+def metrics_table(execution: Execution) -> Table:
+    """What each vertex has received and emitted so far."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("vertex")
+    for name in ("received", "emitted", "waiting", "busy"):
+        table.add_column(name, justify="right")
+    for vertex, numbers in execution.metrics().items():
+        table.add_row(vertex, *_cells(numbers))
+    return table
+
+
+def _cells(numbers: dict[str, Any]) -> tuple[str, str, str, str]:
+    return (
+        f"{numbers['received']:,}",
+        f"{numbers['emitted']:,}",
+        f"{numbers['queue_fill']:,}",
+        _duration(numbers["busy_seconds"]),
+    )
+
+
+def _wait(execution: Execution, console: Console, started: float) -> None:
+    try:
+        return execution.result(QUIET_SECONDS)
+    except TimeoutError:
+        pass
+    if not console.is_terminal:
+        return execution.result()
+    with Live(metrics_table(execution), console=console, transient=True, auto_refresh=False) as live:
+        while True:
+            try:
+                return execution.result(REFRESH_SECONDS)
+            except TimeoutError:
+                table = metrics_table(execution)
+                table.caption = f"running for {_duration(time.perf_counter() - started)}"
+                live.update(table, refresh=True)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,0 +1,35 @@
+"""What all tests share: an instance per pool size, hypothesis' profile, and a watch on threads left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+import pyrite
+from pyrite import Instance
+
+hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("default")
+
+
+@pytest.fixture
+def pyr() -> Iterator[Instance]:
+    with pyrite.instance() as instance:
+        yield instance
+
+
+@pytest.fixture(params=[1, 2, 4], ids=lambda size: f"pool of {size}")
+def pyr_of_any_size(request: pytest.FixtureRequest) -> Iterator[Instance]:
+    with pyrite.instance(cooperative_threads=request.param) as instance:
+        yield instance
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left_behind() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    left = [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("pyrite")]
+    assert not left
