@@ -170,7 +170,7 @@ def test_a_slow_consumer_holds_its_producer_back(pyr: Instance) -> None:
 
     dag = DAG()
     source = dag.vertex("source", p.read_items(range(1_000_000)), local_parallelism=1)
-    note = dag.vertex("note", p.map(lambda n: made.append(n) or n), local_parallelism=1)  # type: ignore[func-returns-value]
+    note = dag.vertex("note", p.map(lambda n: made.append(n) or n), local_parallelism=1)
     stuck = dag.vertex("stuck", Stuck, local_parallelism=1)
     dag.edge(between(source, note)).edge(between(note, stuck).config(queue_size=100, high_water_mark=50))
     execution = pyr.new_light_job(dag).execute()
