@@ -26,15 +26,17 @@ lint: $(VENV)/ready
 unit: $(VENV)/ready
 	$(BIN)/pytest
 
-bench: $(VENV)/ready-for-bench
+bench: $(VENV)/ready $(VENV)-bench/ready
 	$(BIN)/python -m benchmarks
 
 $(VENV)/ready: requirements/dev.lock pyproject.toml scripts/make-environment
 	scripts/make-environment $(VENV) requirements/dev.lock
 	touch $@
 
-$(VENV)/ready-for-bench: $(VENV)/ready requirements/bench.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+# The tools that we measure against have an environment of their own: their dependencies are not ours.
+$(VENV)-bench/ready: requirements/bench.lock $(VENV)/ready
+	$(BIN)/python -m venv --clear $(VENV)-bench
+	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
 	touch $@
 
 lock: $(VENV)/ready
@@ -45,5 +47,5 @@ lock: $(VENV)/ready
 		--no-emit-index-url requirements/bench.in -o requirements/bench.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(VENV)-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -54,6 +54,8 @@ class ProcessorContext(SupplierContext):
     """For a processor."""
 
     local_index: int
+    attempt: str = "0"
+    """Tells apart the tries at the same work, where an engine may try more than once, even at the same time."""
 
     @property
     def global_index(self) -> int:

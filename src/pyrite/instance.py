@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
 from pyrite.dag import DAG
 from pyrite.engine.execution import JobRun, Plan
+from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
@@ -72,11 +73,14 @@ class Instance:
 
         run = JobRun(
             plan,
+            RunContext(
+                job_name=job.name,
+                job_id=job.id,
+                execution_id=execution.id,
+                member_count=1,
+                collections=self._collections,
+            ),
             service=self._service,
-            collections=self._collections,
-            job_name=job.name,
-            job_id=job.id,
-            execution_id=execution.id,
             on_end=on_end,
             on_running=execution.now_running,
         )

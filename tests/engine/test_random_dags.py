@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from pyrite import Instance
 from pyrite.collections import MemoryCollections
 from pyrite.engine.execution import JobRun, Plan
+from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
 from tests.dags import Node, Picture, pictures
 from tests.engine.links import LoopbackLinks
@@ -53,11 +54,8 @@ def run_on_members(picture: Picture, member_count: int) -> dict[int, Counter[Any
         plan = Plan.of(picture.build(), member_count=member_count, default_parallelism=1)
         run = JobRun(
             plan,
+            RunContext(job_name="test", job_id="test", execution_id="test", member_count=member_count, collections=collections),
             service=service,
-            collections=collections,
-            job_name="test",
-            job_id="test",
-            execution_id="test",
             on_end=on_end,
             on_running=lambda: None,
             links=LoopbackLinks.mesh(member_count, plan.topology),

@@ -42,6 +42,7 @@ class Assembly:
         self._halt = halt
         self._warn_slow = warn_slow
         self._parallelism = {v.name: s.local_parallelism for s in stretches for v in s.vertices}
+        """Of the vertices that run here: all of a member's, or those of one stage."""
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
         """By edge id, the queues of each processor of the edge's destination."""
 
@@ -68,7 +69,7 @@ class Assembly:
                         routes=routes,
                         halt=self._halt,
                         warn_slow=self._warn_slow,
-                        on_finish=[partial(self._links.done, edge, index) for edge in stretch.outbound if edge.is_distributed],
+                        on_finish=[partial(self._links.done, edge, index) for edge in stretch.outbound if self._leads_out(edge)],
                     )
                 )
         return tasklets, receivers
@@ -91,41 +92,54 @@ class Assembly:
     def _queues_to_all(self, edge: EdgePlan) -> list[SpscQueue]:
         return [self._queue_to(edge, processor) for processor in range(self._parallelism[edge.destination])]
 
+    def _leads_out(self, edge: EdgePlan) -> bool:
+        """Whether items of the edge may leave this assembly: to other members, or to vertices that are run elsewhere."""
+        return edge.is_distributed or edge.destination not in self._parallelism
+
+    def _comes_in(self, edge: EdgePlan) -> bool:
+        return edge.is_distributed or edge.source not in self._parallelism
+
+    def _reaches_over_links(self, edge: EdgePlan) -> list[int]:
+        """The members that an edge's items go to over links."""
+        ends_here = edge.destination in self._parallelism
+        if not edge.is_distributed:
+            return [] if ends_here else [self._member]
+        return [member for member in range(self._topology.member_count) if not (ends_here and member == self._member)]
+
     def _route(self, edge: EdgePlan, index: int) -> Route:
         """How processor `index` of an edge's source sends."""
         pattern = edge.settings.pattern
         if pattern is Pattern.PARTITIONED:
             return self._partitioned(edge, index)
         if pattern is Pattern.ALL_TO_ONE:
-            return ToOne([self._single_target(edge, index)])
+            return ToOne([self._target_of(edge, index, self._single_partitions[edge.id])])
         if pattern is Pattern.ISOLATED:
-            targets = isolated_targets(index, self._parallelism[edge.source], self._parallelism[edge.destination])
-            return _unicast([self._queue_to(edge, target) for target in targets], first=0)
-        outlets: list[Outlet] = [*self._queues_to_all(edge), *self._outlets_to_others(edge, index)]
-        return Broadcast(outlets) if pattern is Pattern.BROADCAST else _unicast(outlets, first=index)
+            return self._isolated(edge, index)
+        outlets: list[Outlet] = [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
+        outlets += [self._links.outlet(edge, index, member, None) for member in self._reaches_over_links(edge)]
+        return Broadcast(outlets) if pattern is Pattern.BROADCAST else _unicast(outlets, first=self._member + index)
 
-    def _outlets_to_others(self, edge: EdgePlan, index: int) -> list[Outlet]:
-        if not edge.is_distributed:
-            return []
-        others = (member for member in range(self._topology.member_count) if member != self._member)
-        return [self._links.outlet(edge, index, member, None) for member in others]
+    def _isolated(self, edge: EdgePlan, index: int) -> Route:
+        if edge.destination not in self._parallelism:  # the sender's index travels in the place of the partition
+            return ToOne([self._links.outlet(edge, index, self._member, index)])
+        targets = isolated_targets(index, self._parallelism[edge.source], self._parallelism[edge.destination])
+        return _unicast([self._queue_to(edge, target) for target in targets], first=0)
 
-    def _single_target(self, edge: EdgePlan, index: int) -> Outlet:
-        partition = self._single_partitions[edge.id]
-        if self._is_mine(edge, partition):
+    def _target_of(self, edge: EdgePlan, index: int, partition: int) -> Outlet:
+        if self._is_here(edge, partition):
             return self._queue_to(edge, self._processor_of(edge, partition))
-        return self._links.outlet(edge, index, self._topology.member_of(partition), partition)
+        return self._links.outlet(edge, index, self._owner_of(edge, partition), partition)
 
     def _partitioned(self, edge: EdgePlan, index: int) -> Route:
         topology, settings = self._topology, edge.settings
-        outlets: list[Outlet] = [*self._queues_to_all(edge)]
+        outlets: list[Outlet] = [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
         outlet_of_partition = []
         for partition in range(topology.partition_count):
-            if self._is_mine(edge, partition):
+            if self._is_here(edge, partition):
                 outlet_of_partition.append(self._processor_of(edge, partition))
             else:
                 outlet_of_partition.append(len(outlets))
-                outlets.append(self._links.outlet(edge, index, topology.member_of(partition), partition))
+                outlets.append(self._links.outlet(edge, index, self._owner_of(edge, partition), partition))
         return Partitioned(
             outlets,
             outlet_of_partition=outlet_of_partition,
@@ -142,11 +156,18 @@ class Assembly:
             partition_routes = [
                 by_processor[self._processor_of(edge, partition)] for partition in range(self._topology.partition_count)
             ]
+        elif edge.settings.pattern is Pattern.ISOLATED:
+            senders = self._topology.parallelism_of(edge.source)
+            targets = [isolated_targets(sender, senders, len(queues)) for sender in range(senders)]
+            partition_routes = [_unicast([queues[t] for t in each], first=0) for each in targets]
         route: Route = _unicast(queues, first=0) if edge.settings.pattern is Pattern.UNICAST else Broadcast(queues)
         return ReceiverTasklet(edge, self._links.inlet(edge), route=route, partition_routes=partition_routes, halt=self._halt)
 
-    def _is_mine(self, edge: EdgePlan, partition: int) -> bool:
-        return not edge.is_distributed or self._topology.member_of(partition) == self._member
+    def _owner_of(self, edge: EdgePlan, partition: int) -> int:
+        return self._topology.member_of(partition) if edge.is_distributed else self._member
+
+    def _is_here(self, edge: EdgePlan, partition: int) -> bool:
+        return edge.destination in self._parallelism and self._owner_of(edge, partition) == self._member
 
     def _processor_of(self, edge: EdgePlan, partition: int) -> int:
         return self._topology.processor_of(partition, self._parallelism[edge.destination])

@@ -43,13 +43,13 @@ class Stretch:
 
 
 def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """Divides the vertices of a topology into stretches, in topological order."""
+    """Divides the vertices of a topology, or of a part of one, into stretches, in topological order."""
     by_name = {vertex.name: vertex for vertex in topology.vertices}
     follower: dict[str, VertexPlan] = {}
     for vertex in topology.vertices:
         if len(vertex.outbound) == 1:
-            next_vertex = by_name[vertex.outbound[0].destination]
-            if _can_fuse(vertex, next_vertex, suppliers):
+            next_vertex = by_name.get(vertex.outbound[0].destination)
+            if next_vertex is not None and _can_fuse(vertex, next_vertex, suppliers):
                 follower[vertex.name] = next_vertex
     followers = {vertex.name for vertex in follower.values()}
     stretches = []

@@ -49,6 +49,10 @@ class Topology:
     member_count: int
     partition_count: int = PARTITION_COUNT
 
+    def parallelism_of(self, vertex: str) -> int:
+        """How many processors of a vertex each member runs."""
+        return next(each.local_parallelism for each in self.vertices if each.name == vertex)
+
     def member_of(self, partition: int) -> int:
         """The member that owns a partition, on distributed edges."""
         return partition % self.member_count

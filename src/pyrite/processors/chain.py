@@ -115,6 +115,8 @@ class ChainProcessor(Processor):
         self._failure: Failure | None = None
         self._link_at_work = 0
         self._out: list[Any] = []
+        self.report: Any = None
+        """What the sink's writer said when it completed."""
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
@@ -141,7 +143,7 @@ class ChainProcessor(Processor):
             return False
         self._link_at_work = -1
         if self._writer is not None:
-            self._writer.complete()
+            self.report = self._writer.complete()
         return self.chain.fold is None or self._emit_results(self.chain.fold)
 
     def close(self, error: BaseException | None) -> None:

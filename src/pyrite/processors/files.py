@@ -10,7 +10,7 @@ import gzip
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,21 +65,21 @@ class WriteFiles(Sink):
         try:
             folder = self._attempt(context)
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"part-{context.global_index:05d}{FORMATS[self.format].suffix}"
-            return FORMATS[self.format].writer(path, context.vertex_name)
+            name = f"part-{context.global_index:05d}-{context.attempt}{FORMATS[self.format].suffix}"
+            return FORMATS[self.format].writer(folder / name, context.vertex_name)
         except OSError as error:
             raise ProcessorError(f"vertex '{context.vertex_name}' cannot write to folder '{self.dir}': {error}") from error
 
-    def commit(self, context: MetaSupplierContext) -> None:
-        attempt, suffix = self._attempt(context), FORMATS[self.format].suffix
-        written = sorted(attempt.iterdir())
-        names = {path.name for path in written}
-        for path in written:
-            os.replace(path, Path(self.dir) / path.name)
-        for stale in Path(self.dir).glob(f"part-[0-9][0-9][0-9][0-9][0-9]{suffix}"):
-            if stale.name not in names:
+    def commit(self, context: MetaSupplierContext, reports: Sequence[str | None]) -> None:
+        """Names the files of the attempts that count, and removes those that an earlier job had named like them."""
+        attempt, folder, suffix = self._attempt(context), Path(self.dir), FORMATS[self.format].suffix
+        named = {f"{name.rsplit('-', 1)[0]}{suffix}": name for name in reports if name is not None}
+        for final, name in named.items():
+            os.replace(attempt / name, folder / final)
+        for stale in folder.glob(f"part-[0-9][0-9][0-9][0-9][0-9]{suffix}"):
+            if stale.name not in named:
                 stale.unlink()
-        attempt.rmdir()
+        shutil.rmtree(attempt)
 
     def discard(self, context: MetaSupplierContext) -> None:
         attempt = self._attempt(context)

@@ -71,11 +71,13 @@ class _FileWriter(Writer):
     """A writer of text to one file, which stays open until all is written."""
 
     def __init__(self, path: Path, vertex: str) -> None:
+        self._path = path
         self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 closed in complete() or close()
         self._vertex = vertex
 
-    def complete(self) -> None:
+    def complete(self) -> str:
         self._file.close()
+        return self._path.name
 
     def close(self) -> None:
         self._file.close()
@@ -143,10 +145,13 @@ class _ParquetWriter(Writer):
         if len(self._rows) >= self.ROWS_PER_GROUP:
             self._flush()
 
-    def complete(self) -> None:
+    def complete(self) -> str | None:
         if self._rows:
             self._flush()
+        if self._writer is None:
+            return None  # without a row there is no schema, and no file
         self.close()
+        return self._path.name
 
     def close(self) -> None:
         if self._writer is not None:

@@ -6,7 +6,7 @@ steps run is the business of `chain`, how their loop is written that of `loop`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,8 +101,8 @@ class Sink(Step):
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
 
-    def commit(self, context: MetaSupplierContext) -> None:
-        """Makes visible what the writers of a job that completed have written."""
+    def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
+        """Makes visible what the writers of a job that completed have written; `reports` is what each said when it completed."""
 
     def discard(self, context: MetaSupplierContext) -> None:
         """Removes what the writers of a job that failed have written, where that can be done."""
@@ -114,8 +114,8 @@ class Writer:
     def write(self, items: list[Any]) -> None:
         raise NotImplementedError
 
-    def complete(self) -> None:
-        """All items have been written."""
+    def complete(self) -> Any:
+        """All items have been written. What it returns is told to the sink's `commit`, if this attempt is the one that counts."""
 
     def close(self) -> None:
         """Called once, also after a failure."""

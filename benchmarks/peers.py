@@ -1,0 +1,45 @@
+"""Other tools, each run in a child process: what they import, their threads and their garbage then slow no other side down.
+
+The child's Python is that of `.venv-bench` where there is one, since a peer's requirements may contradict those of development.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.child import NOT_INSTALLED
+from benchmarks.ratios import CannotRun
+from benchmarks.work import plain_loop
+
+_ROOT = Path(__file__).resolve().parent.parent
+_PYTHONS = (_ROOT / ".venv-bench" / "bin" / "python", Path(sys.executable))
+_PATIENCE_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A function of a module of this package that does the work of the chain with another tool."""
+
+    module: str
+    function: str
+
+    def run(self, items: int) -> float:
+        """The seconds that the work took, without those to start Python and to import."""
+        python = next(python for python in _PYTHONS if python.exists())
+        command = [str(python), "-m", "benchmarks.child", self.module, self.function, str(items)]
+        try:
+            child = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise CannotRun(f"did not end within {_PATIENCE_SECONDS} s") from None
+        if child.returncode == NOT_INSTALLED:
+            raise CannotRun("not installed")
+        if child.returncode:
+            raise CannotRun(f"failed: {(child.stderr.strip().splitlines() or [f'exit code {child.returncode}'])[-1]}")
+        answer = json.loads(child.stdout.splitlines()[-1])
+        if answer["counts"] != plain_loop(items):
+            raise CannotRun("gave other counts than the plain loop")
+        return float(answer["seconds"])

@@ -1,0 +1,33 @@
+"""Amounts that must stay below a limit, rather than ratios: a table of them, and whether each did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from benchmarks.ratios import mark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An amount, and the most it may be. An amount of None could not be read on this machine."""
+
+    name: str
+    amount: float | None
+    limit: float
+    unit: str
+
+
+def report(title: str, readings: Sequence[Reading]) -> Table:
+    table = Table("reading", title=title, title_justify="left")
+    table.add_column("amount", justify="right", no_wrap=True)
+    table.add_column("aim")
+    for reading in readings:
+        aim = f"at most {reading.limit:g} {reading.unit}"
+        if reading.amount is None:
+            table.add_row(reading.name, "-", f"{aim}: cannot be read on this system")
+        else:
+            table.add_row(reading.name, f"{reading.amount:.3g} {reading.unit}", f"{aim}: {mark(reading.amount <= reading.limit)}")
+    return table

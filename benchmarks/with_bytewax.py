@@ -1,0 +1,33 @@
+"""The chain on Bytewax. Only the child process of `peers` imports this."""
+
+from __future__ import annotations
+
+import bytewax.operators as op  # type: ignore[import-not-found,unused-ignore]
+from bytewax.dataflow import Dataflow  # type: ignore[import-not-found,unused-ignore]
+from bytewax.testing import TestingSink, TestingSource, run_main  # type: ignore[import-not-found,unused-ignore]
+
+from benchmarks.work import count, group, halve, keep, scale
+
+
+def one_by_one(items: int) -> dict[str, int]:
+    """With the batches of one item that TestingSource makes unless it is told otherwise."""
+    return _count(items, batch_size=1)
+
+
+def in_batches(items: int) -> dict[str, int]:
+    """With batches so large that larger ones gain nothing."""
+    return _count(items, batch_size=10_000)
+
+
+def _count(items: int, batch_size: int) -> dict[str, int]:
+    counts: list[tuple[str, int]] = []
+    flow = Dataflow("chain")
+    numbers = op.input("numbers", flow, TestingSource(range(items), batch_size=batch_size))
+    scaled = op.map("scaled", numbers, scale)
+    kept = op.filter("kept", scaled, keep)
+    halved = op.map("halved", kept, halve)
+    keyed = op.key_on("keyed", halved, group)
+    counted = op.fold_final("counted", keyed, int, count)
+    op.output("counts", counted, TestingSink(counts))
+    run_main(flow)  # type: ignore[no-untyped-call,unused-ignore]
+    return dict(counts)

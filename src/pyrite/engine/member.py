@@ -1,0 +1,189 @@
+"""One member's part of an execution: its processors are made and initialized, run as tasklets, and closed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyrite.context import Collections, ProcessorContext, SupplierContext
+from pyrite.engine.assembly import Assembly
+from pyrite.engine.ends import Links
+from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.fusion import Stretch
+from pyrite.engine.plan import Topology
+from pyrite.engine.service import ExecutionService
+from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
+from pyrite.processor import Processor
+from pyrite.processors.chain import ChainProcessor
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
+
+logger = logging.getLogger("pyrite.engine")
+
+
+@dataclass(slots=True, kw_only=True)
+class RunContext:
+    """What all parts of one execution share."""
+
+    job_name: str
+    job_id: str
+    execution_id: str
+    member_count: int
+    collections: Collections
+    attempt: str = "0"
+    halt: Halt = field(default_factory=Halt)
+
+    def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
+        """What the contexts of all kinds hold."""
+        return {
+            "vertex_name": vertex,
+            "local_parallelism": local_parallelism,
+            "member_count": self.member_count,
+            "job_id": self.job_id,
+            "execution_id": self.execution_id,
+            "collections": self.collections,
+            "is_cancelled": self.is_halted,
+        }
+
+    def is_halted(self) -> bool:
+        return self.halt.is_set
+
+
+class MemberRun:
+    """One member's part of an execution."""
+
+    def __init__(
+        self,
+        run: RunContext,
+        topology: Topology,
+        stretches: Sequence[Stretch],
+        *,
+        index: int,
+        suppliers: Mapping[str, ProcessorSupplier],
+        single_partitions: Mapping[int, int],
+        links: Links,
+    ) -> None:
+        self._run = run
+        self._topology = topology
+        self._stretches = stretches
+        self._index = index
+        self._suppliers = suppliers
+        self._single_partitions = single_partitions
+        self._links = links
+        self._processors: dict[str, Sequence[Processor]] = {}
+        self.processor_tasklets: list[ProcessorTasklet] = []
+        self._receivers: list[ReceiverTasklet] = []
+        self.stretch_of: list[Stretch] = []
+        """The stretch of each processor tasklet."""
+
+    @property
+    def tasklets(self) -> list[Tasklet]:
+        return [*self._receivers, *self.processor_tasklets]
+
+    def prepare(self, warn_slow: Callable[[str, float], None]) -> None:
+        """Makes and initializes the processors, and puts the tasklets together."""
+        for stretch in self._stretches:
+            if stretch.chain is None:
+                name = stretch.vertices[0].name
+                with at(name):
+                    context = self._run.fields(name, stretch.local_parallelism)
+                    self._suppliers[name].init(SupplierContext(**context, member_index=self._index))
+        for stretch in self._stretches:
+            self._make_processors(stretch)
+        assembly = Assembly(
+            self._topology,
+            self._stretches,
+            member=self._index,
+            single_partitions=self._single_partitions,
+            links=self._links,
+            halt=self._run.halt,
+            warn_slow=warn_slow,
+        )
+        self.processor_tasklets, self._receivers = assembly.tasklets(self._processors)
+        self.stretch_of = [stretch for stretch in self._stretches for _ in range(stretch.local_parallelism)]
+        for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
+            self._init(tasklet, stretch)
+
+    def reports(self) -> dict[str, list[Any]]:
+        """What the writers of each sink said when they completed."""
+        reports: dict[str, list[Any]] = {}
+        for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
+            if isinstance(tasklet.processor, ChainProcessor) and tasklet.processor.chain.sink is not None:
+                reports.setdefault(stretch.vertices[-1].name, []).append(tasklet.processor.report)
+        return reports
+
+    def start(self, service: ExecutionService, on_done: Callable[[Tasklet], None]) -> None:
+        cooperative: list[Tasklet] = [*self._receivers]
+        blocking: list[Tasklet] = []
+        for tasklet in self.processor_tasklets:
+            (cooperative if tasklet.processor.cooperative else blocking).append(tasklet)
+        for each in blocking:
+            service.submit_blocking(each, on_done)
+        if cooperative:
+            service.submit(cooperative, on_done)
+
+    def close(self, error: BaseException | None) -> None:
+        """Closes the processors, then their suppliers."""
+        for stretch in self._stretches:
+            for processor in self._processors.get(stretch.vertices[0].name, ()):
+                close_quietly(stretch.label, processor, error)
+        for name, supplier in self._suppliers.items():
+            close_quietly(name, supplier, error)
+
+    def _make_processors(self, stretch: Stretch) -> None:
+        name, count, chain = stretch.vertices[0].name, stretch.local_parallelism, stretch.chain
+        if chain is not None:
+            self._processors[name] = [ChainProcessor(chain) for _ in range(count)]
+            return
+        with at(name):
+            supplier = self._suppliers[name]
+            made: Any = supplier.get(count)
+            if isinstance(made, Sequence):
+                self._processors[name] = [p for p in made if isinstance(p, Processor)]  # so that all of them are closed
+            check_processors(made, supplier, count, name)
+
+    def _init(self, tasklet: ProcessorTasklet, stretch: Stretch) -> None:
+        name = stretch.vertices[0].name
+        context = ProcessorContext(
+            **self._run.fields(name, stretch.local_parallelism),
+            member_index=self._index,
+            local_index=tasklet.index,
+            attempt=self._run.attempt,
+        )
+        try:
+            tasklet.processor.init(context)
+        except BaseException as error:
+            vertex = tasklet.processor.failed_at(tasklet.inbox).vertex or name
+            raise LifeCycleFailed(Failed(error, vertex=vertex, processor=tasklet.index)) from error
+
+
+class LifeCycleFailed(Exception):
+    """A supplier or a processor raised before or after the tasklets ran. Never leaves the engine."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed)
+        self.failed = failed
+
+
+class at:
+    """Says which vertex an error inside the block belongs to."""
+
+    __slots__ = ("_vertex",)
+
+    def __init__(self, vertex: str) -> None:
+        self._vertex = vertex
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None:
+            raise LifeCycleFailed(Failed(error, vertex=self._vertex)) from error
+
+
+def close_quietly(name: str, thing: Processor | ProcessorSupplier | ProcessorMetaSupplier, error: BaseException | None) -> None:
+    try:
+        thing.close(error)
+    except BaseException:
+        logger.exception("close() of %s in vertex '%s' raised", type(thing).__name__, name)
