@@ -5,9 +5,10 @@ from __future__ import annotations
 import builtins
 import logging
 import threading
+from collections.abc import Mapping
 from concurrent.futures import wait
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
 from pyrite.dag import DAG
@@ -17,25 +18,43 @@ from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
+from pyrite.spark.session import LazySession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger("pyrite")
 
 CLOSING_SECONDS = 10.0
 
 
-def instance(*, cooperative_threads: int | None = None, collections: Literal["memory"] = "memory") -> Instance:
+def instance(
+    *,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+    start_spark: bool = False,
+    cooperative_threads: int | None = None,
+    collections: Literal["memory"] = "memory",
+) -> Instance:
     """An instance in this process. Use it as a context manager, or call its `close()` when done.
 
-    `cooperative_threads` is the size of the pool that runs cooperative processors: 1 by default, or the number of CPUs on a Python
-    without a global lock. It is also the default parallelism of a vertex.
+    Normal jobs run on Spark: on a session that is started with the first of them (or at once, in the background, with `start_spark`), on
+    `spark_master` (a master's URL, or `sc://` for Spark Connect; default: this machine) with `spark_conf`; or on `spark`, a session
+    that exists. `cooperative_threads` is the size of the pool that runs light jobs: 1 by default, or the number of CPUs on a Python
+    without a global lock. It is also the default parallelism of a vertex there.
     """
-    return Instance(cooperative_threads=cooperative_threads, collections=collections)
+    session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
+    made = Instance(session=session, cooperative_threads=cooperative_threads, collections=collections)
+    if start_spark:
+        session.start_in_background()
+    return made
 
 
 class Instance:
     """Made by `pyrite.instance()`."""
 
-    def __init__(self, *, cooperative_threads: int | None, collections: str) -> None:
+    def __init__(self, *, session: LazySession, cooperative_threads: int | None, collections: str) -> None:
         if cooperative_threads is not None and (
             isinstance(cooperative_threads, bool) or not isinstance(cooperative_threads, int) or cooperative_threads < 1
         ):
@@ -43,6 +62,7 @@ class Instance:
         if collections != "memory":
             raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
         self._service = ExecutionService(cooperative_threads)
+        self._session = session
         self._collections = MemoryCollections()
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
@@ -64,29 +84,36 @@ class Instance:
         """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if its DAG is not valid."""
         if self._closed:
             raise PyriteError("this instance is closed; open another with pyrite.instance()")
-        plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
         execution = Execution(job)
+        run = RunContext(
+            job_name=job.name, job_id=job.id, execution_id=execution.id, member_count=1, collections=self._collections
+        )
 
         def on_end(error: BaseException | None) -> None:
             self._running.pop(execution.id, None)
             execution.end(error)
 
-        run = JobRun(
-            plan,
-            RunContext(
-                job_name=job.name,
-                job_id=job.id,
-                execution_id=execution.id,
-                member_count=1,
-                collections=self._collections,
-            ),
-            service=self._service,
-            on_end=on_end,
-            on_running=execution.now_running,
-        )
-        execution.wire(cancel=run.cancel, metrics=run.metrics)
-        self._running[execution.id] = execution
-        run.begin()
+        if job.is_light:
+            plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
+            light = JobRun(plan, run, service=self._service, on_end=on_end, on_running=execution.now_running)
+            execution.wire(cancel=light.cancel, metrics=light.metrics)
+            self._running[execution.id] = execution
+            light.begin()
+        else:
+            from pyrite.spark.execution import SparkRun  # Arrow and what else Spark needs is loaded by whoever uses it
+
+            job.dag.validate()
+            normal = SparkRun(
+                job.dag,
+                run,
+                session=self._session,
+                members=job.config.members,
+                on_end=on_end,
+                on_running=execution.now_running,
+            )
+            execution.wire(cancel=normal.cancel, metrics=normal.metrics, progress=normal.progress)
+            self._running[execution.id] = execution
+            normal.begin(self._service.threads.run)
         return execution
 
     def light_jobs(self) -> builtins.list[Execution]:
@@ -122,6 +149,7 @@ class Instance:
                 CLOSING_SECONDS,
             )
         self._service.close(wait=not stuck)
+        self._session.stop()
 
     def __enter__(self) -> Instance:
         return self

@@ -24,11 +24,14 @@ class JobStatus(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobConfig:
-    """What a job is to be called."""
+    """How a normal job is run: its name, and how many members (tasks side by side) it has; default as many as Spark runs at a time."""
 
     name: str | None = None
+    members: int | None = None
 
     def __post_init__(self) -> None:
+        if self.members is not None and (isinstance(self.members, bool) or not isinstance(self.members, int) or self.members < 1):
+            raise PyriteError(f"members of a job must be a whole number above 0; got {shorten(self.members)}")
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise PyriteError(f"the name of a job must be a non-empty string; got {shorten(self.name)}")
 
@@ -74,6 +77,7 @@ class Execution(Future[None]):
         self._status = JobStatus.STARTING
         self._request_cancel: Callable[[], None] = lambda: None
         self._read_metrics: Callable[[], dict[str, Any]] = dict
+        self._read_progress: Callable[[], list[tuple[str, int, int]]] = list
 
     @property
     def status(self) -> JobStatus:
@@ -93,14 +97,25 @@ class Execution(Future[None]):
         """By vertex: items received and emitted, how full its queues are, the time it was busy; for all its processors, and for each."""
         return self._read_metrics()
 
+    def progress(self) -> list[tuple[str, int, int]]:
+        """For each stage of a job on Spark that has begun: its vertices, how many of its tasks are done, and how many there are."""
+        return self._read_progress()
+
     def __repr__(self) -> str:
         return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
 
     # What follows is for the engines.
 
-    def wire(self, *, cancel: Callable[[], None], metrics: Callable[[], dict[str, Any]]) -> None:
+    def wire(
+        self,
+        *,
+        cancel: Callable[[], None],
+        metrics: Callable[[], dict[str, Any]],
+        progress: Callable[[], list[tuple[str, int, int]]] = list,
+    ) -> None:
         self._request_cancel = cancel
         self._read_metrics = metrics
+        self._read_progress = progress
 
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING

@@ -48,7 +48,7 @@ def test_cancel_at_every_stage_closes_everything_once(pyr_of_any_size: Instance,
                 gate()
 
     recorder = Gated()
-    execution = pyr_of_any_size.new_job(recorded(RecordingMetaSupplier(recorder))).execute()
+    execution = pyr_of_any_size.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute()
     assert gate.reached.wait(10)
     assert execution.cancel()
     assert not execution.done()  # a processor is still at work
@@ -66,7 +66,7 @@ def test_cancel_before_the_start_means_that_it_never_starts(pyr: Instance) -> No
     recorder = Recorder()
     gate = Gate()
     pyr._service.threads.run = lambda call: threading.Thread(target=lambda: (gate(), call())).start()  # type: ignore[method-assign]
-    execution = pyr.new_job(recorded(RecordingMetaSupplier(recorder))).execute()
+    execution = pyr.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute()
     assert gate.reached.wait(10)
     assert execution.status is JobStatus.STARTING
     execution.cancel()
@@ -133,9 +133,10 @@ def test_a_failure_says_vertex_processor_edge_item_and_cause(pyr: Instance) -> N
                 raise ValueError("no twos")
 
     with pytest.raises(JobFailed) as failed:
-        pyr.new_job(failing(Picky), pyrite.JobConfig(name="picky job")).execute().result(10)
+        pyr.new_light_job(failing(Picky)).execute().result(10)
     error = failed.value
-    assert str(error) == "job 'picky job' failed in vertex 'bad', processor 0, edge 'source -> bad', item 2: ValueError: no twos"
+    message = str(error).split(" ", 3)[3]
+    assert message == "failed in vertex 'bad', processor 0, edge 'source -> bad', item 2: ValueError: no twos"
     assert (error.vertex, error.processor, error.edge, error.item) == ("bad", 0, "'source -> bad'", 2)
     assert isinstance(error.__cause__, ValueError)
     assert works(pyr)

@@ -127,7 +127,7 @@ EVERYTHING_ONCE = {
 
 def test_a_job_that_completes_calls_everything_as_often_as_it_should(pyr_of_any_size: Instance) -> None:
     recorder = Recorder()
-    pyr_of_any_size.new_job(recorded(RecordingMetaSupplier(recorder))).execute().result(10)
+    pyr_of_any_size.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute().result(10)
     assert recorder.counts() == EVERYTHING_ONCE
     names = recorder.names()
     assert names[:6] == ["meta init", "meta get", "supplier init", "supplier get", "processor init", "processor init"]
@@ -139,7 +139,7 @@ def test_a_job_that_completes_calls_everything_as_often_as_it_should(pyr_of_any_
 def test_an_error_in_any_callback_fails_the_job_and_closes_what_was_made(pyr_of_any_size: Instance, fails_at: str) -> None:
     recorder = Recorder(fails_at)
     with pytest.raises(JobFailed) as failed:
-        pyr_of_any_size.new_job(recorded(RecordingMetaSupplier(recorder))).execute().result(10)
+        pyr_of_any_size.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute().result(10)
     assert failed.value.vertex == "middle"
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
     order = list(EVERYTHING_ONCE)
@@ -159,7 +159,7 @@ def test_an_error_in_any_callback_fails_the_job_and_closes_what_was_made(pyr_of_
 @pytest.mark.parametrize("fails_at", ["processor close", "supplier close", "meta close"])
 def test_what_close_raises_is_logged_and_not_fatal(pyr: Instance, fails_at: str, caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(fails_at)
-    execution = pyr.new_job(recorded(RecordingMetaSupplier(recorder))).execute()
+    execution = pyr.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute()
     execution.result(10)
     assert execution.status is JobStatus.COMPLETED
     assert recorder.counts() == EVERYTHING_ONCE
@@ -168,7 +168,7 @@ def test_what_close_raises_is_logged_and_not_fatal(pyr: Instance, fails_at: str,
 
 def test_contexts_tell_who_and_where(pyr: Instance) -> None:
     recorder = Recorder()
-    job = pyr.new_job(recorded(RecordingMetaSupplier(recorder)))
+    job = pyr.new_light_job(recorded(RecordingMetaSupplier(recorder)))
     execution = job.execute()
     execution.result(10)
     contexts = {name: context for name, context in recorder.events if name.endswith("init")}
@@ -228,7 +228,7 @@ class WrongMeta(ProcessorMetaSupplier):
 )
 def test_a_supplier_that_answers_wrongly_fails_the_job_with_a_sentence(pyr: Instance, supplier: Any, message: str) -> None:
     with pytest.raises(JobFailed, match=message) as failed:
-        pyr.new_job(recorded(supplier)).execute().result(10)
+        pyr.new_light_job(recorded(supplier)).execute().result(10)
     assert failed.value.vertex == "middle"
 
 
@@ -237,5 +237,5 @@ def test_a_meta_supplier_may_answer_by_address(pyr: Instance) -> None:
         def get(self, addresses: Sequence[str]) -> dict[str, ProcessorSupplier]:
             return {address: RecordingSupplier(Recorder()) for address in addresses}
 
-    pyr.new_job(recorded(ByAddress())).execute().result(10)
+    pyr.new_light_job(recorded(ByAddress())).execute().result(10)
     assert sorted(pyr.list("out")) == list(range(10))

@@ -28,7 +28,7 @@ def copy(pyr: Instance, source: Any, sink: Any, *, parallelism: int = 1) -> None
     read = dag.vertex("read", source)
     write = dag.vertex("write", sink, local_parallelism=parallelism)
     dag.edge(between(read, write))
-    pyr.new_job(dag).execute().result(20)
+    pyr.new_light_job(dag).execute().result(20)
 
 
 def read_back(pyr: Instance, pattern: Path, format: str) -> list[Any]:
@@ -57,7 +57,7 @@ def test_files_are_divided_among_processors(pyr: Instance, tmp_path: Path, paral
     dag = DAG()
     read = dag.vertex("read", p.read_files(tmp_path / "*.txt"), local_parallelism=parallelism)
     dag.edge(between(read, dag.vertex("sink", p.write_list("out"), local_parallelism=1)))
-    pyr.new_job(dag).execute().result(10)
+    pyr.new_light_job(dag).execute().result(10)
     assert sorted(pyr.list("out")) == sorted(f"{n}{x}" for n in range(5) for x in "ab")
 
 
@@ -80,11 +80,11 @@ def test_a_job_that_fails_leaves_nothing_behind_and_what_was_there_as_it_was(pyr
     bad = dag.vertex("bad", p.map(lambda n: 1 // (99_999 - n)))
     dag.edge(between(read, bad)).edge(between(bad, dag.vertex("write", p.write_files(out))))
     with pytest.raises(JobFailed, match="vertex 'bad'"):
-        pyr.new_job(dag).execute().result(20)
+        pyr.new_light_job(dag).execute().result(20)
     assert not out.exists()
     copy(pyr, p.read_items(["kept"]), p.write_files(out))
     with pytest.raises(JobFailed, match="vertex 'bad'"):
-        pyr.new_job(dag).execute().result(20)
+        pyr.new_light_job(dag).execute().result(20)
     assert os.listdir(out) == ["part-00000.txt"]
     assert (out / "part-00000.txt").read_text() == "kept\n"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from pyrite.boxes import Outbox
 from pyrite.dag import Pattern
 from pyrite.engine.ends import Links, Outlet
 from pyrite.engine.failure import Halt
 from pyrite.engine.fusion import Stretch
+from pyrite.engine.packet_tasklet import PacketTasklet
 from pyrite.engine.plan import EdgePlan, Topology, isolated_targets
 from pyrite.engine.queues import UNBOUNDED, SpscQueue
 from pyrite.engine.routing import Broadcast, Partitioned, Route, ToOne, Unicast
@@ -33,6 +35,7 @@ class Assembly:
         links: Links,
         halt: Halt,
         warn_slow: WarnSlow,
+        grouped: Collection[int] = (),
     ) -> None:
         self._topology = topology
         self._stretches = stretches
@@ -41,6 +44,7 @@ class Assembly:
         self._links = links
         self._halt = halt
         self._warn_slow = warn_slow
+        self._grouped = grouped
         self._parallelism = {v.name: s.local_parallelism for s in stretches for v in s.vertices}
         """Of the vertices that run here: all of a member's, or those of one stage."""
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
@@ -52,27 +56,42 @@ class Assembly:
         for stretch in self._stretches:  # producers first, so that all queues exist before their consumers ask for them
             wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
             by_stretch.append((stretch, wired))
-        receivers = [self._receiver(edge) for stretch in self._stretches for edge in stretch.inbound if edge.is_distributed]
+        receivers = [
+            self._receiver(edge)
+            for stretch in self._stretches
+            if not self._is_fed_straight(stretch)
+            for edge in stretch.inbound
+            if self._comes_in(edge)
+        ]
         tasklets = []
         for stretch, wired in by_stretch:
             made = processors[stretch.vertices[0].name]
             for index, (processor, (outbox, routes)) in enumerate(zip(made, wired)):
                 processor.attach(outbox)
-                tasklets.append(
-                    ProcessorTasklet(
-                        processor,
-                        vertex=stretch.vertices[-1].name,
-                        label=stretch.label,
-                        index=index,
-                        inbound=[InboundEdge(edge, self._queues_of(edge, index)) for edge in stretch.inbound],
-                        outbox=outbox,
-                        routes=routes,
-                        halt=self._halt,
-                        warn_slow=self._warn_slow,
-                        on_finish=[partial(self._links.done, edge, index) for edge in stretch.outbound if self._leads_out(edge)],
-                    )
-                )
+                tasklets.append(self._tasklet(stretch, processor, index, outbox, routes))
         return tasklets, receivers
+
+    def _tasklet(
+        self, stretch: Stretch, processor: Processor, index: int, outbox: Outbox, routes: list[Route]
+    ) -> ProcessorTasklet:
+        common: dict[str, Any] = {
+            "vertex": stretch.vertices[-1].name,
+            "label": stretch.label,
+            "outbox": outbox,
+            "routes": routes,
+            "halt": self._halt,
+            "warn_slow": self._warn_slow,
+            "on_finish": [partial(self._links.done, edge, index) for edge in stretch.outbound if self._leads_out(edge)],
+        }
+        if self._is_fed_straight(stretch):
+            (edge,) = stretch.inbound
+            return PacketTasklet(processor, self._links.inlet(edge), edge, by_partition=edge.id in self._grouped, **common)
+        inbound = [InboundEdge(edge, self._queues_of(edge, index)) for edge in stretch.inbound]
+        return ProcessorTasklet(processor, index=index, inbound=inbound, **common)
+
+    def _is_fed_straight(self, stretch: Stretch) -> bool:
+        """Whether a single processor is all that stands behind a single edge from elsewhere, and may take its packets itself."""
+        return stretch.local_parallelism == 1 and len(stretch.inbound) == 1 and stretch.inbound[0].source not in self._parallelism
 
     def _wire_out(self, stretch: Stretch, index: int) -> tuple[Outbox, list[Route]]:
         outbox = Outbox([edge.settings.high_water_mark for edge in stretch.outbound], stretch.vertices[-1].name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,7 @@ class MemberRun:
         suppliers: Mapping[str, ProcessorSupplier],
         single_partitions: Mapping[int, int],
         links: Links,
+        grouped: Collection[int] = (),
     ) -> None:
         self._run = run
         self._topology = topology
@@ -71,6 +72,7 @@ class MemberRun:
         self._suppliers = suppliers
         self._single_partitions = single_partitions
         self._links = links
+        self._grouped = grouped
         self._processors: dict[str, Sequence[Processor]] = {}
         self.processor_tasklets: list[ProcessorTasklet] = []
         self._receivers: list[ReceiverTasklet] = []
@@ -99,6 +101,7 @@ class MemberRun:
             links=self._links,
             halt=self._run.halt,
             warn_slow=warn_slow,
+            grouped=self._grouped,
         )
         self.processor_tasklets, self._receivers = assembly.tasklets(self._processors)
         self.stretch_of = [stretch for stretch in self._stretches for _ in range(stretch.local_parallelism)]

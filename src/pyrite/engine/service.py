@@ -53,7 +53,7 @@ class ExecutionService:
 
     def submit_blocking(self, tasklet: Tasklet, on_done: OnDone) -> None:
         """Runs a tasklet that may block, on a thread of its own."""
-        self.threads.run(lambda: _run_alone(tasklet, on_done))
+        self.threads.run(lambda: run_alone(tasklet, on_done))
 
     def close(self, *, wait: bool = True) -> None:
         """Stops the workers once their tasklets are done, and waits for that. The tasklets must have been told to halt."""
@@ -202,7 +202,7 @@ class BlockingThreads:
         return self._calls.get()  # it was counted as free, and a call is on its way to it
 
 
-def _run_alone(tasklet: Tasklet, on_done: OnDone) -> None:
+def run_alone(tasklet: Tasklet, on_done: OnDone) -> None:
     park = SHORTEST_PARK
     while True:
         answer = tasklet.call()

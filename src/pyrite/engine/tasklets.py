@@ -185,6 +185,12 @@ class ProcessorTasklet(Tasklet):
         return self._try_process() if self._has_try_process else IDLE
 
     def _deliver(self) -> None:
+        self._timed_process()
+        assert self._at is not None
+        if not self.inbox and self._at.is_done:
+            self._call = self._complete_edge
+
+    def _timed_process(self) -> None:
         assert self._at is not None
         inbox = self.inbox
         count = len(inbox)
@@ -193,8 +199,6 @@ class ProcessorTasklet(Tasklet):
         seconds = perf_counter() - started
         self._took(seconds)
         self.pace.took(count - len(inbox), seconds)
-        if not inbox and self._at.is_done:
-            self._call = self._complete_edge
 
     def _complete_edge(self) -> int:
         edge = self._at

@@ -153,6 +153,16 @@ class ChainProcessor(Processor):
         if self._writer is not None:
             self._writer.close()
 
+    def emit_groups(self) -> bool:
+        """Emits the groups there are and forgets them: no more of their items will come. False if the outbox got full; call again."""
+        fold = self.chain.fold
+        assert fold is not None
+        if not self._emit_results(fold):
+            return False
+        self._results = None
+        self._state = fold.new_state()
+        return True
+
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         if self.chain.fold is None:
             return ()

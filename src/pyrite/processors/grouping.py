@@ -110,6 +110,8 @@ class Collect(_Single):
 class _Grouping(Fold):
     """A fold with a value per key; its state is a dict."""
 
+    is_grouping = True
+
     def new_state(self) -> dict[Any, Any]:
         return {}
 

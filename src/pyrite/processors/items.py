@@ -52,11 +52,12 @@ class ReadOnce(Source):
     taken: list[bool]
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        if context.global_index:
-            return iter(())
+        return iter(()) if context.global_index else self.take(context.vertex_name)
+
+    def take(self, vertex: str) -> Iterator[Any]:
         if self.taken[0]:
             raise ProcessorError(
-                f"the items of vertex '{context.vertex_name}' come from {shorten(self.items)}, which an earlier execution has "
+                f"the items of vertex '{vertex}' come from {shorten(self.items)}, which an earlier execution has "
                 f"used up; give read_items() a list, or something else that can be iterated again"
             )
         self.taken[0] = True

@@ -64,6 +64,8 @@ class Fold(Step):
     """
 
     __slots__ = ()
+    is_grouping = False
+    """Whether what is emitted for a key depends on the items of that key only."""
 
     def new_state(self) -> Any:
         raise NotImplementedError

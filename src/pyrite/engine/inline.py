@@ -1,0 +1,39 @@
+"""Runs tasklets on the thread of whoever asks: the engine inside a task of another system."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from pyrite.engine.service import LONGEST_PARK, SHORTEST_PARK, BlockingThreads, run_alone
+from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
+
+
+def run_inline(cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet]) -> Iterator[None]:
+    """Calls cooperative tasklets in turn, and runs the others on threads, until all are done. Yields after each round."""
+    threads = BlockingThreads("pyrite-inline") if blocking else None
+    running = set(blocking)
+    try:
+        for tasklet in blocking:
+            assert threads is not None
+            threads.run(lambda tasklet=tasklet: run_alone(tasklet, running.discard))  # type: ignore[misc]
+        waiting = list(cooperative)
+        park = SHORTEST_PARK
+        while waiting or running:
+            progress = False
+            left = []
+            for tasklet in waiting:
+                answer = tasklet.call()
+                progress = progress or answer != IDLE
+                if answer != DONE_NOW:
+                    left.append(tasklet)
+            waiting = left
+            yield
+            if progress:
+                park = SHORTEST_PARK
+            else:
+                time.sleep(park)
+                park = min(2 * park, LONGEST_PARK)
+    finally:
+        if threads is not None:
+            threads.close(wait=False)

@@ -1,0 +1,78 @@
+"""A processor fed straight from the packets of an edge that comes in over links, where it is the only one behind that edge.
+
+There is no queue between, and the processor of a grouping can be told when a partition has ended, if the packets come sorted by
+partition: it then emits the groups of that partition and forgets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyrite.boxes import Outbox
+from pyrite.engine.ends import Inlet, Packet
+from pyrite.engine.failure import Halt
+from pyrite.engine.plan import EdgePlan
+from pyrite.engine.queues import Done
+from pyrite.engine.routing import Route
+from pyrite.engine.tasklets import IDLE, PROGRESS, InboundEdge, ProcessorTasklet
+from pyrite.processor import Processor
+from pyrite.processors.chain import ChainProcessor
+
+
+class PacketTasklet(ProcessorTasklet):
+    __slots__ = ("_grouping", "_inlet", "_packet", "_partition")
+
+    def __init__(
+        self,
+        processor: Processor,
+        inlet: Inlet,
+        edge: EdgePlan,
+        *,
+        by_partition: bool,
+        vertex: str,
+        label: str,
+        outbox: Outbox,
+        routes: Sequence[Route],
+        halt: Halt,
+        warn_slow: Callable[[str, float], None],
+        on_finish: Sequence[Callable[[], None]],
+    ) -> None:
+        super().__init__(
+            processor,
+            vertex=vertex,
+            label=label,
+            index=0,
+            inbound=[InboundEdge(edge, [])],
+            outbox=outbox,
+            routes=routes,
+            halt=halt,
+            warn_slow=warn_slow,
+            on_finish=on_finish,
+        )
+        self._inlet = inlet
+        self._at = self.inbound[0]
+        self._grouping = processor if by_partition and isinstance(processor, ChainProcessor) else None
+        self._partition: int | None = None
+        self._packet: Packet | None = None
+
+    def _process(self) -> int:
+        if not self.inbox:
+            if self._packet is None:
+                packet = self._inlet.poll()
+                if packet is None:
+                    return IDLE
+                if isinstance(packet, Done):
+                    self._call = self._complete_edge
+                    return PROGRESS
+                self._packet = packet
+            if self._grouping is not None and self._packet.partition != self._partition:
+                if self._partition is not None and not self._grouping.emit_groups():
+                    return PROGRESS
+                self._partition = self._packet.partition
+                if len(self.outbox):
+                    return PROGRESS  # what was emitted goes first
+            self.inbox.extend(self._packet.items)
+            self.received += len(self._packet.items)
+            self._packet = None
+        self._timed_process()
+        return PROGRESS

@@ -1,0 +1,99 @@
+"""Named collections inside a task: what is put into one travels to the driver, and is put there once the job has completed."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+from pyrite.context import Collections
+from pyrite.errors import ProcessorError
+from pyrite.spark.packets import COLLECTED, PacketWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Something to put into a named map or list."""
+
+    kind: Literal["map", "list"]
+    name: str
+    contents: Any
+
+    def put(self, collections: Collections) -> None:
+        if self.kind == "map":
+            collections.map(self.name).update(self.contents)
+        else:
+            collections.list(self.name).extend(self.contents)
+
+
+class TaskCollections:
+    def __init__(self, writer: PacketWriter) -> None:
+        self._writer = writer
+
+    def map(self, name: str) -> TaskMap:
+        return TaskMap(name, self._writer)
+
+    def list(self, name: str) -> TaskList:
+        return TaskList(name, self._writer)
+
+
+def _refuse(kind: str, name: str) -> NoReturn:
+    raise ProcessorError(
+        f"the {kind} '{name}' is on the driver: a task of a Spark job can add to it, but not read or change it; "
+        f"read it with p.read_{kind}('{name}')"
+    )
+
+
+class TaskMap(MutableMapping[Any, Any]):
+    def __init__(self, name: str, writer: PacketWriter) -> None:
+        self._name = name
+        self._writer = writer
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        self._writer.tell_driver(COLLECTED, Collected("map", self._name, dict(other, **more)))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.update({key: value})
+
+    def __getitem__(self, key: Any) -> Any:
+        _refuse("map", self._name)
+
+    def __delitem__(self, key: Any) -> None:
+        _refuse("map", self._name)
+
+    def __iter__(self) -> Iterator[Any]:
+        _refuse("map", self._name)
+
+    def __len__(self) -> int:
+        _refuse("map", self._name)
+
+
+class TaskList(MutableSequence[Any]):
+    def __init__(self, name: str, writer: PacketWriter) -> None:
+        self._name = name
+        self._writer = writer
+
+    def extend(self, values: Iterable[Any]) -> None:
+        self._writer.tell_driver(COLLECTED, Collected("list", self._name, builtins.list(values)))
+
+    def append(self, value: Any) -> None:
+        self.extend([value])
+
+    def insert(self, index: int, value: Any) -> None:
+        _refuse("list", self._name)
+
+    def __getitem__(self, index: Any) -> Any:
+        _refuse("list", self._name)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _refuse("list", self._name)
+
+    def __delitem__(self, index: Any) -> None:
+        _refuse("list", self._name)
+
+    def __iter__(self) -> Iterator[Any]:
+        _refuse("list", self._name)
+
+    def __len__(self) -> int:
+        _refuse("list", self._name)

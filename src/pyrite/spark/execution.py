@@ -1,0 +1,215 @@
+"""One execution of a DAG on Spark, seen from the driver: planned, serialized, run as one action, committed, closed."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyrite.dag import DAG
+from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.failure import Failed
+from pyrite.engine.fusion import step_of
+from pyrite.engine.member import LifeCycleFailed, RunContext
+from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
+from pyrite.errors import JobCancelled
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.collections import ReadList, ReadMap
+from pyrite.processors.items import ReadItems, ReadOnce
+from pyrite.processors.steps import Sink
+from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, driver_rows
+from pyrite.spark.serializable import check_serializable
+from pyrite.spark.session import LazySession, default_members, is_connect
+from pyrite.spark.stages import Stage, plan_stages
+from pyrite.spark.tasks import StageWork, TaskReport, failure_in, stage_function
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger("pyrite.spark")
+
+
+class SparkRun:
+    """Runs a DAG once, on a thread of its own. `on_end` is called when it has ended and everything is closed."""
+
+    def __init__(
+        self,
+        dag: DAG,
+        run: RunContext,
+        *,
+        session: LazySession,
+        members: int | None,
+        on_end: Callable[[BaseException | None], None],
+        on_running: Callable[[], None],
+    ) -> None:
+        self._dag = dag
+        self._run = run
+        self._session = session
+        self._members = members
+        self._on_end = on_end
+        self._on_running = on_running
+        self._metrics: dict[str, Any] = {}
+        self._spark: SparkSession | None = None
+        self._stages: tuple[Stage, ...] = ()
+        self._lock = threading.Lock()
+        check_serializable(dag)
+
+    def begin(self, start: Callable[[Callable[[], None]], None]) -> None:
+        start(self._execute)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._run.halt.cancel()
+            spark = self._spark
+        if spark is not None:
+            spark.interruptTag(self._tag)
+
+    def metrics(self) -> dict[str, Any]:
+        return self._metrics
+
+    def progress(self) -> list[tuple[str, int, int]]:
+        """For each stage that has begun: its vertices, how many of its tasks are done, and how many there are."""
+        spark = self._spark
+        if spark is None or is_connect(spark):
+            return []
+        tracker = spark.sparkContext.statusTracker()
+        stages: dict[int, Any] = {}
+        for job in tracker.getJobIdsForGroup(self._run.execution_id):
+            info = tracker.getJobInfo(job)
+            for stage in info.stageIds if info is not None else ():
+                stages[stage] = tracker.getStageInfo(stage)
+        begun = [stages[stage] for stage in sorted(stages) if stages[stage] is not None]
+        return [(ours.label, spark.numCompletedTasks, spark.numTasks) for ours, spark in zip(self._stages, begun)]
+
+    @property
+    def _tag(self) -> str:
+        return f"pyrite-{self._run.execution_id}"
+
+    def _execute(self) -> None:
+        halt = self._run.halt
+        if halt.is_set:
+            self._on_end(halt.error(self._run.job_name))
+            return
+        meta_suppliers: MetaSuppliers | None = None
+        try:
+            spark = self._session.get()
+            self._run.member_count = self._members or default_members(spark)
+            topology = plan_topology(self._dag, member_count=self._run.member_count, default_parallelism=1)
+            suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
+            self._stages = plan_stages(topology, suppliers)
+            steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
+            sinks = [(name, step) for name, step in steps.items() if isinstance(step, Sink) and step.commits]
+            meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
+            by_member = meta_suppliers.suppliers_by_member()
+            if not halt.is_set:
+                self._on_running()
+                reports = self._run_on(spark, self._works(topology, suppliers, by_member))
+                if not halt.is_set:
+                    meta_suppliers.commit(reports)
+        except LifeCycleFailed as failed:
+            halt.fail(failed.failed)
+        except BaseException as raised:
+            if not halt.cancelled:
+                halt.fail(failure_in(str(raised)) or Failed(raised))
+        error = halt.error(self._run.job_name)
+        if meta_suppliers is not None:
+            meta_suppliers.close(error)
+        self._on_end(error)
+
+    def _works(self, topology: Topology, suppliers: Mapping[str, Any], by_member: Sequence[Mapping[str, Any]]) -> list[StageWork]:
+        ranks = {edge: rank for stage in self._stages for edge, rank in stage.ranks.items()}
+        single_partitions = choose_single_partitions(topology, random.Random())
+        works = []
+        for stage in self._stages:
+            names = {vertex.name for vertex in stage.vertices}
+            works.append(
+                StageWork(
+                    stage=stage,
+                    topology=topology,
+                    ranks=ranks,
+                    steps={n: self._for_tasks(n, s) for n, s in suppliers.items() if n in names and step_of(s) is not None},
+                    suppliers=[{n: s for n, s in member.items() if n in names} for member in by_member],
+                    single_partitions=single_partitions,
+                    job_name=self._run.job_name,
+                    job_id=self._run.job_id,
+                    execution_id=self._run.execution_id,
+                )
+            )
+        return works
+
+    def _for_tasks(self, vertex: str, supplier: StepSupplier) -> StepSupplier:
+        """What a task is given for a step: sources that are in the driver's memory go along as items."""
+        step = supplier.step
+        if isinstance(step, ReadMap):
+            return StepSupplier(ReadItems(list(self._run.collections.map(step.name).items())))
+        if isinstance(step, ReadList):
+            return StepSupplier(ReadItems(list(self._run.collections.list(step.name))))
+        if isinstance(step, ReadOnce):
+            return StepSupplier(ReadItems(list(step.take(vertex))))
+        return supplier
+
+    def _run_on(self, spark: SparkSession, works: Sequence[StageWork]) -> dict[str, list[Any]]:
+        """Runs the stages, puts what was collected into its place, and returns what the sinks' writers said."""
+        frame = job_frame(spark, works)
+        with self._tagged(spark):
+            table = frame.toArrow()
+        if self._run.halt.is_set:
+            return {}
+        reports: dict[str, list[Any]] = {}
+        metrics: list[TaskReport] = []
+        for _, message in driver_rows(table, (REPORT,)):
+            metrics.append(message)
+            for vertex, said in message.reports.items():
+                reports.setdefault(vertex, []).extend(said)
+        self._metrics = _added_up([report.metrics for report in metrics], [vertex.name for vertex in self._dag])
+        for _, collected in driver_rows(table, (COLLECTED,)):
+            collected.put(self._run.collections)
+        return reports
+
+    @contextmanager
+    def _tagged(self, spark: SparkSession) -> Iterator[None]:
+        """Marks what this thread runs on Spark, so that it can be cancelled, followed, and told apart on Spark's pages."""
+        with self._lock:
+            self._spark = spark
+            if self._run.halt.is_set:
+                raise JobCancelled(self._run.job_name)
+        spark.addTag(self._tag)
+        if not is_connect(spark):
+            description = f"{self._run.job_name}: {' | '.join(stage.label for stage in self._stages)}"
+            spark.sparkContext.setJobGroup(self._run.execution_id, description)
+        try:
+            yield
+        finally:
+            spark.removeTag(self._tag)
+            if not is_connect(spark):
+                for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
+                    spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
+            with self._lock:
+                self._spark = None
+
+
+def job_frame(spark: SparkSession, works: Sequence[StageWork]) -> DataFrame:
+    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy: nothing runs yet."""
+    members = works[0].topology.member_count
+    frame = spark.range(0, members, 1, members).mapInArrow(stage_function(works[0]), SCHEMA)
+    for work in works[1:]:
+        frame = frame.repartitionById(members, "member")
+        if work.stage.sort_columns:
+            frame = frame.sortWithinPartitions(*work.stage.sort_columns)
+        frame = frame.mapInArrow(stage_function(work), SCHEMA)
+    return frame
+
+
+def _added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
+    """The metrics of all tasks together, by vertex."""
+    total: dict[str, Any] = {}
+    for name in order:
+        parts = [task[name] for task in tasks if name in task]
+        if parts:
+            numbers = {key: sum(part[key] for part in parts) for key in ("received", "emitted", "queue_fill", "busy_seconds")}
+            processors = [processor for part in parts for processor in part["processors"]]
+            total[name] = {**numbers, "processors": processors, "fused_with": parts[0]["fused_with"]}
+    return total

@@ -1,0 +1,44 @@
+"""The ends of the edges that leave or enter a stage: outlets that fill packets, inlets that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyrite.engine.ends import Packet
+from pyrite.engine.plan import EdgePlan
+from pyrite.engine.queues import DONE, Done
+from pyrite.spark.packets import PacketOutlet, PacketReader, PacketWriter
+
+
+class ExchangeLinks:
+    """Joins the stage that runs in a task to the exchanges before and after it. `ranks` are those of all edges of the job."""
+
+    def __init__(self, reader: PacketReader, writer: PacketWriter, ranks: Mapping[int, int]) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._ranks = ranks
+
+    def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> PacketOutlet:
+        return self._writer.outlet(edge.id, self._ranks[edge.id], member, partition)
+
+    def done(self, edge: EdgePlan, processor: int) -> None:
+        """Nothing to tell: an exchange ends when all tasks before it have."""
+
+    def inlet(self, edge: EdgePlan) -> ExchangeInlet:
+        return ExchangeInlet(self._reader, edge.id)
+
+
+class ExchangeInlet:
+    """The packets of one edge. It gives one only when that is the next row of the task's input: so no edge can fill the memory."""
+
+    __slots__ = ("_edge", "_reader")
+
+    def __init__(self, reader: PacketReader, edge: int) -> None:
+        self._reader = reader
+        self._edge = edge
+
+    def poll(self) -> Packet | Done | None:
+        row = self._reader.head()
+        if row is not None and row.edge == self._edge:
+            return Packet(*self._reader.take())
+        return DONE if self._reader.has_ended(self._edge) else None

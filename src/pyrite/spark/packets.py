@@ -1,0 +1,179 @@
+"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one list.
+
+Besides items, rows carry what is meant for the driver: what was put into named collections, and each task's report. These are handed on
+from stage to stage like packets for a later stage, and so count only for the attempt of a task that Spark takes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+SCHEMA: Final = "member int, rank int, edge int, partition int, items binary"
+ARROW_SCHEMA: Final = pa.schema(
+    [("member", pa.int32()), ("rank", pa.int32()), ("edge", pa.int32()), ("partition", pa.int32()), ("items", pa.binary())]
+)
+
+REPORT: Final = -1
+COLLECTED: Final = -2
+"""Instead of an edge: a task's report; something to put into a named collection."""
+
+NO_PARTITION: Final = -1
+ITEMS_PER_PACKET = 8192
+ITEMS_HELD = 1 << 18
+"""How many items a task may hold back to fill its packets."""
+BATCH_BYTES = 8 << 20
+
+
+class Row(NamedTuple):
+    member: int
+    rank: int
+    edge: int
+    partition: int
+    items: bytes | memoryview
+
+
+class PacketWriter:
+    """Gathers items to packets, and packets to Arrow batches."""
+
+    def __init__(self, member: int) -> None:
+        self._member = member
+        self._open: list[PacketOutlet] = []
+        self._held = 0
+        self._rows: list[Row] = []
+        self._bytes = 0
+
+    def outlet(self, edge: int, rank: int, member: int, partition: int | None) -> PacketOutlet:
+        """Where items of one edge go, for one member and partition."""
+        outlet = PacketOutlet(self, edge, rank, member, NO_PARTITION if partition is None else partition)
+        self._open.append(outlet)
+        return outlet
+
+    def tell_driver(self, kind: int, message: Any) -> None:
+        """Sends a report, or something to collect."""
+        self.add_row(Row(self._member, -1, kind, NO_PARTITION, pickle.dumps(message, 5)))
+
+    def add_row(self, row: Row) -> None:
+        self._rows.append(row)
+        self._bytes += len(row.items)
+
+    def note_held(self, count: int) -> None:
+        self._held += count
+        if self._held >= ITEMS_HELD:
+            self._close_packets()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batch that is full, if there is one."""
+        if self._bytes >= BATCH_BYTES:
+            yield self._batch()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What is left at the end."""
+        self._close_packets()
+        if self._rows:
+            yield self._batch()
+
+    def _close_packets(self) -> None:
+        for outlet in self._open:
+            outlet.close_packet()
+        self._held = 0
+
+    def _batch(self) -> pa.RecordBatch:
+        rows, self._rows, self._bytes = self._rows, [], 0
+        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows), ARROW_SCHEMA)]
+        return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+class PacketOutlet:
+    """An outlet of the engine that fills packets. It always has room: what is held is bounded by the writer."""
+
+    __slots__ = ("_edge", "_items", "_member", "_partition", "_rank", "_writer")
+
+    def __init__(self, writer: PacketWriter, edge: int, rank: int, member: int, partition: int) -> None:
+        self._writer = writer
+        self._edge = edge
+        self._rank = rank
+        self._member = member
+        self._partition = partition
+        self._items: list[Any] = []
+
+    def room(self) -> int:
+        return ITEMS_PER_PACKET
+
+    def offer(self, items: list[Any]) -> int:
+        count = len(items)
+        self._items += items
+        if len(self._items) >= ITEMS_PER_PACKET:
+            self._writer.note_held(count - len(self._items))
+            self.close_packet()
+        else:
+            self._writer.note_held(count)
+        return count
+
+    def finish(self) -> None:
+        pass
+
+    def close_packet(self) -> None:
+        if self._items:
+            packed = pickle.dumps(self._items, 5)
+            self._writer.add_row(Row(self._member, self._rank, self._edge, self._partition, packed))
+            self._items = []
+
+
+class PacketReader:
+    """Reads the rows of a task's input one after another. Rows for later stages, and for the driver, are handed on as they come."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], ranks: Mapping[int, int], handed_on: PacketWriter) -> None:
+        self._batches = batches
+        self._ranks = ranks
+        self._handed_on = handed_on
+        self._rows: deque[Row] = deque()
+        self._ended = False
+        self.in_order = len(set(ranks.values())) > 1
+
+    def head(self) -> Row | None:
+        """The next row for this stage, which stays; None at the end."""
+        while True:
+            if self._rows:
+                row = self._rows[0]
+                if row.edge in self._ranks:
+                    return row
+                self._handed_on.add_row(self._rows.popleft())
+            elif self._ended:
+                return None
+            else:
+                self._read_batch()
+
+    def take(self) -> tuple[int, list[Any]]:
+        """The partition and the items of the row that `head` showed."""
+        row = self._rows.popleft()
+        items: list[Any] = pickle.loads(row.items)
+        return row.partition, items
+
+    def has_ended(self, edge: int) -> bool:
+        """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of a later rank is next."""
+        row = self.head()
+        return row is None or (self.in_order and row.rank > self._ranks[edge])
+
+    def _read_batch(self) -> None:
+        batch = next(self._batches, None)
+        if batch is None:
+            self._ended = True
+            return
+        members, ranks, edges, partitions = (batch.column(i).to_pylist() for i in range(4))
+        items = batch.column(4)
+        for i in range(batch.num_rows):
+            self._rows.append(Row(members[i], ranks[i], edges[i], partitions[i], memoryview(items[i].as_buffer())))
+
+
+def driver_rows(table: pa.Table, kinds: Collection[int]) -> Iterator[tuple[int, Any]]:
+    """What tasks told the driver, of some kinds, from the rows that the last stage gave."""
+    edges = table.column("edge").to_pylist()
+    items = table.column("items")
+    for i, kind in enumerate(edges):
+        if kind in kinds:
+            yield kind, pickle.loads(items[i].as_buffer())

@@ -1,0 +1,59 @@
+"""Whether a DAG can travel to other processes, found out before anything is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cloudpickle
+
+from pyrite.dag import DAG
+from pyrite.engine.fusion import step_of
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+from pyrite.processors.items import ReadOnce
+
+
+def check_serializable(dag: DAG) -> None:
+    """Raises, before Spark is touched, if a vertex or an edge cannot travel to the workers; names it and what in it."""
+    for vertex in dag.vertices:
+        step = step_of(vertex.supplier)
+        if isinstance(step, ReadOnce):
+            continue  # its items travel, not the iterator
+        _try_pickle(vertex.supplier, f"vertex '{vertex.name}'")
+    for edge in dag.edges:
+        _try_pickle((edge.settings.key, edge.settings.partitioner), f"edge {edge.name}")
+
+
+def _try_pickle(thing: Any, where: str) -> None:
+    try:
+        cloudpickle.dumps(thing)
+    except Exception as error:
+        raise PyriteError(
+            f"{where} cannot be sent to Spark's workers: {_culprit(thing) or shorten(thing)} cannot be pickled ({error}). "
+            f"Make it inside the function or in the processor's init(), where it is used"
+        ) from error
+
+
+def _culprit(thing: Any) -> str | None:
+    """What inside a function or an object it is that cannot be pickled."""
+    inside: dict[str, Any] = {}
+    step = step_of(thing)
+    target: Any = step if step is not None else thing
+    names = getattr(target, "__dataclass_fields__", None)
+    if isinstance(target, tuple):
+        inside = {f"part {i}": part for i, part in enumerate(target)}
+    elif names is not None:
+        inside = {name: getattr(target, name) for name in names}
+    elif hasattr(target, "__code__"):
+        code, cells = target.__code__, target.__closure__ or ()
+        inside = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells)}
+        inside.update({name: target.__globals__[name] for name in code.co_names if name in target.__globals__})
+    elif hasattr(target, "__dict__") and not isinstance(target, type):
+        inside = dict(vars(target))
+    for name, part in inside.items():
+        try:
+            cloudpickle.dumps(part)
+        except Exception:
+            deeper = _culprit(part)
+            return f"{name}, {deeper}" if deeper else f"{name}, {shorten(part)},"
+    return None

@@ -1,0 +1,107 @@
+"""Stages: which vertices of a DAG run together in a Spark task, and in which order what arrives there must be read. Pure.
+
+The stages of a job form a line. Stage k hands what it emits to the exchange after it, and an exchange brings each row to the task of
+its member in the next stage. A row for a later stage is handed on by those between; so nothing is ever computed twice, whatever
+the DAG looks like, and one Spark action runs the whole job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.dag import Pattern
+from pyrite.engine.fusion import step_of
+from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
+from pyrite.functions import same
+from pyrite.processors.steps import Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage. `ranks` has the edges that come in over the exchange before it, by id, with the order in which they must be read."""
+
+    index: int
+    vertices: tuple[VertexPlan, ...]
+    ranks: Mapping[int, int]
+    grouped: frozenset[int]
+    """The edges that lead to a grouping of their own key: read partition by partition, a partition's groups can be forgotten."""
+
+    @property
+    def label(self) -> str:
+        return " + ".join(vertex.name for vertex in self.vertices)
+
+    @property
+    def sort_columns(self) -> tuple[str, ...]:
+        """What the rows of each task must be sorted by, if at all."""
+        columns = ["rank"] if len(set(self.ranks.values())) > 1 else []
+        return (*columns, "partition") if self.grouped else tuple(columns)
+
+
+def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """Divides the vertices of a topology into stages, first to last."""
+    stage_of = _levels(topology)
+    stages = []
+    for index in range(max(stage_of.values()) + 1):
+        vertices = tuple(vertex for vertex in topology.vertices if stage_of[vertex.name] == index)
+        arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of[edge.source] < index]
+        grouped = frozenset(edge.id for vertex in vertices for edge in arriving if _is_grouped(edge, vertex, suppliers))
+        stages.append(Stage(index, vertices, _ranks(vertices, {edge.id for edge in arriving}), grouped))
+    return tuple(stages)
+
+
+def _levels(topology: Topology) -> dict[str, int]:
+    """The stage of each vertex: after the stages of all that it gets items from over a distributed edge, and not before those of the rest.
+
+    Within these bounds as late as can be: a source stands with what it feeds over a local edge, so that its items need not travel.
+    """
+    level: dict[str, int] = {}
+    for vertex in topology.vertices:
+        level[vertex.name] = max((level[edge.source] + edge.is_distributed for edge in vertex.inbound), default=0)
+    for vertex in reversed(topology.vertices):
+        if vertex.outbound:
+            level[vertex.name] = min(level[edge.destination] - edge.is_distributed for edge in vertex.outbound)
+    first = min(level.values())
+    return {name: number - first for name, number in level.items()}
+
+
+def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, int]:
+    """For each arriving edge, how many others, one after another, must have ended before it may be read.
+
+    An edge waits for all edges of its vertex with a lower priority; if one of those comes from a vertex of the same stage, it waits for
+    all that arrives there, and further up.
+    """
+    by_name = {vertex.name: vertex for vertex in vertices}
+    ranks: dict[int, int] = {}
+
+    def rank(edge: EdgePlan) -> int:
+        if edge.id not in ranks:
+            earlier = [e for e in by_name[edge.destination].inbound if e.settings.priority < edge.settings.priority]
+            ranks[edge.id] = max((1 + rank(before) for e in earlier for before in ending(e)), default=0)
+        return ranks[edge.id]
+
+    def ending(edge: EdgePlan) -> list[EdgePlan]:
+        """The arriving edges that must have ended before this edge has."""
+        if edge.id in arriving:
+            return [edge]
+        return [before for e in by_name[edge.source].inbound for before in ending(e)]
+
+    for vertex in vertices:
+        for edge in vertex.inbound:
+            if edge.id in arriving:
+                rank(edge)
+    return ranks
+
+
+def _is_grouped(edge: EdgePlan, vertex: VertexPlan, suppliers: Mapping[str, Any]) -> bool:
+    step = step_of(suppliers[vertex.name])
+    return (
+        edge.destination == vertex.name
+        and len(vertex.inbound) == 1
+        and vertex.local_parallelism == 1
+        and edge.settings.pattern is Pattern.PARTITIONED
+        and isinstance(step, Fold)
+        and step.is_grouping
+        and same(step.key_function(), edge.settings.key)
+    )

@@ -1,0 +1,183 @@
+"""What runs inside a Spark task: one stage of a job, for one member, on the cooperative engine."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import pickle
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from pyrite.engine.failure import Failed
+from pyrite.engine.fusion import fuse
+from pyrite.engine.inline import run_inline
+from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
+from pyrite.engine.metrics import gather
+from pyrite.engine.plan import Topology
+from pyrite.engine.tasklets import Tasklet
+from pyrite.functions import shorten
+from pyrite.spark.collections import TaskCollections
+from pyrite.spark.links import ExchangeLinks
+from pyrite.spark.packets import REPORT, PacketReader, PacketWriter
+from pyrite.spark.stages import Stage
+from pyrite.suppliers import ProcessorSupplier
+
+logger = logging.getLogger("pyrite.spark")
+
+FAILURE_MARK = "pyrite-failure"
+MOST_FAILURE_BYTES = 24_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageWork:
+    """All that a task of one stage needs to know. It travels to the workers serialized."""
+
+    stage: Stage
+    topology: Topology
+    ranks: Mapping[int, int]
+    steps: Mapping[str, Any]
+    """The ready-made suppliers of the stage's vertices."""
+    suppliers: Sequence[Mapping[str, ProcessorSupplier]]
+    """By member, the suppliers of the user's making."""
+    single_partitions: Mapping[int, int]
+    job_name: str
+    job_id: str
+    execution_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What a task tells the driver when it has completed."""
+
+    metrics: dict[str, Any]
+    reports: dict[str, list[Any]]
+    """What the sinks' writers said."""
+
+
+class TaskFailed(Exception):
+    """Carries a failure out of a task in its text: Spark passes on no more than that."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
+
+
+def stage_function(work: StageWork) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark maps over the partitions of a stage's input. Spark's pages show it by its name."""
+    packed = cloudpickle.dumps(work)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyrite.spark.tasks import run_stage  # in the worker: what is installed there
+
+        yield from run_stage(packed, batches)
+
+    run.__name__ = work.stage.label
+    return run
+
+
+def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs one stage of a job for the member that this task stands for."""
+    from pyspark import TaskContext
+
+    work: StageWork = pickle.loads(packed)
+    task = TaskContext.get()
+    assert task is not None
+    member = task.partitionId()
+    writer = PacketWriter(member)
+    if work.stage.index == 0:  # its input only makes Spark start a task per member
+        batches = iter(list(batches)[:0])
+    reader = PacketReader(batches, work.stage.ranks, writer)
+    run = RunContext(
+        job_name=work.job_name,
+        job_id=work.job_id,
+        execution_id=work.execution_id,
+        member_count=work.topology.member_count,
+        collections=TaskCollections(writer),
+        attempt=str(task.taskAttemptId()),
+    )
+    part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
+    stretches = fuse(part, {vertex.name: work.steps.get(vertex.name) for vertex in part.vertices})
+    member_run = MemberRun(
+        run,
+        work.topology,
+        stretches,
+        index=member,
+        suppliers=work.suppliers[member],
+        single_partitions=work.single_partitions,
+        links=ExchangeLinks(reader, writer, work.ranks),
+        grouped=work.stage.grouped,
+    )
+    error: BaseException | None = None
+    try:
+        member_run.prepare(_warn_slow)
+        yield from _run_tasklets(member_run, writer)
+        failure = run.halt.failure
+        if failure is not None:
+            raise TaskFailed(failure) from failure.error
+        while reader.head() is not None:  # a row that no vertex waits for cannot be: but rows for later stages may still come
+            raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
+        metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+        writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
+        yield from writer.rest()
+    except LifeCycleFailed as failed:
+        error = failed
+        raise TaskFailed(failed.failed) from failed.failed.error
+    except BaseException as other:
+        error = other
+        raise
+    finally:
+        member_run.close(error)
+
+
+def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
+    blocking: list[Tasklet] = [t for t in member_run.processor_tasklets if not t.processor.cooperative]
+    cooperative = [tasklet for tasklet in member_run.tasklets if tasklet not in blocking]
+    for _ in run_inline(cooperative, blocking):
+        yield from writer.batches()
+
+
+def failure_in(text: str) -> Failed | None:
+    """The failure that the text of a Spark error carries, if it came from a task of ours."""
+    found = re.search(rf"<{FAILURE_MARK} ([A-Za-z0-9+/=]+)>", text)
+    if found is None:
+        return None
+    failed = pickle.loads(zlib.decompress(base64.b64decode(found.group(1))))
+    assert isinstance(failed, Failed)
+    return failed
+
+
+def _packed(failed: Failed) -> str:
+    """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a description."""
+    import traceback
+
+    text = "".join(traceback.format_exception(failed.error))
+    error = failed.error
+    error.__cause__ = error.__context__ = None
+    for candidate_error, item in (
+        (error, failed.item),
+        (error, shorten(failed.item)),
+        (RemoteError(f"{type(error).__name__}: {error}"), shorten(failed.item)),
+    ):
+        candidate = Failed(candidate_error, failed.vertex, failed.processor, failed.edge, item)
+        candidate_error.add_note(text[-6000:])
+        try:
+            packed = zlib.compress(cloudpickle.dumps(candidate))
+            pickle.loads(zlib.decompress(packed))
+        except Exception:
+            continue
+        if len(packed) < MOST_FAILURE_BYTES:
+            return base64.b64encode(packed).decode()
+    raise AssertionError("a description of a failure is always short enough")
+
+
+class RemoteError(Exception):
+    """Stands for an exception that could not travel from a worker to the driver."""
+
+
+def _warn_slow(label: str, seconds: float) -> None:
+    """Inside a task nobody else waits for the thread."""

@@ -1,0 +1,93 @@
+"""Stages, planned without Spark: which vertices stand together, and in which order what arrives is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+
+from pyrite import DAG, between, from_
+from pyrite import processors as p
+from pyrite.engine.plan import plan_topology
+from pyrite.spark.stages import Stage, plan_stages
+from tests.dags import Picture, pictures
+
+
+def stages_of(dag: DAG, members: int = 2) -> tuple[Stage, ...]:
+    topology = plan_topology(dag, member_count=members, default_parallelism=1)
+    return plan_stages(topology, {vertex.name: vertex.supplier for vertex in dag.vertices})
+
+
+def labels(dag: DAG, members: int = 2) -> list[str]:
+    return [stage.label for stage in stages_of(dag, members)]
+
+
+def test_a_dag_without_distributed_edges_is_one_stage() -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", p.read_items([1])), dag.vertex("b", p.noop())
+    dag.edge(between(a, b))
+    assert labels(dag) == ["a + b"]
+
+
+def test_a_distributed_edge_cuts_unless_there_is_one_member() -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", p.read_items([1])), dag.vertex("b", p.noop())
+    dag.edge(between(a, b).distributed())
+    assert labels(dag) == ["a", "b"]
+    assert labels(dag, members=1) == ["a + b"]
+
+
+def test_a_source_stands_with_what_it_feeds_over_a_local_edge() -> None:
+    dag = DAG()
+    prices, orders, enrich = dag.vertex("prices", p.read_items([1])), dag.vertex("orders", p.read_items([1])), dag.vertex("e", p.noop())
+    dag.edge(from_(prices).to(enrich, 0).distributed().broadcast().priority(-1)).edge(from_(orders).to(enrich, 1))
+    assert labels(dag) == ["prices", "orders + e"]
+
+
+def test_a_local_edge_around_an_exchange_is_cut_too() -> None:
+    dag = DAG()
+    a, b, c = (dag.vertex(name, p.read_items([1]) if name == "a" else p.noop()) for name in "abc")
+    dag.edge(from_(a, 0).to(b).distributed()).edge(from_(b).to(c, 0).distributed()).edge(from_(a, 1).to(c, 1))
+    first, _, last = stages_of(dag)
+    assert (first.label, last.label) == ("a", "c")
+    assert set(last.ranks) == {1, 2}
+
+
+def test_edges_are_read_in_the_order_of_their_priorities_and_of_what_these_wait_for() -> None:
+    dag = DAG()
+    s1, s2, s3 = (dag.vertex(f"s{i}", p.read_items([1])) for i in range(3))
+    x, y = dag.vertex("x", p.noop()), dag.vertex("y", p.noop())
+    dag.edge(from_(s1).to(x).distributed().priority(7))  # alone at x: its number means nothing
+    dag.edge(from_(x).to(y, 0))
+    dag.edge(from_(s2).to(y, 1).distributed().priority(3))  # waits for x, and so for the first
+    dag.edge(from_(s3).to(y, 2).distributed().priority(5))
+    _, last = stages_of(dag)
+    assert dict(last.ranks) == {0: 0, 2: 1, 3: 2}
+    assert last.sort_columns == ("rank",)
+
+
+def grouping(edge: Any, parallelism: int = 1) -> Stage:
+    dag = DAG()
+    source = dag.vertex("source", p.read_items([1]))
+    count = dag.vertex("count", p.group_and_accumulate(lambda n: n % 5, 0, lambda a, n: a + 1), local_parallelism=parallelism)
+    dag.edge(edge(between(source, count).distributed()))
+    return stages_of(dag)[-1]
+
+
+def test_a_grouping_by_the_edges_own_key_is_read_partition_by_partition() -> None:
+    assert grouping(lambda e: e.partitioned(key=lambda n: n % 5)).sort_columns == ("partition",)
+    assert grouping(lambda e: e.partitioned(key=lambda n: n % 7)).sort_columns == ()  # a group may be in many partitions
+    assert grouping(lambda e: e.partitioned(key=lambda n: n % 5), parallelism=2).sort_columns == ()
+
+
+@given(pictures(distributed=True))
+def test_every_edge_leads_to_its_own_stage_or_a_later_one(picture: Picture) -> None:
+    stages = stages_of(picture.build())
+    stage_of = {vertex.name: stage.index for stage in stages for vertex in stage.vertices}
+    for stage in stages:
+        assert stage.vertices
+        for vertex in stage.vertices:
+            for edge in vertex.inbound:
+                gap = stage.index - stage_of[edge.source]
+                assert gap >= (1 if edge.is_distributed else 0)
+                assert (edge.id in stage.ranks) == (gap > 0)
