@@ -39,7 +39,11 @@ def test_a_distributed_edge_cuts_unless_there_is_one_member() -> None:
 
 def test_a_source_stands_with_what_it_feeds_over_a_local_edge() -> None:
     dag = DAG()
-    prices, orders, enrich = dag.vertex("prices", p.read_items([1])), dag.vertex("orders", p.read_items([1])), dag.vertex("e", p.noop())
+    prices, orders, enrich = (
+        dag.vertex("prices", p.read_items([1])),
+        dag.vertex("orders", p.read_items([1])),
+        dag.vertex("e", p.noop()),
+    )
     dag.edge(from_(prices).to(enrich, 0).distributed().broadcast().priority(-1)).edge(from_(orders).to(enrich, 1))
     assert labels(dag) == ["prices", "orders + e"]
 

@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.formats import FORMATS, Format
+from pyrite.processors.lines import Range, blocks_of_lines, ranges_of
 from pyrite.processors.steps import Sink, Source, Writer
 
 
@@ -45,14 +47,21 @@ class ReadFiles(Source):
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         paths = sorted(path for path in globbing.glob(self.pattern, recursive=True) if os.path.isfile(path))
         if not paths:
+            hint = "; it is a folder: write a pattern for the files in it" if os.path.isdir(self.pattern) else ""
             raise ProcessorError(
-                f"no file matches '{self.pattern}', which vertex '{context.vertex_name}' reads; relative to {os.getcwd()}"
+                f"no file matches '{self.pattern}', which vertex '{context.vertex_name}' reads, relative to {os.getcwd()}{hint}"
             )
-        return self._items(paths[context.global_index :: context.total_parallelism])
+        return self._items(paths, context.global_index, context.total_parallelism)
 
-    def _items(self, paths: list[str]) -> Iterator[Any]:
-        for path in paths:
-            yield from read_file(path, FORMATS[self.format])
+    def _items(self, paths: list[str], index: int, count: int) -> Iterator[Any]:
+        """A share of what is in the files: ranges of those that can be read in parts, and every n-th of the others."""
+        format = FORMATS[self.format]
+        in_parts = [path for path in paths if format.parse is not None and not path.endswith(".gz")]
+        for each in ranges_of([(path, os.path.getsize(path)) for path in in_parts], index, count):
+            yield from _reading(each.path, _read_range(each, format))
+        whole = [path for path in paths if path not in set(in_parts)]
+        for path in whole[index::count]:
+            yield from _reading(path, _read_whole(path, format))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +102,29 @@ class WriteFiles(Sink):
         return Path(self.dir) / f".pyrite-{context.execution_id}-{vertex}"
 
 
-def read_file(path: str, format: Format) -> Iterator[Any]:
-    """The items of one file. An error names the file."""
+def _read_range(part: Range, format: Format) -> Iterator[Any]:
+    assert format.parse is not None
+    where = f"'{part.path}'" if part.start == 0 else f"the part of '{part.path}' from byte {part.start}"
+    with open(part.path, "rb") as file:
+        lines = chain.from_iterable(blocks_of_lines(file, part.start, part.end))
+        yield from format.parse(lines, where)
+
+
+def _read_whole(path: str, format: Format) -> Iterator[Any]:
+    opened: Any = gzip.open if path.endswith(".gz") else open
+    if format.parse is not None:
+        with opened(path, "rt", encoding="utf-8-sig") as text:
+            yield from format.parse((line.removesuffix("\n") for line in text), f"'{path}'")
+    elif format.read is not None:
+        how = {"mode": "rb"} if format.binary else {"mode": "rt", "encoding": "utf-8-sig", "newline": ""}
+        with opened(path, **how) as file:
+            yield from format.read(file, path)
+
+
+def _reading(path: str, items: Iterator[Any]) -> Iterator[Any]:
+    """The items; an error in reading them names the file."""
     try:
-        if format.binary:
-            with open(path, "rb") as file:
-                yield from format.read(file, path)
-        elif path.endswith(".gz"):
-            with gzip.open(path, "rt", encoding="utf-8-sig", newline=format.newline) as text:
-                yield from format.read(text, path)
-        else:
-            with open(path, encoding="utf-8-sig", newline=format.newline) as text:
-                yield from format.read(text, path)
+        yield from items
     except UnicodeDecodeError as error:
         raise ProcessorError(f"file '{path}' is not UTF-8 text: {error}") from error
     except OSError as error:

@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import methodcaller
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,15 +16,17 @@ from pyrite.processors.steps import BadItem, Writer
 
 @dataclass(frozen=True, slots=True)
 class Format:
+    """A file format. One whose items are lines has `parse`, and files of it can be read in parts; any other has `read`."""
+
     suffix: str
-    read: Callable[[IO[Any], str], Iterator[Any]]
     writer: Callable[[Path, str], Writer]
+    parse: Callable[[Iterator[str], str], Iterator[Any]] | None = None
+    read: Callable[[IO[Any], str], Iterator[Any]] | None = None
     binary: bool = False
-    newline: str | None = None
 
 
-def _read_text(file: IO[str], path: str) -> Iterator[str]:
-    return map(methodcaller("removesuffix", "\n"), file)
+def _parse_text(lines: Iterator[str], where: str) -> Iterator[str]:
+    return lines
 
 
 def _read_csv(file: IO[str], path: str) -> Iterator[dict[str, Any]]:
@@ -45,15 +46,15 @@ def _read_csv(file: IO[str], path: str) -> Iterator[dict[str, Any]]:
         raise ProcessorError(f"line {rows.line_num} of CSV file '{path}' cannot be read: {error}") from error
 
 
-def _read_jsonl(file: IO[str], path: str) -> Iterator[Any]:
+def _parse_jsonl(lines: Iterator[str], where: str) -> Iterator[Any]:
     loads = json.loads
-    for number, line in enumerate(file, 1):
-        if line.isspace():
+    for number, line in enumerate(lines, 1):
+        if not line or line.isspace():
             continue
         try:
             yield loads(line)
         except ValueError as error:
-            raise ProcessorError(f"line {number} of '{path}' is not JSON: {error}: {shorten(line)}") from None
+            raise ProcessorError(f"line {number} of {where} is not JSON: {error}: {shorten(line)}") from None
 
 
 def _read_parquet(file: IO[bytes], path: str) -> Iterator[Any]:
@@ -176,9 +177,9 @@ class _ParquetWriter(Writer):
 
 
 FORMATS: dict[str, Format] = {
-    "text": Format(".txt", _read_text, _TextWriter),
-    "csv": Format(".csv", _read_csv, _CsvWriter, newline=""),
-    "jsonl": Format(".jsonl", _read_jsonl, _JsonLinesWriter),
-    "json": Format(".jsonl", _read_jsonl, _JsonLinesWriter),
-    "parquet": Format(".parquet", _read_parquet, _ParquetWriter, binary=True),
+    "text": Format(".txt", _TextWriter, parse=_parse_text),
+    "csv": Format(".csv", _CsvWriter, read=_read_csv),
+    "jsonl": Format(".jsonl", _JsonLinesWriter, parse=_parse_jsonl),
+    "json": Format(".jsonl", _JsonLinesWriter, parse=_parse_jsonl),
+    "parquet": Format(".parquet", _ParquetWriter, read=_read_parquet, binary=True),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function, checked_optional_function
+from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Fold, Lines
 
 _MISSING = object()
@@ -89,7 +90,7 @@ class Accumulate(_Single):
         return [self.initial]
 
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
-        return Lines(value, [f"state[0] = fn{index}(state[0], {value})"], {f"fn{index}": self.fn})
+        return Lines(value, [f"state[0] = {call_or_inline(self.fn, f'fn{index}', 'state[0]', value)}"], {f"fn{index}": self.fn})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,8 @@ class _Grouping(Fold):
         code: list[str],
         names: dict[str, Any],
     ) -> Lines:
-        code = [f"key{index} = keyof{index}({value})", f"old{index} = get{index}(key{index}, missing{index})", *code]
+        keyed = f"key{index} = {call_or_inline(key, f'keyof{index}', value)}"
+        code = [keyed, f"old{index} = get{index}(key{index}, missing{index})", *code]
         names = {f"keyof{index}": key, f"missing{index}": _MISSING, f"check{index}": check_new_key, **names}
         return Lines(value, code, names, setup=[f"get{index} = state.get"])
 
@@ -149,7 +151,7 @@ class GroupAndAccumulate(_Grouping):
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
             f"if old{index} is missing{index}: {check}old{index} = initial{index}",
-            f"state[key{index}] = fn{index}(old{index}, {value})",
+            f"state[key{index}] = {call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
         names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
         return self._lines(index, value, self.key, check_new_key, code, names)
@@ -195,7 +197,7 @@ class CountDistinct(Fold):
         return set()
 
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
-        code = [f"key{index} = keyof{index}({value})"]
+        code = [f"key{index} = {call_or_inline(self.key, f'keyof{index}', value)}"]
         if check_new_key:
             code.append(f"if key{index} not in state: check{index}(key{index})")
         code.append(f"add{index}(key{index})")

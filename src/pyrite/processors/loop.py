@@ -143,7 +143,7 @@ class _Writer:
         self._places.append(place)
         self._names.update(names or {})
         self.pauses = self.pauses or line.endswith("yield")
-        if line.endswith(":"):
+        if line.startswith("for "):
             self._depth += 1
 
     def finish(self, counted: list[int]) -> Loop:

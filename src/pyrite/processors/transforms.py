@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
+from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.loop import PAUSE_EVERY, returned_none
 from pyrite.processors.steps import Lines, Transform
 
@@ -40,7 +42,7 @@ class Map(Transform):
         result = f"v{index}"
         return Lines(
             result,
-            [f"{result} = fn{index}({value})", f"if {result} is None: nothing{index}()"],
+            [f"{result} = {call_or_inline(self.fn, f'fn{index}', value)}", f"if {result} is None: nothing{index}()"],
             {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn)},
         )
 
@@ -61,13 +63,25 @@ class FlatMap(Transform):
         result = f"v{index}"
         code = [
             f"made{index} = fn{index}({value})",
-            f"for {result} in made{index}:",
+            # A list is there already; of anything else, which may be endless, a part at a time is taken.
+            f"for part{index} in (made{index},) if type(made{index}) is list else parts{index}(made{index}):",
+            f"n{index} += len(part{index})",
+            f"since{index} += len(part{index})",
+            f"if since{index} >= {PAUSE_EVERY}:",
+            f"    since{index} = 0",
+            "    yield",
+            f"for {result} in part{index}:",
             f"if {result} is None: nothing{index}()",
-            f"n{index} += 1",
-            f"if not n{index} % {PAUSE_EVERY}: yield",
         ]
-        names = {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn)}
-        return Lines(result, code, names, counts=True)
+        names = {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn), f"parts{index}": parts_of}
+        return Lines(result, code, names, counts=True, setup=[f"since{index} = 0"])
+
+
+def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """The items, a list of some of them at a time."""
+    rest = iter(items)
+    while part := list(islice(rest, PAUSE_EVERY)):
+        yield part
 
 
 @dataclass(frozen=True, slots=True)
