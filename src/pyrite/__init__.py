@@ -1,6 +1,6 @@
 """Pyrite: write a DAG of Python processors once, and run it in your own process, on Spark, or durably over queues."""
 
-from pyrite import processors
+from pyrite import processors, testing
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
@@ -41,5 +41,6 @@ __all__ = [
     "from_",
     "instance",
     "processors",
+    "testing",
     "traverse",
 ]

@@ -50,6 +50,8 @@ class Inbox:
 
     def remove(self, count: int = 1) -> None:
         """Takes the first `count` items out."""
+        if not 0 <= count <= len(self):
+            raise ProcessorError(f"cannot remove {count} items from an inbox that holds {len(self)}")
         if count == len(self._items) - self._next:
             self._items = []
             self._next = 0
@@ -121,7 +123,8 @@ class Outbox:
         """How many more items fit below the high water mark: of the edge at `ordinal`, or of the fullest of all."""
         if ordinal is None:
             return min((mark - len(bucket) for mark, bucket in zip(self.high_water_marks, self.buckets)), default=_NO_EDGE_ROOM)
-        return self.high_water_marks[ordinal] - len(self.bucket(ordinal))
+        held = len(self.bucket(ordinal))
+        return self.high_water_marks[ordinal] - held
 
     def is_full(self, ordinal: int | None = None) -> bool:
         """Whether the bucket at `ordinal`, or any bucket, is at its high water mark."""

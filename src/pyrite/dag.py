@@ -5,7 +5,7 @@ Plain data. It knows nothing of the engines that run it, and nothing of processo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -66,7 +66,7 @@ class Vertex:
     def __init__(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidDAG(f"a vertex needs a name that is a non-empty string; got {shorten(name)}")
-        if not callable(supplier) and not callable(getattr(supplier, "get", None)):
+        if isinstance(supplier, Mapping) or not (callable(supplier) or callable(getattr(supplier, "get", None))):
             raise InvalidDAG(
                 f"vertex '{name}' needs a supplier of processors: a Processor class, a function without arguments that "
                 f"makes one, a ProcessorSupplier or a ProcessorMetaSupplier; got {shorten(supplier)}"
@@ -255,6 +255,8 @@ class DAG:
     def __init__(self) -> None:
         self._vertices: dict[str, Vertex] = {}
         self._edges: list[Edge] = []
+        self._inbound: dict[str, list[Edge]] = {}
+        self._outbound: dict[str, list[Edge]] = {}
         self._derived: dict[Hashable, tuple[tuple[Any, ...], Any]] = {}
 
     def vertex(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> Vertex:
@@ -263,6 +265,7 @@ class DAG:
         if name in self._vertices:
             raise InvalidDAG(f"this DAG already has a vertex '{name}'; give the second one another name")
         self._vertices[name] = vertex
+        self._inbound[name], self._outbound[name] = [], []
         return vertex
 
     def edge(self, edge: Edge) -> DAG:
@@ -274,20 +277,23 @@ class DAG:
             self._check_is_mine(vertex, edge)
         if source is destination:
             raise InvalidDAG(f"edge {edge.name} leads from vertex '{source.name}' to itself; a DAG has no cycles")
-        for other in self._edges:
-            if other.source is source and other.destination is destination:
+        for other in self._outbound[source.name]:
+            if other.destination is destination:
                 raise InvalidDAG(f"vertices '{source.name}' and '{destination.name}' already have an edge between them")
-            if other.source is source and other.source_ordinal == edge.source_ordinal:
+            if other.source_ordinal == edge.source_ordinal:
                 raise InvalidDAG(
                     f"vertex '{source.name}' already has an outbound edge at ordinal {edge.source_ordinal}, {other.name}; "
                     f"start edge {edge.name} with from_({source.name}, another ordinal)"
                 )
-            if other.destination is destination and other.destination_ordinal == edge.destination_ordinal:
+        for other in self._inbound[destination.name]:
+            if other.destination_ordinal == edge.destination_ordinal:
                 raise InvalidDAG(
                     f"vertex '{destination.name}' already has an inbound edge at ordinal {edge.destination_ordinal}, "
                     f"{other.name}; end edge {edge.name} with .to({destination.name}, another ordinal)"
                 )
         self._edges.append(edge)
+        self._outbound[source.name].append(edge)
+        self._inbound[destination.name].append(edge)
         return self
 
     @property
@@ -302,11 +308,11 @@ class DAG:
 
     def inbound(self, vertex: Vertex) -> list[Edge]:
         """The edges that end at `vertex`, by ordinal."""
-        return sorted((e for e in self._edges if e.destination is vertex), key=lambda e: e.destination_ordinal)
+        return sorted(self._inbound[vertex.name], key=lambda e: e.destination_ordinal)
 
     def outbound(self, vertex: Vertex) -> list[Edge]:
         """The edges that start at `vertex`, by ordinal."""
-        return sorted((e for e in self._edges if e.source is vertex), key=lambda e: e.source_ordinal)
+        return sorted(self._outbound[vertex.name], key=lambda e: e.source_ordinal)
 
     def validate(self) -> None:
         """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or must deadlock."""
@@ -316,7 +322,7 @@ class DAG:
             _check_no_gap(vertex, "inbound", [e.destination_ordinal for e in self.inbound(vertex)])
             _check_no_gap(vertex, "outbound", [e.source_ordinal for e in self.outbound(vertex)])
         self._topological_order()
-        self._check_forks_that_rejoin()
+        self._check_priorities()
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
         """What `make` makes of this DAG, made again only after the DAG has changed. Engines keep their plans here."""
@@ -432,28 +438,36 @@ class DAG:
             raise InvalidDAG(f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out")
         return order
 
-    def _check_forks_that_rejoin(self) -> None:
-        """Refuses the deadlock of a fork whose branches meet again at edges of different priority.
+    def _check_priorities(self) -> None:
+        """Refuses DAGs that must deadlock over their priorities once there is more data than the queues hold.
 
-        The later edge is not read before the earlier one has ended; so it fills up, stops the vertex where the branches
-        part, and with it the earlier one. An unbounded edge on the way lifts that, and so does a vertex that takes in all
-        its input before it emits.
+        A late edge, one with a higher priority number than another at its vertex, is not read before the earlier one has ended. So
+        it fills up and stops the vertices before it. If one of these is needed for the earlier edge to end, nothing goes on: a fork
+        whose branches meet again. The same can come about in a ring of several late edges. An unbounded edge on the way lifts it,
+        and so does a vertex that takes in all its input before it emits.
         """
-        for vertex in self._vertices.values():
-            inbound = self.inbound(vertex)
-            for late in inbound:
-                earlier = [e for e in inbound if e.settings.priority < late.settings.priority]
-                if late.settings.buffered or not earlier:
-                    continue
-                stopped = self._stopped_by(late)
-                for early in earlier:
-                    for fork in self._upstream_of(early.source):
-                        if fork in stopped:
-                            raise InvalidDAG(
-                                f"edge {late.name} (priority {late.settings.priority}) would deadlock: vertex "
-                                f"'{fork.name}' feeds both it and edge {early.name} (priority {early.settings.priority}), "
-                                f"which is drained first; call .buffered() on edge {late.name}"
-                            )
+        late = [edge for edge in self._edges if not edge.settings.buffered and self._earlier_than(edge)]
+        stopped_by = {edge: self._stopped_by(edge) for edge in late}
+        needed: dict[Edge, set[Vertex]] = {}
+        for edge in late:
+            needed[edge] = set().union(*(self._upstream_of(early.source) for early in self._earlier_than(edge)))
+        waits_for = {edge: [other for other in late if not needed[edge].isdisjoint(stopped_by[other])] for edge in late}
+        for edge in late:
+            ring = _ring_from(edge, waits_for)
+            if ring is None:
+                continue
+            early = self._earlier_than(edge)[0]
+            forks = [
+                vertex.name for vertex in self._vertices.values() if vertex in needed[edge] and vertex in stopped_by[ring[-1]]
+            ]
+            through = "" if len(ring) == 1 else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
+            raise InvalidDAG(
+                f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{forks[0]}' feeds both it and edge "
+                f"{early.name} (priority {early.settings.priority}), which is drained first{through}; call .buffered() on edge {edge.name}"
+            )
+
+    def _earlier_than(self, edge: Edge) -> list[Edge]:
+        return [e for e in self._inbound[edge.destination.name] if e.settings.priority < edge.settings.priority]
 
     def _stopped_by(self, edge: Edge) -> set[Vertex]:
         """The vertices that cannot go on while `edge` is full."""
@@ -465,15 +479,33 @@ class DAG:
                 continue
             stopped.add(vertex)
             if not getattr(vertex.supplier, "absorbs_input", False):
-                waiting.extend(e.source for e in self.inbound(vertex) if not e.settings.buffered)
+                waiting.extend(e.source for e in self._inbound[vertex.name] if not e.settings.buffered)
         return stopped
 
-    def _upstream_of(self, vertex: Vertex) -> list[Vertex]:
-        """`vertex`, and all that it gets items from, nearest first."""
-        found = [vertex]
-        for each in found:  # grows while it is walked
-            found.extend(e.source for e in self.inbound(each) if e.source not in found)
+    def _upstream_of(self, vertex: Vertex) -> set[Vertex]:
+        """`vertex`, and all that it gets items from."""
+        found: set[Vertex] = set()
+        waiting = [vertex]
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                waiting.extend(e.source for e in self._inbound[each.name])
         return found
+
+
+def _ring_from(edge: Edge, waits_for: dict[Edge, list[Edge]]) -> list[Edge] | None:
+    """The shortest way from an edge, along what it waits for, back to itself; None if there is no such way."""
+    reached: dict[Edge, list[Edge]] = {}
+    ways = [[edge]]
+    for way in ways:  # grows while it is walked
+        for other in waits_for[way[-1]]:
+            if other is edge:
+                return way
+            if other not in reached:
+                reached[other] = [*way, other]
+                ways.append(reached[other])
+    return None
 
 
 def _checked_vertex(vertex: Vertex, verb: str) -> Vertex:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape as _escape_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +169,15 @@ def _rows(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> dict[str, int]:
     return row
 
 
+def escape(text: str) -> str:
+    """Text as it may stand in XML, which has no place for control characters."""
+    return _escape_html("".join(c if c.isprintable() else " " for c in text))
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _entities(name: str) -> str:
     """Mermaid takes characters that mean something to it as numbered entities."""
-    return "".join(f"#{ord(c)};" if c in '"<>&#|[]{}' else c for c in name)
+    return "".join(f"#{ord(c)};" if c in '"<>&#|[]{}' or not c.isprintable() else c for c in name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 
@@ -30,9 +31,18 @@ def shorten(value: object, limit: int = 120) -> str:
     """The repr of any value, at most `limit` characters of it, and never an exception."""
     try:
         text = repr(value)
-    except Exception as error:
+    except BaseException as error:
         text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def message_of(error: BaseException) -> str:
+    """The type and the text of any exception, and never an exception."""
+    try:
+        text = str(error)
+    except BaseException as other:
+        text = f"(its text cannot be had: it raised {type(other).__name__})"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def same(a: object, b: object) -> bool:
@@ -45,41 +55,52 @@ def same(a: object, b: object) -> bool:
     >>> same(lambda word: word[0], lambda word: word[1])
     False
     """
+    return _same(a, b, set())
+
+
+def _same(a: object, b: object, seen: set[tuple[int, int]]) -> bool:
+    """`seen` has the pairs that are being compared further up: in a circle they are taken as the same."""
     if a is b:
         return True
     if type(a) is not type(b):
         return False
+    if (id(a), id(b)) in seen:
+        return True
+    seen = seen | {(id(a), id(b))}
     if isinstance(a, FunctionType) and isinstance(b, FunctionType):
-        return _same_function(a, b)
+        return _same_function(a, b, seen)
+    if isinstance(a, MethodType) and isinstance(b, MethodType):
+        return _same(a.__func__, b.__func__, seen) and _same(a.__self__, b.__self__, seen)
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(_same(x, y, seen) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+        return a.keys() == b.keys() and all(_same(value, b[key], seen) for key, value in a.items())
+    if isinstance(a, type) or isinstance(b, type):
+        return False
+    if dataclasses.is_dataclass(a) and dataclasses.is_dataclass(b):
+        return all(
+            _same(getattr(a, field.name), getattr(b, field.name), seen) for field in dataclasses.fields(a) if field.compare
+        )
+    if type(a).__eq__ is not object.__eq__:
+        try:
+            return bool(a == b)
+        except Exception:  # a value whose == raises, or answers with an array, is compared by its parts
+            pass
     try:
-        if bool(a == b):
-            return True
-    except Exception:  # a value whose == answers with an array, or raises, is compared by its fields below
-        pass
-    fields_a, fields_b = _fields(a), _fields(b)
-    return fields_a is not None and fields_b is not None and same(fields_a, fields_b)
+        return _same(a.__reduce_ex__(2), b.__reduce_ex__(2), seen)
+    except Exception:  # it cannot be taken apart
+        return False
 
 
-def _same_function(a: FunctionType, b: FunctionType) -> bool:
+def _same_function(a: FunctionType, b: FunctionType, seen: set[tuple[int, int]]) -> bool:
     if not _same_code(a.__code__, b.__code__):
         return False
-    if not same(a.__defaults__, b.__defaults__) or not same(a.__kwdefaults__, b.__kwdefaults__):
-        return False
-    if not same(_cells(a), _cells(b)):
+    if not _same((a.__defaults__, a.__kwdefaults__, _cells(a)), (b.__defaults__, b.__kwdefaults__, _cells(b)), seen):
         return False
     # A global may name something else in another module: what the code uses must be the same on both sides.
-    names = a.__code__.co_names
-    return a.__globals__ is b.__globals__ or all(_same_global(a.__globals__.get(name), b.__globals__.get(name)) for name in names)
-
-
-def _same_global(a: object, b: object) -> bool:
-    if isinstance(a, FunctionType) and isinstance(b, FunctionType):
-        return a is b or _same_code(a.__code__, b.__code__)  # not deeper: functions may call one another in a circle
-    return a is b or same(a, b)
+    if a.__globals__ is b.__globals__:
+        return True
+    return all(_same(a.__globals__.get(name), b.__globals__.get(name), seen) for name in a.__code__.co_names)
 
 
 def _same_code(a: CodeType, b: CodeType) -> bool:
@@ -104,23 +125,11 @@ def _same_constant(a: object, b: object) -> bool:
 
 
 def _cells(function: FunctionType) -> tuple[Any, ...]:
-    """What a function closed over; a cell that holds the function itself (it calls itself) stands as None."""
+    """What a function closed over."""
     contents = []
     for cell in function.__closure__ or ():
         try:
-            value = cell.cell_contents
+            contents.append(cell.cell_contents)
         except ValueError:  # not assigned yet
-            value = None
-        contents.append(None if value is function else value)
+            contents.append(None)
     return tuple(contents)
-
-
-def _fields(value: object) -> dict[str, Any] | None:
-    """The state of a plain object: its `__dict__`, or its slots."""
-    if isinstance(value, type):
-        return None
-    fields = getattr(value, "__dict__", None)
-    if isinstance(fields, dict):
-        return fields
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    return {name: getattr(value, name, None) for name in slots} if slots else None

@@ -82,9 +82,10 @@ class Instance:
 
     def execute(self, job: Job) -> Execution:
         """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if its DAG is not valid."""
-        if self._closed:
-            raise PyriteError("this instance is closed; open another with pyrite.instance()")
-        execution = Execution(job)
+        if not isinstance(job, Job):
+            raise PyriteError(f"an instance executes a job, as new_job makes it; got {shorten(job)}")
+        self._check_open()
+        execution = Execution(job, run_callback=self._service.threads.run)
         run = RunContext(
             job_name=job.name, job_id=job.id, execution_id=execution.id, member_count=1, collections=self._collections
         )
@@ -97,7 +98,7 @@ class Instance:
             plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
             light = JobRun(plan, run, service=self._service, on_end=on_end, on_running=execution.now_running)
             execution.wire(cancel=light.cancel, metrics=light.metrics)
-            self._running[execution.id] = execution
+            self._register(execution)
             light.begin()
         else:
             from pyrite.spark.execution import SparkRun  # Arrow and what else Spark needs is loaded by whoever uses it
@@ -112,9 +113,19 @@ class Instance:
                 on_running=execution.now_running,
             )
             execution.wire(cancel=normal.cancel, metrics=normal.metrics, progress=normal.progress)
-            self._running[execution.id] = execution
+            self._register(execution)
             normal.begin(self._service.threads.run)
         return execution
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise PyriteError("this instance is closed; open another with pyrite.instance()")
+
+    def _register(self, execution: Execution) -> None:
+        """From here on `close` knows of the execution; so it must not have begun to wait for those it knew."""
+        with self._lock:
+            self._check_open()
+            self._running[execution.id] = execution
 
     def light_jobs(self) -> builtins.list[Execution]:
         """The light jobs that are running now."""

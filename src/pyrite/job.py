@@ -7,11 +7,16 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from pyrite.dag import DAG
 from pyrite.errors import JobCancelled, PyriteError
 from pyrite.functions import shorten
+
+
+def _call(fn: Callable[[Any], object], argument: Any) -> None:
+    fn(argument)
 
 
 class JobStatus(str, Enum):
@@ -36,7 +41,7 @@ class JobConfig:
             raise PyriteError(f"the name of a job must be a non-empty string; got {shorten(self.name)}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """A DAG that can be executed, any number of times. It pickles (with cloudpickle); an instance then executes it by `execute(job)`."""
 
@@ -70,8 +75,9 @@ class Execution(Future[None]):
     `result` returns None, or raises JobFailed or JobCancelled.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, run_callback: Callable[[Callable[[], None]], None]) -> None:
         super().__init__()
+        self._run_callback = run_callback
         self.id = secrets.token_hex(8)
         self.job = job
         self._status = JobStatus.STARTING
@@ -89,6 +95,10 @@ class Execution(Future[None]):
             return False
         self._request_cancel()
         return True
+
+    def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
+        """Calls `fn(execution)` when the job has ended, on a thread that may block; at once if it has ended already."""
+        super().add_done_callback(fn if self.done() else lambda _: self._run_callback(partial(_call, fn, self)))
 
     def cancelled(self) -> bool:
         return self._status is JobStatus.CANCELLED

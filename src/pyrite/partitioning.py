@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import operator
 import struct
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, Flag
 from numbers import Number
-from pathlib import PurePath
+from pathlib import PurePath, PureWindowsPath
 from typing import Any
 from uuid import UUID
 
@@ -97,29 +98,36 @@ def _custom(partition_count: int, partitioner: Callable[[Any, int], int], edge: 
         if key is None:
             raise none_key(edge)
         found = partitioner(key, partition_count)
-        if not isinstance(found, int) or not 0 <= found < partition_count:
+        try:
+            number = operator.index(found)
+        except TypeError:
+            number = -1
+        if not 0 <= number < partition_count:
             raise InvalidKey(
                 f"return value of the partitioner {describe(partitioner)} of edge {edge} must be a whole number from 0 to "
                 f"{partition_count - 1}; got {shorten(found)} for key {shorten(key)}"
             )
-        return found
+        return number
 
     return partition
 
 
 def _encoder_of(kind: type) -> Callable[[Any], bytes]:
     """How keys of a type become bytes. A subclass (an IntEnum, a named tuple) equals its plain form, so it is encoded as that."""
+    if kind.__module__ == "numpy" and hasattr(kind, "item") and kind.__name__ not in ("datetime64", "timedelta64"):
+        return lambda key: canonical_bytes(key.item())
     for known, encode in _KINDS:
         if issubclass(kind, known):
+            if known in _OWN_EQUALITY and getattr(kind, "__eq__") is not getattr(known, "__eq__"):  # noqa: B009 mypy takes them for bound
+                break  # it decides by itself which of its values are equal
             return encode
-    if kind.__module__ == "numpy" and hasattr(kind, "item"):
-        return lambda key: canonical_bytes(key.item())
-    if dataclasses.is_dataclass(kind):
-        return _dataclass
+    else:
+        if dataclasses.is_dataclass(kind) and _is_generated(kind.__eq__):
+            return _dataclass
     if "__eq__" not in (name for each in kind.__mro__[:-1] for name in vars(each)):
         why = "two of them are equal only if they are the same object"
     else:
-        why = "nothing says which of them are equal"
+        why = "only its own == knows which of them are equal"
     message = (
         f"a {describe(kind)} cannot be a partition key: {why}. Give the edge a key function that returns a string, a "
         f"number, bytes, a date, an enum, a dataclass, or a tuple of these"
@@ -129,6 +137,11 @@ def _encoder_of(kind: type) -> Callable[[Any], bytes]:
         raise InvalidKey(message)
 
     return refuse
+
+
+def _is_generated(method: Any) -> bool:
+    """Whether dataclasses wrote a method, and not the user."""
+    return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
 
 
 def _number(key: Any) -> bytes:
@@ -159,17 +172,25 @@ def _joined(parts: list[bytes]) -> bytes:
 
 
 def _datetime(key: datetime.datetime) -> bytes:
-    if key.utcoffset() is None:
+    offset = key.utcoffset()
+    if offset is None:
         return b"T" + key.replace(tzinfo=None, fold=0).isoformat().encode()
-    return b"U" + key.astimezone(datetime.UTC).isoformat().encode()
+    return b"U%d" % (_microseconds(datetime.timedelta(days=key.toordinal()) + _since_midnight(key)) - _microseconds(offset))
 
 
 def _time(key: datetime.time) -> bytes:
     offset = key.utcoffset()
     if offset is None:
         return b"h" + key.replace(tzinfo=None, fold=0).isoformat().encode()
-    since_midnight = datetime.timedelta(hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond)
-    return b"H" + _duration(since_midnight - offset)
+    return b"H" + _duration(_since_midnight(key) - offset)
+
+
+def _since_midnight(key: datetime.datetime | datetime.time) -> datetime.timedelta:
+    return datetime.timedelta(hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond)
+
+
+def _microseconds(key: datetime.timedelta) -> int:
+    return key // datetime.timedelta(microseconds=1)
 
 
 def _duration(key: datetime.timedelta) -> bytes:
@@ -177,7 +198,13 @@ def _duration(key: datetime.timedelta) -> bytes:
 
 
 def _enum(key: Enum) -> bytes:
-    return b"e" + _joined([_class_name(key), key.name.encode()])
+    return b"e" + _joined([_class_name(key), str(key.value if isinstance(key, Flag) else key.name).encode()])
+
+
+def _path(key: PurePath) -> bytes:
+    if isinstance(key, PureWindowsPath):  # upper and lower case are the same there
+        return b"w" + key.as_posix().lower().encode("utf-8", "surrogatepass")
+    return b"p" + str(key).encode("utf-8", "surrogatepass")
 
 
 def _dataclass(key: Any) -> bytes:
@@ -196,7 +223,6 @@ _KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
     (str, lambda key: b"s" + str.encode(key, "utf-8", "surrogatepass")),
     (bytes, lambda key: b"b" + bytes(key)),
     (bytearray, lambda key: b"b" + bytes(key)),
-    (memoryview, lambda key: b"b" + bytes(key)),
     (tuple, _sequence(b"t")),
     (list, _sequence(b"l")),
     (frozenset, _set),
@@ -208,8 +234,10 @@ _KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
     (datetime.timedelta, _duration),
     (UUID, lambda key: b"u" + key.bytes),
     (Enum, _enum),
-    (PurePath, lambda key: b"p" + _joined([_class_name(key), str(key).encode("utf-8", "surrogatepass")])),
+    (PurePath, _path),
     (type(None), lambda key: b"N"),
     (type(...), lambda key: b"..."),
 ]
+_OWN_EQUALITY = {int, str, bytes, bytearray, tuple, list, frozenset, set, dict}
+"""A subclass of these that defines == of its own is not encoded as what it derives from."""
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {}

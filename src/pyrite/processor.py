@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from pyrite.boxes import Inbox, Outbox
@@ -168,15 +169,19 @@ class AbstractProcessor(Processor):
                 f"emit_cooperatively of {describe(type(self))} needs a traverser that remembers how far it got; got "
                 f"{shorten(traverser)}. Make one with traverse(...), once, and keep it for the calls that follow"
             )
+        count, started = 1, perf_counter()
         while True:
-            room = self.outbox.room(ordinal)
+            room = min(self.outbox.room(ordinal), count)
             if room <= 0:
                 return False
-            items = list(islice(traverser, min(room, _CHUNK)))
+            items = list(islice(traverser, room))
             if items:
                 self.outbox.add_all(items, ordinal)
-            if len(items) < min(room, _CHUNK):
+            if len(items) < room:
                 return True
+            if perf_counter() - started > _LONG_ENOUGH:
+                return False
+            count = min(4 * count, _CHUNK)
 
     def flat_mapper(self, function: Callable[[Any], Traverser[Any] | Iterable[Any]]) -> FlatMapper:
         """Maps each item to any number of items once, and emits them over as many calls as it takes."""
@@ -215,6 +220,8 @@ class FlatMapper:
 
 _TRY_NAMES: tuple[str, ...] = tuple(f"try_process_{ordinal}" for ordinal in range(5))
 _CHUNK = 1024
+_LONG_ENOUGH = 0.001
+"""Seconds after which emitting should let others have their turn."""
 
 
 def wrong_answer(method: Callable[..., Any], answer: object) -> ProcessorError:

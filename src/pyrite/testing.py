@@ -14,6 +14,7 @@ from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.functions import describe, shorten
 from pyrite.processor import Processor
+from pyrite.processors.steps import Sink
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_CALLS_WITHOUT_PROGRESS = 10_000
@@ -45,6 +46,7 @@ def verify_processor(
     for mode in _modes():
         trial = _Trial(supplier, wanted_lists, mode, collections or MemoryCollections())
         if mode.restores and not trial.saves_state:
+            trial.abandon()
             continue
         emitted = trial.run(given)
         for ordinal, (found, want) in enumerate(zip(emitted, wanted_lists)):
@@ -87,6 +89,9 @@ class _Trial:
         self._processor, self._close = self._new_processor()
         self.saves_state = self._processor.saves_state
 
+    def abandon(self) -> None:
+        self._close(None)
+
     def run(self, inputs: Mapping[int, Sequence[Any]]) -> list[list[Any]]:
         try:
             for ordinal in sorted(inputs):
@@ -103,6 +108,7 @@ class _Trial:
         batches = [[item] for item in items] if self._mode.one_by_one else [list(items)] if items else []
         for batch in batches:
             inbox = Inbox(batch)
+            self._until_done(lambda: self._processor.try_process(), "try_process()")
             while inbox:
                 before = len(inbox)
                 self._call(lambda inbox=inbox: self._processor.process(ordinal, inbox))  # type: ignore[misc]
@@ -117,7 +123,8 @@ class _Trial:
             if answer is not False:
                 return
             self._note_progress(False, name)
-            self._restore()
+            if name != "try_process()":
+                self._restore()
 
     def _call(self, call: Callable[[], Any]) -> Any:
         """Calls the processor; then drains its outbox, of which the high water mark is 0 at every other call: it is full from the start."""
@@ -173,12 +180,25 @@ class _Trial:
         processors = supplier.get(1)
         check_processors(processors, supplier, 1, "tested")
         (processor,) = processors
-        processor.attach(Outbox([2048] * len(self._emitted), "tested"))
-        processor.init(ProcessorContext(**context, member_index=0, local_index=0))
+        step = getattr(self._supplier, "step", None)
 
         def close(error: BaseException | None) -> None:
             for each in (processor, supplier, meta_supplier):
                 each.close(error)
+            if isinstance(step, Sink) and step.commits:
+                sink_context = MetaSupplierContext(**context)
+                report = getattr(processor, "report", None)
+                if error is None and report is not None:
+                    step.commit(sink_context, [report])
+                else:
+                    step.discard(sink_context)
+
+        processor.attach(Outbox([2048] * len(self._emitted), "tested"))
+        try:
+            processor.init(ProcessorContext(**context, member_index=0, local_index=0))
+        except BaseException as error:
+            close(error)
+            raise
 
         return processor, close
 

@@ -28,11 +28,11 @@ class Traverser(Generic[T]):
 
     def map(self, function: Callable[[T], R]) -> Traverser[R]:
         """Each item passed through a function."""
-        return traverse(_not_none(map(function, self), function))
+        return traverse(_not_none((function(item) for item in self), function))
 
     def filter(self, predicate: Callable[[T], Any]) -> Traverser[T]:
         """The items for which the predicate holds."""
-        return traverse(filter(predicate, self))
+        return traverse(item for item in self if predicate(item))
 
     def flat_map(self, function: Callable[[T], Traverser[R] | Iterable[R]]) -> Traverser[R]:
         """The items of what the function returns for each item: a traverser, or anything that can be iterated."""

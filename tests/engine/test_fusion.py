@@ -43,8 +43,8 @@ def test_a_fold_ends_a_stretch() -> None:
     assert labels(line(SOURCE, MAP, FOLD, MAP, SINK)) == ["a + b + c", "d + e"]
 
 
-def test_unicast_side_by_side_is_fused_unless_a_fold_would_show_it() -> None:
-    assert labels(line(SOURCE, MAP, SINK), parallelism=3) == ["a + b + c"]
+def test_unicast_side_by_side_is_fused_unless_a_fold_or_a_sink_would_show_it() -> None:
+    assert labels(line(SOURCE, MAP, SINK), parallelism=3) == ["a + b", "c"]
     assert labels(line(SOURCE, MAP, FOLD), parallelism=3) == ["a + b", "c"]
     assert labels(line(SOURCE, MAP, FOLD, edge=lambda e: e.isolated()), parallelism=3) == ["a + b + c"]
 

@@ -204,12 +204,16 @@ def test_reading_a_named_collection_in_a_task_is_refused_with_the_way_out(pyr: I
     assert failed.value.vertex == "reads"
 
 
+def adder(n: int) -> Any:
+    return lambda i: i + n
+
+
 def test_two_jobs_at_once_in_one_session(pyr: Instance) -> None:
     executions = []
     for n in range(2):
         dag = DAG()
         source = dag.vertex("source", p.read_items(range(1000)))
-        add = dag.vertex("add", p.map(lambda i, n=n: i + n))
+        add = dag.vertex("add", p.map(adder(n)))
         dag.edge(between(source, add).distributed()).edge(between(add, dag.vertex("sink", p.write_list(f"out {n}"))))
         executions.append(pyr.new_job(dag).execute())
     for n, execution in enumerate(executions):

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import cloudpickle
+
 from pyrite.dag import DAG
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
@@ -19,6 +21,8 @@ def find_dag(text: str) -> DAG:
     if not where or not name:
         raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in my_jobs.words:dag")
     module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    if not _is_installed(module):
+        cloudpickle.register_pickle_by_value(module)  # Spark's workers may not find it: its functions travel with the job
     try:
         found = getattr(module, name)
     except AttributeError:
@@ -45,14 +49,19 @@ def _load_module(name: str) -> ModuleType:
         raise
 
 
+def _is_installed(module: ModuleType) -> bool:
+    return any(part in ("site-packages", "dist-packages") for part in Path(module.__file__ or "").parts)
+
+
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise PyriteError(f"there is no file '{path}'")
     sys.path.insert(0, str(path.parent.resolve()))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"pyrite_file_{path.stem}"  # a file may be called like a module that exists
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
+from collections.abc import ItemsView, Iterable, Iterator, MutableMapping, MutableSequence, ValuesView
 from typing import Any, overload
 
 
@@ -37,7 +37,10 @@ class MemoryCollections:
 
 
 class MemoryMap(MutableMapping[Any, Any]):
-    """A named map. Safe to use from several threads; a loop over it sees the keys that were there when it began."""
+    """A named map. Safe to use from several threads: each call is one step. A loop over it sees what was there when it began.
+
+    What a caller hands in is looked at before the lock is taken, so that it may itself use the map.
+    """
 
     __slots__ = ("_items", "_lock", "name")
 
@@ -58,8 +61,7 @@ class MemoryMap(MutableMapping[Any, Any]):
             del self._items[key]
 
     def __iter__(self) -> Iterator[Any]:
-        with self._lock:
-            return iter(builtins.list(self._items))
+        return iter(self.copy())
 
     def __len__(self) -> int:
         return len(self._items)
@@ -67,21 +69,44 @@ class MemoryMap(MutableMapping[Any, Any]):
     def __contains__(self, key: object) -> bool:
         return key in self._items
 
-    def update(self, other: Any = (), /, **more: Any) -> None:
+    def copy(self) -> dict[Any, Any]:
+        """What the map holds now, as a dict."""
         with self._lock:
-            self._items.update(other, **more)
+            return self._items.copy()
+
+    def items(self) -> ItemsView[Any, Any]:
+        return self.copy().items()
+
+    def values(self) -> ValuesView[Any]:
+        return self.copy().values()
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        new = dict(other, **more)
+        with self._lock:
+            self._items.update(new)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        with self._lock:
+            return self._items.pop(key, *default)
+
+    def popitem(self) -> tuple[Any, Any]:
+        with self._lock:
+            return self._items.popitem()
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        with self._lock:
+            return self._items.setdefault(key, default)
 
     def clear(self) -> None:
         with self._lock:
             self._items.clear()
 
     def __repr__(self) -> str:
-        with self._lock:
-            return f"Map({self.name!r}, {self._items!r})"
+        return f"Map({self.name!r}, {self.copy()!r})"
 
 
 class MemoryList(MutableSequence[Any]):
-    """A named list. Safe to use from several threads; a loop over it sees the items that were there when it began."""
+    """A named list. Safe to use from several threads: each call is one step. A loop over it sees what was there when it began."""
 
     __slots__ = ("_items", "_lock", "name")
 
@@ -98,6 +123,8 @@ class MemoryList(MutableSequence[Any]):
         return self._items[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            value = builtins.list(value)
         with self._lock:
             self._items[index] = value
 
@@ -109,8 +136,12 @@ class MemoryList(MutableSequence[Any]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[Any]:
+        return iter(self.copy())
+
+    def copy(self) -> builtins.list[Any]:
+        """What the list holds now."""
         with self._lock:
-            return iter(self._items.copy())
+            return self._items.copy()
 
     def insert(self, index: int, value: Any) -> None:
         with self._lock:
@@ -125,17 +156,26 @@ class MemoryList(MutableSequence[Any]):
         with self._lock:
             self._items.extend(added)
 
+    def pop(self, index: int = -1) -> Any:
+        with self._lock:
+            return self._items.pop(index)
+
+    def remove(self, value: Any) -> None:
+        with self._lock:
+            self._items.remove(value)
+
+    def reverse(self) -> None:
+        with self._lock:
+            self._items.reverse()
+
     def clear(self) -> None:
         with self._lock:
             self._items.clear()
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, MemoryList):
-            return self._items == other._items
-        return self._items == other
+        return self.copy() == (other.copy() if isinstance(other, MemoryList) else other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        with self._lock:
-            return f"List({self.name!r}, {self._items!r})"
+        return f"List({self.name!r}, {self.copy()!r})"

@@ -157,6 +157,10 @@ class JobRun:
             halt.fail(error.failed)
             self._end()
             return
+        except KeyboardInterrupt:  # in the caller's own thread
+            halt.cancel()
+            self._end()
+            raise
         except BaseException as error:
             halt.fail(Failed(error))
             self._end()
@@ -198,7 +202,7 @@ class JobRun:
     def _end(self) -> None:
         """Everything has stopped: commit, or discard; close; tell."""
         halt = self._run.halt
-        if not halt.is_set:
+        if halt.seal():
             try:
                 self._meta_suppliers.commit(self._reports())
             except LifeCycleFailed as failed:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
-from pyrite.functions import shorten
+from pyrite.functions import message_of, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Failed:
         place = f" in {', '.join(where)}" if where else ""
         # A message of ours is a sentence that says it all; of any other error the type is half the message.
         error = self.error
-        what = str(error) if isinstance(error, PyriteError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        what = str(error) if isinstance(error, PyriteError) else message_of(error)
         failed = JobFailed(
             f"{job} failed{place}: {what}",
             vertex=self.vertex,
@@ -47,11 +47,12 @@ class Failed:
 class Halt:
     """The sign to stop that all tasklets of an execution look at. The first failure is kept, and wins over a cancel."""
 
-    __slots__ = ("_lock", "cancelled", "failure", "is_set")
+    __slots__ = ("_lock", "_sealed", "cancelled", "failure", "is_set")
 
     def __init__(self) -> None:
         self.is_set = False
         self.cancelled = False
+        self._sealed = False
         self.failure: Failed | None = None
         self._lock = threading.Lock()
 
@@ -62,8 +63,16 @@ class Halt:
             self.is_set = True
 
     def cancel(self) -> None:
-        self.cancelled = True
-        self.is_set = True
+        with self._lock:
+            if not self._sealed:
+                self.cancelled = True
+                self.is_set = True
+
+    def seal(self) -> bool:
+        """From here on a cancel comes too late: what follows makes the outcome visible. False if there is a sign to stop already."""
+        with self._lock:
+            self._sealed = not self.is_set
+            return self._sealed
 
     def error(self, job: str) -> JobFailed | JobCancelled | None:
         """What the job ends with, or None if it was let run to its end."""

@@ -15,7 +15,8 @@ from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.partitioning import partition_function
 from pyrite.processors.chain import Chain, Link, StepSupplier
 from pyrite.processors.loop import Guard
-from pyrite.processors.steps import Fold, Sink, Source, Step
+from pyrite.processors.steps import Fold, Sink, Source, Step, Transform
+from pyrite.processors.transforms import FlatMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,16 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
     """Divides the vertices of a topology, or of a part of one, into stretches, in topological order."""
     by_name = {vertex.name: vertex for vertex in topology.vertices}
     follower: dict[str, VertexPlan] = {}
+    depths: dict[str, int] = {}
     for vertex in topology.vertices:
         if len(vertex.outbound) == 1:
             next_vertex = by_name.get(vertex.outbound[0].destination)
             if next_vertex is not None and _can_fuse(vertex, next_vertex, suppliers):
-                follower[vertex.name] = next_vertex
+                depth = depths.get(vertex.name, _nested_loops(suppliers[vertex.name]))
+                depth += _nested_loops(suppliers[next_vertex.name])
+                if depth <= DEEPEST_LOOP:
+                    follower[vertex.name] = next_vertex
+                    depths[next_vertex.name] = depth
     followers = {vertex.name for vertex in follower.values()}
     stretches = []
     for vertex in topology.vertices:
@@ -60,6 +66,14 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
                 run.append(follower[run[-1].name])
             stretches.append(Stretch(tuple(run), _chain(run, suppliers, topology)))
     return tuple(stretches)
+
+
+DEEPEST_LOOP = 8
+"""How many flat maps may stand in one loop: Python compiles only so many loops inside one another."""
+
+
+def _nested_loops(supplier: Any) -> int:
+    return 1 if isinstance(step_of(supplier), FlatMap) else 0
 
 
 def step_of(supplier: Any) -> Step | None:
@@ -77,7 +91,7 @@ def _can_fuse(first: VertexPlan, second: VertexPlan, suppliers: Mapping[str, Any
         return False
     if first.local_parallelism == 1 or edge.settings.pattern is Pattern.ISOLATED:
         return True
-    return edge.settings.pattern is Pattern.UNICAST and not isinstance(b, Fold)
+    return edge.settings.pattern is Pattern.UNICAST and isinstance(b, Transform)
 
 
 def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology) -> Chain | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from pyrite.engine.service import LONGEST_PARK, SHORTEST_PARK, BlockingThreads, run_alone
+from pyrite.engine.service import LONGEST_PARK, SHORTEST_PARK, BlockingThreads, called, run_alone
 from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
 
@@ -23,7 +23,7 @@ def run_inline(cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet]) -> I
             progress = False
             left = []
             for tasklet in waiting:
-                answer = tasklet.call()
+                answer = called(tasklet)
                 progress = progress or answer != IDLE
                 if answer != DONE_NOW:
                     left.append(tasklet)

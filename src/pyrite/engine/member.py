@@ -121,10 +121,14 @@ class MemberRun:
         blocking: list[Tasklet] = []
         for tasklet in self.processor_tasklets:
             (cooperative if tasklet.processor.cooperative else blocking).append(tasklet)
-        for each in blocking:
-            service.submit_blocking(each, on_done)
         if cooperative:
             service.submit(cooperative, on_done)
+        for each in blocking:
+            try:
+                service.submit_blocking(each, on_done)
+            except RuntimeError as error:  # no more threads can be started
+                self._run.halt.fail(Failed(error))
+                on_done(each)
 
     def close(self, error: BaseException | None) -> None:
         """Closes the processors, then their suppliers."""
@@ -143,7 +147,8 @@ class MemberRun:
             supplier = self._suppliers[name]
             made: Any = supplier.get(count)
             if isinstance(made, Sequence):
-                self._processors[name] = [p for p in made if isinstance(p, Processor)]  # so that all of them are closed
+                # All of them are closed, whatever is wrong with the answer, and each once.
+                self._processors[name] = list({id(p): p for p in made if isinstance(p, Processor)}.values())
             check_processors(made, supplier, count, name)
 
     def _init(self, tasklet: ProcessorTasklet, stretch: Stretch) -> None:

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
+from pyrite.errors import InvalidDAG
 from pyrite.partitioning import PARTITION_COUNT
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.steps import Sink, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Topology:
 def plan_topology(dag: DAG, *, member_count: int, default_parallelism: int) -> Topology:
     """Validates a DAG and lays it out for a number of members."""
     dag.validate()
+    _check_steps(dag)
     edges = {id(edge): _edge_plan(i, edge, member_count) for i, edge in enumerate(dag.edges)}
     vertices = tuple(
         VertexPlan(
@@ -100,6 +104,26 @@ def isolated_targets(upstream: int, upstream_count: int, downstream_count: int) 
     if downstream_count >= upstream_count:
         return tuple(range(upstream, downstream_count, upstream_count))
     return (upstream % downstream_count,)
+
+
+def _check_steps(dag: DAG) -> None:
+    """Refuses what the ready-made processors cannot do: input to a source, output from a sink, two sinks with one target."""
+    targets: dict[str, str] = {}
+    for vertex in dag.vertices:
+        step = vertex.supplier.step if isinstance(vertex.supplier, StepSupplier) else None
+        if isinstance(step, Source) and dag.inbound(vertex):
+            edge = dag.inbound(vertex)[0]
+            raise InvalidDAG(f"vertex '{vertex.name}' is a source and takes no items, but edge {edge.name} leads to it")
+        if not isinstance(step, Sink):
+            continue
+        if dag.outbound(vertex):
+            edge = dag.outbound(vertex)[0]
+            raise InvalidDAG(f"vertex '{vertex.name}' is a sink and emits nothing, but edge {edge.name} leads from it")
+        target = step.target()
+        if target is not None and target in targets:
+            raise InvalidDAG(f"vertices '{targets[target]}' and '{vertex.name}' both write to {target}; give each its own")
+        if target is not None:
+            targets[target] = vertex.name
 
 
 def _edge_plan(id: int, edge: Edge, member_count: int) -> EdgePlan:

@@ -35,23 +35,25 @@ class SpscQueue:
     ([1, 2], [3], None)
     """
 
-    __slots__ = ("_added", "_capacity", "_chunks", "_taken")
+    __slots__ = ("_added", "_at", "_capacity", "_chunks", "_taken")
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._chunks: deque[list[Any] | Done] = deque()
         self._added = 0
         self._taken = 0
+        self._at = 0
+        """How much of the first chunk has been taken. The consumer's own."""
 
     def offer(self, items: list[Any]) -> int:
         """Adds as many of the items as there is room for, from the first on; returns how many. The list is then the queue's."""
-        room = self._capacity - (self._added - self._taken)
+        room = self.room()
         if room <= 0:
             return 0
         if len(items) > room:
             items = items[:room]
+        self._added += len(items)  # before the items are there, so that they are never counted as taken first
         self._chunks.append(items)
-        self._added += len(items)
         return len(items)
 
     def room(self) -> int:
@@ -69,9 +71,13 @@ class SpscQueue:
         chunk = chunks[0]
         if isinstance(chunk, Done):
             return chunks.popleft()
-        if len(chunk) > limit:
-            chunks[0] = chunk[limit:]
-            chunk = chunk[:limit]
+        if self._at or len(chunk) > limit:
+            whole, start = chunk, self._at
+            chunk = whole[start : start + limit]
+            self._at = start + limit
+            if self._at >= len(whole):
+                chunks.popleft()
+                self._at = 0
         else:
             chunks.popleft()
         self._taken += len(chunk)

@@ -1,7 +1,7 @@
 """Routing: how one producer spreads the items of an edge over the outlets it has, for each forwarding pattern.
 
-A route takes items from the front of a bucket and puts them into outlets. What no outlet has room for it keeps, in the bucket or in
-itself; it says so by `pending`. It never drops an item and never gives one out twice.
+A route takes the items out of a bucket and puts them into outlets. What no outlet has room for it keeps, and says so by `pending`: then the
+processor is not called, so what a route keeps is bounded as the bucket is. It never drops an item and never gives one out twice.
 """
 
 from __future__ import annotations
@@ -13,27 +13,49 @@ from pyrite.engine.ends import Outlet
 
 
 class Route:
-    """The way of one producer's items over one edge."""
+    """The way of one producer's items over one edge. It empties the bucket at once, and keeps what no outlet has room for."""
 
-    __slots__ = ("moved", "outlets")
+    __slots__ = ("_at", "_rest", "moved", "outlets")
 
     def __init__(self, outlets: Sequence[Outlet]) -> None:
         self.outlets = list(outlets)
+        self._rest: list[Any] = []
+        self._at = 0
+        """How many of the rest have been given out to all that they are for."""
         self.moved = 0
-        """How many items have been taken from the bucket for good."""
+        """How many items have come from the bucket."""
 
     def drain(self, bucket: list[Any]) -> bool:
-        """Moves what can be moved out of the bucket. Returns whether anything moved."""
-        raise NotImplementedError
+        """Moves on what can be moved. Returns whether anything moved."""
+        if bucket:
+            self._take(bucket)
+        return self._give()
 
-    def pending(self, bucket: list[Any]) -> bool:
+    @property
+    def pending(self) -> bool:
         """Whether anything is still on its way."""
-        return bool(bucket)
+        return self._at < len(self._rest)
 
     def finish(self) -> None:
         """Puts the done marker into every outlet."""
         for outlet in self.outlets:
             outlet.finish()
+
+    def _take(self, bucket: list[Any]) -> None:
+        self.moved += len(bucket)
+        self._rest = self._rest[self._at :] + bucket
+        self._at = 0
+        bucket.clear()
+
+    def _give(self) -> bool:
+        raise NotImplementedError
+
+    def _gave(self, count: int) -> bool:
+        """Notes that the next `count` items are with all that they are for."""
+        self._at += count
+        if self._at == len(self._rest):
+            self._rest, self._at = [], 0
+        return count > 0
 
 
 class ToOne(Route):
@@ -45,14 +67,12 @@ class ToOne(Route):
         super().__init__(outlets)
         (self._outlet,) = outlets
 
-    def drain(self, bucket: list[Any]) -> bool:
-        taken = self._outlet.offer(bucket.copy())
-        if taken == len(bucket):
-            bucket.clear()
-        elif taken:
-            del bucket[:taken]
-        self.moved += taken
-        return taken > 0
+    def _give(self) -> bool:
+        room = self._outlet.room()
+        if room <= 0:
+            return False
+        rest, at = self._rest, self._at
+        return self._gave(self._outlet.offer(rest[at : at + room] if at or room < len(rest) else rest))
 
 
 class Unicast(Route):
@@ -64,42 +84,32 @@ class Unicast(Route):
         super().__init__(outlets)
         self._turn = first % len(self.outlets)
 
-    def drain(self, bucket: list[Any]) -> bool:
-        outlets, count, turn = self.outlets, len(bucket), self._turn
-        rooms = [outlet.room() for outlet in outlets]
-        if min(rooms) >= -(-count // len(outlets)):  # each has room for its share
-            for i in range(len(outlets)):
-                share = bucket[i :: len(outlets)]
-                if share:
-                    outlets[(turn + i) % len(outlets)].offer(share)
-            self._turn = (turn + count) % len(outlets)
-            self.moved += count
-            bucket.clear()
-            return count > 0
-        return self._drain_one_by_one(bucket, rooms)
+    def _give(self) -> bool:
+        outlets, rest, at, turn = self.outlets, self._rest, self._at, self._turn
+        count = len(rest) - at
+        rooms = [max(0, outlet.room()) for outlet in outlets]
+        if min(rooms) < -(-count // len(outlets)):  # not each has room for its share
+            return self._give_one_by_one(rooms)
+        for i in range(min(len(outlets), count)):
+            outlets[(turn + i) % len(outlets)].offer(rest[at + i :: len(outlets)])
+        self._turn = (turn + count) % len(outlets)
+        return self._gave(count)
 
-    def _drain_one_by_one(self, bucket: list[Any], rooms: list[int]) -> bool:
-        outlets, turn = self.outlets, self._turn
+    def _give_one_by_one(self, rooms: list[int]) -> bool:
+        outlets, rest, turn = self.outlets, self._rest, self._turn
         shares: list[list[Any]] = [[] for _ in outlets]
-        taken = 0
-        for item in bucket:
-            for _ in outlets:
-                if rooms[turn] > 0:
-                    break
+        count = min(sum(rooms), len(rest) - self._at)
+        for item in rest[self._at : self._at + count]:
+            while not rooms[turn]:
                 turn = (turn + 1) % len(outlets)
-            else:
-                break
             shares[turn].append(item)
             rooms[turn] -= 1
-            taken += 1
             turn = (turn + 1) % len(outlets)
         for outlet, share in zip(outlets, shares):
             if share:
                 outlet.offer(share)
         self._turn = turn
-        self.moved += taken
-        del bucket[:taken]
-        return taken > 0
+        return self._gave(count)
 
 
 class Broadcast(Route):
@@ -110,20 +120,22 @@ class Broadcast(Route):
     def __init__(self, outlets: Sequence[Outlet]) -> None:
         super().__init__(outlets)
         self._given = [0] * len(self.outlets)
+        """How many of the rest each outlet has taken."""
 
-    def drain(self, bucket: list[Any]) -> bool:
-        given, count = self._given, len(bucket)
+    def _take(self, bucket: list[Any]) -> None:
+        self._given = [given - self._at for given in self._given]
+        super()._take(bucket)
+
+    def _give(self) -> bool:
+        given, rest = self._given, self._rest
         moved = False
         for i, outlet in enumerate(self.outlets):
-            if given[i] < count:
-                taken = outlet.offer(bucket[given[i] :])
-                given[i] += taken
-                moved = moved or taken > 0
-        everyone_has = min(given)
-        if everyone_has:
-            del bucket[:everyone_has]
-            self.moved += everyone_has
-            self._given = [number - everyone_has for number in given]
+            room = outlet.room()
+            if room > 0 and given[i] < len(rest):
+                given[i] += outlet.offer(rest[given[i] : given[i] + room])
+                moved = True
+        if self._gave(min(given) - self._at) and not self._rest:
+            self._given = [0] * len(self.outlets)
         return moved
 
 
@@ -146,41 +158,44 @@ class Partitioned(Route):
         self._outlet_of_partition = outlet_of_partition
         self._key = key
         self._partition = partition
-        self._waiting: dict[int, list[Any]] = {}
+        self._waiting: dict[int, ToOne] = {}
+        """By outlet, the way of what waits for it."""
 
-    def drain(self, bucket: list[Any]) -> bool:
-        waiting = self._waiting
-        moved = bool(bucket)
-        if moved:
-            self._sort(bucket)
-        for index in list(waiting):
-            items = waiting[index]
-            taken = self.outlets[index].offer(items)
-            if taken:
-                moved = True
-                if taken == len(items):
-                    del waiting[index]
-                else:
-                    waiting[index] = items[taken:]
+    @property
+    def pending(self) -> bool:
+        return bool(self._waiting)
+
+    def _take(self, bucket: list[Any]) -> None:
+        for index, items in self._sorted(bucket).items():
+            way = self._waiting.get(index)
+            if way is None:
+                way = self._waiting[index] = ToOne([self.outlets[index]])
+            way._take(items)
+        self.moved += len(bucket)
+        bucket.clear()
+
+    def _give(self) -> bool:
+        moved = False
+        for index, way in list(self._waiting.items()):
+            moved = way._give() or moved
+            if not way.pending:
+                del self._waiting[index]
         return moved
 
-    def pending(self, bucket: list[Any]) -> bool:
-        return bool(bucket or self._waiting)
-
-    def _sort(self, bucket: list[Any]) -> None:
-        key, partition, outlet_of, waiting = self._key, self._partition, self._outlet_of_partition, self._waiting
+    def _sorted(self, bucket: list[Any]) -> dict[int, list[Any]]:
+        key, partition, outlet_of = self._key, self._partition, self._outlet_of_partition
+        by_outlet: dict[int, list[Any]] = {}
         item = None
         try:
             for item in bucket:
                 index = outlet_of[partition(item if key is None else key(item))]
-                if index in waiting:
-                    waiting[index].append(item)
+                if index in by_outlet:
+                    by_outlet[index].append(item)
                 else:
-                    waiting[index] = [item]
+                    by_outlet[index] = [item]
         except BaseException as error:
             raise RoutingFailed(self._edge, item, error) from error
-        self.moved += len(bucket)
-        bucket.clear()
+        return by_outlet
 
 
 class RoutingFailed(Exception):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from pyrite.engine.failure import Failed
 from pyrite.engine.stealing import worker_to_rob
 from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
@@ -119,11 +120,11 @@ class Worker:
                 del entries[position]
                 taker.give([(tasklet, on_done)])
                 continue
-            answer = tasklet.call()
+            answer = called(tasklet)
             if answer == DONE_NOW:
                 progress = True
                 del entries[position]
-                on_done(tasklet)
+                tell_done(tasklet, on_done)
                 if len(self._service.workers) > 1:
                     self._steal()
             else:
@@ -141,6 +142,23 @@ class Worker:
             if tasklet.taker is None:
                 tasklet.taker = self
                 return
+
+
+def called(tasklet: Tasklet) -> int:
+    """Calls a tasklet. Whatever goes wrong in it is the end of its execution, never of the thread."""
+    try:
+        return tasklet.call()
+    except BaseException as error:
+        logger.exception("a tasklet raised")
+        tasklet.halt.fail(Failed(error))
+        return DONE_NOW
+
+
+def tell_done(tasklet: Tasklet, on_done: OnDone) -> None:
+    try:
+        on_done(tasklet)
+    except BaseException:
+        logger.exception("ending an execution raised")
 
 
 class BlockingThreads:
@@ -172,6 +190,7 @@ class BlockingThreads:
             self._closed = True
             for _ in range(self._free):
                 self._calls.put(None)
+            self._free = 0  # what is still to be run gets a thread of its own
             threads = tuple(self._threads)
         for thread in threads if wait else ():
             if thread is not threading.current_thread():
@@ -205,9 +224,9 @@ class BlockingThreads:
 def run_alone(tasklet: Tasklet, on_done: OnDone) -> None:
     park = SHORTEST_PARK
     while True:
-        answer = tasklet.call()
+        answer = called(tasklet)
         if answer == DONE_NOW:
-            on_done(tasklet)
+            tell_done(tasklet, on_done)
             return
         if answer == IDLE:
             time.sleep(park)

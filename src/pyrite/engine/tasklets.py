@@ -13,7 +13,7 @@ from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import Done, SpscQueue
 from pyrite.engine.routing import Route, RoutingFailed
 from pyrite.pace import Pace
-from pyrite.processor import Processor, wrong_answer
+from pyrite.processor import FailedAt, Processor, wrong_answer
 
 IDLE: Final = 0
 PROGRESS: Final = 1
@@ -91,6 +91,7 @@ class ProcessorTasklet(Tasklet):
         "_group",
         "_has_try_process",
         "_on_finish",
+        "_processing",
         "_undrained",
         "_waiting",
         "_warn_slow",
@@ -134,6 +135,7 @@ class ProcessorTasklet(Tasklet):
         self.busy = 0.0
         self.received = 0
         self._undrained = False
+        self._processing = False
         self._warn_slow = warn_slow
         self._on_finish = on_finish
         self._has_try_process = type(processor).try_process is not Processor.try_process
@@ -162,8 +164,7 @@ class ProcessorTasklet(Tasklet):
     def _process(self) -> int:
         inbox = self.inbox
         if inbox:
-            self._deliver()
-            return PROGRESS
+            return self._deliver()
         group = self._group
         came = False
         for _ in range(len(group)):
@@ -184,18 +185,25 @@ class ProcessorTasklet(Tasklet):
             return PROGRESS
         return self._try_process() if self._has_try_process else IDLE
 
-    def _deliver(self) -> None:
+    def _deliver(self) -> int:
+        """Lets the processor work on its inbox. One that neither takes nor emits anything is idle."""
+        count = len(self.inbox)
         self._timed_process()
         assert self._at is not None
         if not self.inbox and self._at.is_done:
             self._call = self._complete_edge
+        if len(self.inbox) < count or not self.processor.polls:
+            return PROGRESS
+        return self._progress_if_emitted()
 
     def _timed_process(self) -> None:
         assert self._at is not None
         inbox = self.inbox
         count = len(inbox)
         started = perf_counter()
+        self._processing = True
         self.processor.process(self._at.ordinal, inbox)
+        self._processing = False
         seconds = perf_counter() - started
         self._took(seconds)
         self.pace.took(count - len(inbox), seconds)
@@ -261,18 +269,26 @@ class ProcessorTasklet(Tasklet):
     def _drain_outbox(self) -> bool:
         moved = undrained = False
         for route, bucket in zip(self.routes, self.outbox.buckets):
-            if bucket or route.pending(bucket):
+            if bucket or route.pending:
                 moved = route.drain(bucket) or moved
-                undrained = undrained or route.pending(bucket)
+                undrained = undrained or route.pending
         self._undrained = undrained
         return moved
 
     def _located(self, error: BaseException) -> Failed:
         if isinstance(error, RoutingFailed):
             return Failed(error.error, vertex=self.vertex, processor=self.index, edge=error.edge, item=error.item)
-        place = self.processor.failed_at(self.inbox)
+        place = self._place()
         edge = place.edge or (self._at.plan.name if self._at is not None else None)
         return Failed(error, vertex=place.vertex or self.vertex, processor=self.index, edge=edge, item=place.item)
+
+    def _place(self) -> FailedAt:
+        try:
+            place = self.processor.failed_at(self.inbox)
+        except BaseException:
+            return FailedAt(None)
+        # Outside of process() there is no item that the error is about, unless the processor knows one.
+        return place if self._processing or place.vertex is not None else place._replace(item=None)
 
 
 class ReceiverTasklet(Tasklet):
@@ -294,7 +310,7 @@ class ReceiverTasklet(Tasklet):
         self._inlet = inlet
         self._route = route
         self._partition_routes = partition_routes
-        self._waiting: tuple[Route, list[Any]] | None = None
+        self._waiting: Route | None = None
 
     def call(self) -> int:
         if self.halt.is_set:
@@ -307,9 +323,8 @@ class ReceiverTasklet(Tasklet):
 
     def _receive(self) -> int:
         if self._waiting is not None:
-            route, items = self._waiting
-            moved = route.drain(items)
-            if route.pending(items):
+            moved = self._waiting.drain([])
+            if self._waiting.pending:
                 return PROGRESS if moved else IDLE
             self._waiting = None
         packet = self._inlet.poll()
@@ -321,5 +336,6 @@ class ReceiverTasklet(Tasklet):
         route = self._route
         if self._partition_routes is not None and packet.partition is not None:
             route = self._partition_routes[packet.partition]
-        self._waiting = (route, packet.items)
+        route.drain(packet.items)
+        self._waiting = route
         return PROGRESS

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.pace import Pace
+from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt, Processor
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform, Writer
@@ -54,13 +55,16 @@ class Chain:
         self.sink = last if isinstance(last, Sink) else None
         steps: list[tuple[str, Transform | Fold | Guard]] = []
         self._link_of_step: list[int] = []
+        self._guards: list[bool] = []
         for index, link in enumerate(links):
             if link.guard is not None:
                 steps.append((link.vertex, link.guard))
                 self._link_of_step.append(index)
+                self._guards.append(True)
             if isinstance(link.step, (Transform, Fold)):
                 steps.append((link.vertex, link.step))
                 self._link_of_step.append(index)
+                self._guards.append(False)
         check_first = links[0].vertex if self.source is not None and self.source.may_hold_none else None
         emits = self.sink is not None or (emits and self.fold is None)
         self.is_bare = not steps and check_first is None and emits
@@ -72,6 +76,10 @@ class Chain:
         if step < 0:
             return 0
         return self._link_of_step[step] if step < len(self._link_of_step) else len(self.links) - 1
+
+    def is_guard(self, step: int) -> bool:
+        """Whether a step of the loop only checks the key of an edge."""
+        return 0 <= step < len(self._guards) and self._guards[step]
 
     def emitted(self, received: int, counts: Sequence[int], results: int) -> list[tuple[int, int]]:
         """How many items each vertex received and emitted, from the counts of the loop."""
@@ -105,7 +113,7 @@ class ChainProcessor(Processor):
         self._counts = [0] * chain.step_count
         self._received = 0
         self._result_count = 0
-        self._state: Any = None if chain.fold is None else chain.fold.new_state()
+        self._state: Any = None
         self._results: list[Any] | None = None
         self._items: Iterator[Any] | None = None
         self._batch: list[Any] = []
@@ -126,6 +134,10 @@ class ChainProcessor(Processor):
 
     def init(self, context: ProcessorContext) -> None:
         chain = self.chain
+        if chain.fold is not None:
+            self._link_at_work = -1
+            self._state = chain.fold.new_state()
+            self._link_at_work = 0
         if chain.source is not None:
             self._items = chain.source.open(context)
         if chain.sink is not None:
@@ -180,7 +192,11 @@ class ChainProcessor(Processor):
         failure, links = self._failure, self.chain.links
         index = self._link_at_work % len(links) if failure is None else self.chain.link_at(failure.index)
         edge = f"'{links[index - 1].vertex} -> {links[index].vertex}'" if index else None
-        return FailedAt(None if failure is None else failure.item, links[index].vertex, edge)
+        if failure is None:
+            return FailedAt(None, links[index].vertex, edge)
+        if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
+            index -= 1  # a key belongs to the edge, and that to the vertex which sends over it
+        return FailedAt(failure.item, links[index].vertex, edge)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
@@ -253,9 +269,9 @@ class ChainProcessor(Processor):
                 self._failure = Failure(self.chain.step_count, error.item, error)
                 raise
             except BaseException as error:
-                self._failure = Failure(self.chain.step_count, out[0], error)
+                self._failure = Failure(self.chain.step_count, None, error)
                 raise
-            self._out = []
+            out.clear()  # the same list: a loop that pauses goes on filling it
         elif len(self.outbox.buckets) != 1:
             self.outbox.add_all(out)
             out.clear()
@@ -268,11 +284,15 @@ class ChainProcessor(Processor):
             self._results = fold.results(self._state)
             self._results.reverse()  # taken from the end, so that what is left is always the state
             self._state = None
+        if fold.finishes:
+            room = min(room, self._pace.limit)
+        started = perf_counter()
         results = self._results[-room:][::-1]
         items = fold.finished(results)
         self.outbox.add_all(items)
         self._result_count += len(items)
         del self._results[-room:]
+        self._pace.took(len(items), perf_counter() - started)
         return not self._results
 
     def _raise_located(self, error: BaseException) -> NoReturn:

@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -73,7 +74,10 @@ class WriteFiles(Sink):
     def open(self, context: ProcessorContext) -> Writer:
         try:
             folder = self._attempt(context)
+            is_new = not folder.parent.exists()
             folder.mkdir(parents=True, exist_ok=True)
+            if is_new:
+                (folder / _MADE_FOLDER).touch()
             name = f"part-{context.global_index:05d}-{context.attempt}{FORMATS[self.format].suffix}"
             return FORMATS[self.format].writer(folder / name, context.vertex_name)
         except OSError as error:
@@ -85,21 +89,30 @@ class WriteFiles(Sink):
         named = {f"{name.rsplit('-', 1)[0]}{suffix}": name for name in reports if name is not None}
         for final, name in named.items():
             os.replace(attempt / name, folder / final)
-        for stale in folder.glob(f"part-[0-9][0-9][0-9][0-9][0-9]{suffix}"):
-            if stale.name not in named:
+        for stale in folder.glob("part-[0-9][0-9][0-9][0-9][0-9].*"):
+            if stale.name not in named and stale.suffix in _SUFFIXES:
                 stale.unlink()
         shutil.rmtree(attempt)
 
     def discard(self, context: MetaSupplierContext) -> None:
         attempt = self._attempt(context)
         if attempt.exists():
+            made_folder = (attempt / _MADE_FOLDER).exists()
             shutil.rmtree(attempt)
-            if not any(Path(self.dir).iterdir()):
+            if made_folder and not any(Path(self.dir).iterdir()):
                 os.rmdir(self.dir)
+
+    def target(self) -> str:
+        return f"folder '{os.path.realpath(self.dir)}'"
 
     def _attempt(self, context: MetaSupplierContext) -> Path:
         vertex = re.sub(r"[^\w.-]", "_", context.vertex_name)
         return Path(self.dir) / f".pyrite-{context.execution_id}-{vertex}"
+
+
+_MADE_FOLDER = "made-the-folder"
+"""Marks an attempt that made the target folder, and so takes it away if it fails."""
+_SUFFIXES = {format.suffix for format in FORMATS.values()}
 
 
 def _read_range(part: Range, format: Format) -> Iterator[Any]:
@@ -127,7 +140,7 @@ def _reading(path: str, items: Iterator[Any]) -> Iterator[Any]:
         yield from items
     except UnicodeDecodeError as error:
         raise ProcessorError(f"file '{path}' is not UTF-8 text: {error}") from error
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ProcessorError(f"file '{path}' cannot be read: {error}") from error
 
 

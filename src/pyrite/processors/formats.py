@@ -30,6 +30,7 @@ def _parse_text(lines: Iterator[str], where: str) -> Iterator[str]:
 
 
 def _read_csv(file: IO[str], path: str) -> Iterator[dict[str, Any]]:
+    csv.field_size_limit(1 << 30)  # what the writer can write, the reader can read
     rows = csv.reader(file, strict=True)
     try:
         header = next(rows, [])
@@ -86,7 +87,14 @@ class _FileWriter(Writer):
 
 class _TextWriter(_FileWriter):
     def write(self, items: list[Any]) -> None:
-        lines = [str(item) for item in items]
+        lines = []
+        for item in items:
+            try:
+                lines.append(str(item))
+            except Exception as error:
+                raise BadItem(
+                    f"vertex '{self._vertex}' cannot write an item as text: its str() raised {error!r}", item
+                ) from error
         for line in lines:
             if "\n" in line or "\r" in line:
                 raise BadItem(
@@ -116,7 +124,7 @@ class _CsvWriter(_FileWriter):
             if not isinstance(item, dict):
                 raise BadItem(f"vertex '{self._vertex}' writes rows, so each item must be a dict; got {shorten(item)}", item)
             if self._rows is None:
-                self._rows = csv.DictWriter(self._file, list(item), lineterminator="\n")
+                self._rows = csv.DictWriter(self._file, list(item), lineterminator="\r\n")
                 self._rows.writeheader()
             if item.keys() != set(self._rows.fieldnames):
                 raise BadItem(
@@ -128,7 +136,7 @@ class _CsvWriter(_FileWriter):
 
 
 class _ParquetWriter(Writer):
-    """Rows are gathered to row groups. The first group sets the schema, which null columns of it take from the later ones."""
+    """Rows are gathered to row groups. The first group, all of it, sets the schema."""
 
     ROWS_PER_GROUP = 65536
 
@@ -146,11 +154,9 @@ class _ParquetWriter(Writer):
         if len(self._rows) >= self.ROWS_PER_GROUP:
             self._flush()
 
-    def complete(self) -> str | None:
-        if self._rows:
+    def complete(self) -> str:
+        if self._rows or self._writer is None:
             self._flush()
-        if self._writer is None:
-            return None  # without a row there is no schema, and no file
         self.close()
         return self._path.name
 
@@ -164,13 +170,18 @@ class _ParquetWriter(Writer):
         import pyarrow.parquet
 
         rows, self._rows = self._rows, []
+        names = dict.fromkeys(name for row in rows for name in row)
         schema = None if self._writer is None else self._writer.schema
+        if schema is not None and any(name not in schema.names for name in names):
+            raise ProcessorError(
+                f"vertex '{self._vertex}' got rows with fields that none of the first {self.ROWS_PER_GROUP} had: "
+                f"{', '.join(sorted(set(names) - set(schema.names)))}; give every row all fields"
+            )
+        columns = {name: [row.get(name) for row in rows] for name in (schema.names if schema is not None else names)}
         try:
-            table = pyarrow.Table.from_pylist(rows, schema=schema)
+            table = pyarrow.Table.from_pydict(columns, schema=schema)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
             raise ProcessorError(f"vertex '{self._vertex}' cannot write rows of differing types to Parquet: {error}") from error
-        if schema is not None and any(row.keys() - set(schema.names) for row in rows):
-            raise ProcessorError(f"vertex '{self._vertex}' got rows with fields that the first rows did not have: {schema.names}")
         if self._writer is None:
             self._writer = pyarrow.parquet.ParquetWriter(self._path, table.schema)
         self._writer.write_table(table)

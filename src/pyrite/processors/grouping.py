@@ -12,6 +12,12 @@ from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Fold, Lines
 
 _MISSING = object()
+_MUTABLE = (list, dict, set, bytearray)
+
+
+def own_copy(initial: Any) -> Any:
+    """An initial value that a function may change, should it, without another group or execution seeing it."""
+    return initial.copy() if isinstance(initial, _MUTABLE) else initial
 
 
 def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> StepSupplier:
@@ -87,7 +93,7 @@ class Accumulate(_Single):
     fn: Callable[[Any, Any], Any]
 
     def new_state(self) -> list[Any]:
-        return [self.initial]
+        return [own_copy(self.initial)]
 
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
         return Lines(value, [f"state[0] = {call_or_inline(self.fn, f'fn{index}', 'state[0]', value)}"], {f"fn{index}": self.fn})
@@ -149,12 +155,17 @@ class GroupAndAccumulate(_Grouping):
 
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
+        first = f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
         code = [
-            f"if old{index} is missing{index}: {check}old{index} = initial{index}",
+            f"if old{index} is missing{index}: {check}old{index} = {first}",
             f"state[key{index}] = {call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
         names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
         return self._lines(index, value, self.key, check_new_key, code, names)
+
+    @property
+    def finishes(self) -> bool:  # type: ignore[override]
+        return self.finish is not None
 
     def key_function(self) -> Callable[[Any], Any]:
         return self.key
@@ -178,6 +189,10 @@ class GroupAndCollect(_Grouping):
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
         return self._lines(index, value, self.key, check_new_key, code, names)
+
+    @property
+    def finishes(self) -> bool:  # type: ignore[override]
+        return self.finish is not None
 
     def key_function(self) -> Callable[[Any], Any]:
         return self.key

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from pyrite.context import ProcessorContext
@@ -20,9 +19,8 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
     A list or anything else that can be iterated again can be read by any number of jobs; an iterator, as a generator is one, by
     one job only.
     """
-    if isinstance(iterable, Set):
-        # Two processes may iterate equal sets in different orders, and the shares of the processors would overlap.
-        iterable = list(iterable)
+    if isinstance(iterable, (Set, Mapping)):
+        iterable = list(iterable)  # two processes may iterate equal sets in different orders
     if isinstance(iterable, Iterator):
         return StepSupplier(ReadOnce(iterable, [False]))
     try:
@@ -64,11 +62,17 @@ class ReadOnce(Source):
         return self.items
 
 
+_CAN_BE_SLICED = (list, tuple, range, str, bytes)
+
+
 def share_of(items: Iterable[Any], context: ProcessorContext) -> Iterator[Any]:
-    """Every n-th item, from this processor's index on, of n processors."""
+    """Every n-th item, from this processor's index on, of n processors.
+
+    What is not a plain sequence may give other items, or in another order, each time it is iterated: one processor reads it all.
+    """
     index, step = context.global_index, context.total_parallelism
     if step == 1:
         return iter(items)
-    if isinstance(items, Sequence):
+    if isinstance(items, _CAN_BE_SLICED):
         return iter(items[index::step])
-    return islice(items, index, None, step)
+    return iter(()) if index else iter(items)

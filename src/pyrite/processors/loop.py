@@ -73,7 +73,7 @@ class Loop:
         place = self.places[traceback.tb_lineno - 1]
         variables = traceback.tb_frame.f_locals
         made = variables.get(f"made{place.index}", ())
-        if isinstance(error, TypeError) and traceback.tb_next is None and not hasattr(made, "__iter__"):
+        if isinstance(error, TypeError) and not hasattr(made, "__iter__"):
             function = variables[f"fn{place.index}"]
             error = ProcessorError(
                 f"return value of {describe(function)} must be an iterable or a Traverser; got {shorten(made)}"
@@ -95,7 +95,7 @@ def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: 
     blame if an item that goes in is None."""
     writer = _Writer()
     if check_first is not None:
-        writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(none_emitted(check_first))})
+        writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(check_first)})
     value = "v"
     counted = []
     guarded_key: Guard | None = None
@@ -171,13 +171,13 @@ def _compiled(source: str) -> Callable[..., Any]:
     return bind
 
 
-def _raiser(error: Exception) -> Callable[..., Any]:
+def _raiser(vertex: str, what: str = "") -> Callable[..., Any]:
     def nothing() -> None:
-        raise error.with_traceback(None)
+        raise none_emitted(vertex, what)
 
     return nothing
 
 
 def returned_none(vertex: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """For a step's lines: what to call when a function returned None."""
-    return _raiser(none_emitted(vertex, f", which {describe(function)} returned"))
+    return _raiser(vertex, f", which {describe(function)} returned")

@@ -64,6 +64,8 @@ class Fold(Step):
     """
 
     __slots__ = ()
+    finishes = False
+    """Whether a function of the user's is called for each result."""
     is_grouping = False
     """Whether what is emitted for a key depends on the items of that key only."""
 
@@ -102,6 +104,10 @@ class Sink(Step):
 
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
+
+    def target(self) -> str | None:
+        """What only one sink of a job may write to, in words; None if several may."""
+        return None
 
     def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
         """Makes visible what the writers of a job that completed have written; `reports` is what each said when it completed."""

@@ -107,7 +107,7 @@ class SparkRun:
             if not halt.is_set:
                 self._on_running()
                 reports = self._run_on(spark, self._works(topology, suppliers, by_member))
-                if not halt.is_set:
+                if halt.seal():
                     meta_suppliers.commit(reports)
         except LifeCycleFailed as failed:
             halt.fail(failed.failed)
