@@ -16,7 +16,7 @@ class Pace:
 
     __slots__ = ("limit",)
 
-    START, MOST = 8, 1024
+    START, MOST = 16, 1024
     QUICK, SLOW = 0.0005, 0.002
 
     def __init__(self) -> None:

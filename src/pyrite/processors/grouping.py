@@ -11,7 +11,6 @@ from pyrite.processors.checks import checked_function, checked_optional_function
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Fold, Lines
 
-_MISSING = object()
 _MUTABLE = (list, dict, set, bytearray)
 
 
@@ -141,9 +140,7 @@ class _Grouping(Fold):
         names: dict[str, Any],
     ) -> Lines:
         keyed = f"key{index} = {call_or_inline(key, f'keyof{index}', value)}"
-        code = [keyed, f"old{index} = get{index}(key{index}, missing{index})", *code]
-        names = {f"keyof{index}": key, f"missing{index}": _MISSING, f"check{index}": check_new_key, **names}
-        return Lines(value, code, names, setup=[f"get{index} = state.get"])
+        return Lines(value, [keyed, *code], {f"keyof{index}": key, f"check{index}": check_new_key, **names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +154,9 @@ class GroupAndAccumulate(_Grouping):
         check = f"check{index}(key{index}); " if check_new_key else ""
         first = f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
         code = [
-            f"if old{index} is missing{index}: {check}old{index} = {first}",
+            # Nearly every item finds its group, and a try that succeeds costs nothing.
+            f"try: old{index} = state[key{index}]",
+            f"except KeyError: {check}old{index} = {first}",
             f"state[key{index}] = {call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
         names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
@@ -184,7 +183,8 @@ class GroupAndCollect(_Grouping):
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
-            f"if old{index} is missing{index}: {check}old{index} = state[key{index}] = new{index}()",
+            f"try: old{index} = state[key{index}]",
+            f"except KeyError: {check}old{index} = state[key{index}] = new{index}()",
             f"fn{index}(old{index}, {value})",
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
