@@ -57,21 +57,37 @@ def canonical_bytes(key: Any) -> bytes:
 def partition_function(
     partition_count: int, *, partitioner: Callable[[Any, int], int] | None = None, edge: str
 ) -> Callable[[Any], int]:
-    """A function from key to partition id for one edge; `edge` is its name, for messages. It keeps the ids of recent keys."""
+    """A function from key to partition id for one edge; `edge` is its name, for messages.
+
+    It keeps the ids of keys that it has met, as long as the same ones come again and again.
+    """
     if partitioner is not None:
         return _custom(partition_count, partitioner, edge)
+    hashed = mmh3.hash
     known: dict[Any, int] = {}
+    room, asked = _CACHE_LIMIT, 0
 
     def partition(key: Any) -> int:
-        try:
-            return known[key]
-        except KeyError:
-            pass
-        except TypeError:  # not hashable: a list, a dict
-            return _computed(key, partition_count, edge)
-        if len(known) >= _CACHE_LIMIT:
-            known.clear()
-        found = known[key] = _computed(key, partition_count, edge)
+        nonlocal room, asked
+        if room:
+            asked += 1
+            try:
+                found = known.get(key)
+            except TypeError:  # not hashable: a list, a dict
+                return _computed(key, partition_count, edge)
+            if found is not None:
+                return found
+        if type(key) is str:
+            found = hashed(b"s" + key.encode("utf-8", "surrogatepass"), 0, False) % partition_count
+        else:
+            found = _computed(key, partition_count, edge)
+        if room:
+            known[key] = found
+            room -= 1
+            if not room:
+                known.clear()
+                room = _CACHE_LIMIT if asked > 4 * _CACHE_LIMIT else 0
+                asked = 0
         return found
 
     return partition

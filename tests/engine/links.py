@@ -30,6 +30,9 @@ class LoopbackLinks:
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> _Outlet:
         return _Outlet(self._mesh[member].arrived[edge.id], partition)
 
+    def partitioned_route(self, edge: EdgePlan, processor: int, partition: Any) -> None:
+        return None
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         for links in self._mesh:
             if links is not self:

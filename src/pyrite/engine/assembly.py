@@ -151,6 +151,11 @@ class Assembly:
 
     def _partitioned(self, edge: EdgePlan, index: int) -> Route:
         topology, settings = self._topology, edge.settings
+        partition_of = partition_function(topology.partition_count, partitioner=settings.partitioner, edge=edge.name)
+        if edge.destination not in self._parallelism:
+            route = self._links.partitioned_route(edge, index, partition_of)
+            if route is not None:
+                return route
         outlets: list[Outlet] = [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
         outlet_of_partition = []
         for partition in range(topology.partition_count):
@@ -163,7 +168,7 @@ class Assembly:
             outlets,
             outlet_of_partition=outlet_of_partition,
             key=settings.key,
-            partition=partition_function(topology.partition_count, partitioner=settings.partitioner, edge=edge.name),
+            partition=partition_of,
             edge=edge.name,
         )
 

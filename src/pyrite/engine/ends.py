@@ -6,10 +6,14 @@ items may leave to, and one `Inlet` that the items of all other members arrive a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import Done
+
+if TYPE_CHECKING:
+    from pyrite.engine.routing import Route
 
 
 class Outlet(Protocol):
@@ -45,6 +49,9 @@ class Links(Protocol):
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> Outlet:
         """Where a processor puts items of an edge for another member: those of one partition, or of none (unicast, broadcast)."""
 
+    def partitioned_route(self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]) -> Route | None:
+        """A way of its own for the items of a partitioned edge that all leave, if the links have a better one than outlets."""
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         """A processor has put its last item on an edge, for whichever member."""
 
@@ -57,6 +64,9 @@ class NoLinks:
 
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> Outlet:
         raise AssertionError(f"edge {edge.name} leads to member {member}, but there is only one member")
+
+    def partitioned_route(self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]) -> Route | None:
+        return None
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         raise AssertionError(f"edge {edge.name} leads to other members, but there is only one member")

@@ -154,9 +154,8 @@ class GroupAndAccumulate(_Grouping):
         check = f"check{index}(key{index}); " if check_new_key else ""
         first = f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
         code = [
-            # Nearly every item finds its group, and a try that succeeds costs nothing.
-            f"try: old{index} = state[key{index}]",
-            f"except KeyError: {check}old{index} = {first}",
+            f"if key{index} in state: old{index} = state[key{index}]",
+            f"else: {check}old{index} = {first}",
             f"state[key{index}] = {call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
         names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
@@ -183,8 +182,8 @@ class GroupAndCollect(_Grouping):
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
-            f"try: old{index} = state[key{index}]",
-            f"except KeyError: {check}old{index} = state[key{index}] = new{index}()",
+            f"if key{index} in state: old{index} = state[key{index}]",
+            f"else: {check}old{index} = state[key{index}] = new{index}()",
             f"fn{index}(old{index}, {value})",
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyrite.engine.ends import Packet
-from pyrite.engine.plan import EdgePlan
+from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import DONE, Done
 from pyrite.spark.packets import PacketOutlet, PacketReader, PacketWriter
+from pyrite.spark.partition_packets import PartitionPackets
 
 
 class ExchangeLinks:
     """Joins the stage that runs in a task to the exchanges before and after it. `ranks` are those of all edges of the job."""
 
-    def __init__(self, reader: PacketReader, writer: PacketWriter, ranks: Mapping[int, int]) -> None:
+    def __init__(
+        self, reader: PacketReader, writer: PacketWriter, ranks: Mapping[int, int], topology: Topology, member: int
+    ) -> None:
+        self._topology = topology
+        self._member = member
         self._reader = reader
         self._writer = writer
         self._ranks = ranks
 
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> PacketOutlet:
         return self._writer.outlet(edge.id, self._ranks[edge.id], member, partition)
+
+    def partitioned_route(self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]) -> PartitionPackets:
+        return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, self._owner_of(edge))
+
+    def _owner_of(self, edge: EdgePlan) -> Callable[[int], int]:
+        return self._topology.member_of if edge.is_distributed else lambda partition: self._member
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         """Nothing to tell: an exchange ends when all tasks before it have."""
