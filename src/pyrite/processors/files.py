@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,18 @@ class WriteFiles(Sink):
     dir: str
     format: str
     commits = True
+
+    def check(self, vertex: str) -> None:
+        try:
+            folder = Path(self.dir)
+            while not folder.exists():
+                folder = folder.parent
+            if not folder.is_dir():
+                raise NotADirectoryError(f"'{folder}' is not a folder")
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"pyrite")
+        except OSError as error:
+            raise ProcessorError(f"vertex '{vertex}' cannot write to folder '{self.dir}': {error}") from error
 
     def open(self, context: ProcessorContext) -> Writer:
         try:

@@ -109,6 +109,9 @@ class Sink(Step):
         """What only one sink of a job may write to, in words; None if several may."""
         return None
 
+    def check(self, vertex: str) -> None:
+        """Raises, before any work is done, if it can be known that nothing could be written."""
+
     def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
         """Makes visible what the writers of a job that completed have written; `reports` is what each said when it completed."""
 

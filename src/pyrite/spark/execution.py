@@ -13,7 +13,7 @@ from pyrite.dag import DAG
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
-from pyrite.engine.member import LifeCycleFailed, RunContext
+from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.errors import JobCancelled
 from pyrite.processors.chain import StepSupplier
@@ -64,8 +64,10 @@ class SparkRun:
         with self._lock:
             self._run.halt.cancel()
             spark = self._spark
-        if spark is not None:
+        if spark is not None and is_connect(spark):
             spark.interruptTag(self._tag)
+        elif spark is not None:
+            spark.sparkContext.cancelJobsWithTag(self._tag)
 
     def metrics(self) -> dict[str, Any]:
         return self._metrics
@@ -102,6 +104,9 @@ class SparkRun:
             self._stages = plan_stages(topology, suppliers)
             steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
             sinks = [(name, step) for name, step in steps.items() if isinstance(step, Sink) and step.commits]
+            for name, sink in sinks:
+                with at(name):
+                    sink.check(name)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
@@ -176,15 +181,19 @@ class SparkRun:
             self._spark = spark
             if self._run.halt.is_set:
                 raise JobCancelled(self._run.job_name)
-        spark.addTag(self._tag)
-        if not is_connect(spark):
+        if is_connect(spark):
+            spark.addTag(self._tag)
+        else:
+            spark.sparkContext.addJobTag(self._tag)
             description = f"{self._run.job_name}: {' | '.join(stage.label for stage in self._stages)}"
             spark.sparkContext.setJobGroup(self._run.execution_id, description)
         try:
             yield
         finally:
-            spark.removeTag(self._tag)
-            if not is_connect(spark):
+            if is_connect(spark):
+                spark.removeTag(self._tag)
+            else:
+                spark.sparkContext.removeJobTag(self._tag)
                 for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
                     spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
             with self._lock:
