@@ -56,6 +56,8 @@ class ProcessorContext(SupplierContext):
     local_index: int
     attempt: str = "0"
     """Tells apart the tries at the same work, where an engine may try more than once, even at the same time."""
+    memory_budget: int | None = None
+    """How many bytes a grouping may hold before it uses the disk; None if it may hold everything."""
 
     @property
     def global_index(self) -> int:

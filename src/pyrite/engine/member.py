@@ -32,6 +32,7 @@ class RunContext:
     member_count: int
     collections: Collections
     attempt: str = "0"
+    memory_budget: int | None = None
     halt: Halt = field(default_factory=Halt)
 
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
@@ -158,6 +159,7 @@ class MemberRun:
             member_index=self._index,
             local_index=tasklet.index,
             attempt=self._run.attempt,
+            memory_budget=self._run.memory_budget,
         )
         try:
             tasklet.processor.init(context)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
@@ -17,6 +17,7 @@ from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt, Processor
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
+from pyrite.processors.spill import Memory, Spill, Unlimited, batches_of
 from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform, Writer
 
 
@@ -70,6 +71,8 @@ class Chain:
         self.is_bare = not steps and check_first is None and emits
         self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
         self.step_count = len(steps)
+        if self.fold is not None:
+            self.fold_loop = write_loop([(links[-1].vertex, self.fold)], emits=False, check_first=None)
 
     def link_at(self, step: int) -> int:
         """The index of the link of a step of the loop: the first for an item that was bad as it came in, the last after the loop."""
@@ -120,6 +123,9 @@ class ChainProcessor(Processor):
         self._paused: Iterator[None] | None = None
         self._writer: Writer | None = None
         self._pace = Pace()
+        self._spill: Spill | Unlimited = Unlimited()
+        self._memory: Memory | None = None
+        self._spilled: list[tuple[IO[bytes], int]] = []
         self._failure: Failure | None = None
         self._link_at_work = 0
         self._out: list[Any] = []
@@ -138,6 +144,9 @@ class ChainProcessor(Processor):
             self._link_at_work = -1
             self._state = chain.fold.new_state()
             self._link_at_work = 0
+            if chain.fold.is_grouping and context.memory_budget is not None:
+                self._memory = Memory(context.memory_budget)
+                self._spill = Spill(self._memory)
         if chain.source is not None:
             self._items = chain.source.open(context)
         if chain.sink is not None:
@@ -149,6 +158,8 @@ class ChainProcessor(Processor):
         items = inbox.pending()
         taken = self._pass(items)
         inbox.remove(taken)
+        if isinstance(self._spill, Spill):
+            self._spill.watch(len(self._state))
 
     def complete(self) -> bool:
         if self._items is not None and not self._read_on(self._items):
@@ -164,6 +175,10 @@ class ChainProcessor(Processor):
             close_source()
         if self._writer is not None:
             self._writer.close()
+        if isinstance(self._spill, Spill):
+            self._spill.close()
+        for file, _ in self._spilled:
+            file.close()
 
     def emit_groups(self) -> bool:
         """Emits the groups there are and forgets them: no more of their items will come. False if the outbox got full; call again."""
@@ -217,6 +232,8 @@ class ChainProcessor(Processor):
         elif taken:
             del self._batch[:taken]
         self._pace.took(taken, perf_counter() - started)
+        if isinstance(self._spill, Spill):
+            self._spill.watch(len(self._state))
         return False
 
     def _pass(self, items: list[Any]) -> int:
@@ -234,7 +251,7 @@ class ChainProcessor(Processor):
             out.extend(items)
         else:
             try:
-                self._run(items, out, room, self._counts, self._state)
+                self._run(items, out, room, self._counts, self._state, self._spill)
             except BaseException as error:
                 self._raise_located(error)
         self._received += len(items)
@@ -244,7 +261,7 @@ class ChainProcessor(Processor):
     def _pass_with_pauses(self, items: list[Any], room: int) -> int:
         """The items stay where they are until the loop is through with all of them: only then it can be asked for its state."""
         if self._paused is None:
-            self._paused = self._run(items, self._out, len(self._out) + room, self._counts, self._state)
+            self._paused = self._run(items, self._out, len(self._out) + room, self._counts, self._state, self._spill)
         try:
             next(self._paused)
         except StopIteration:
@@ -293,7 +310,23 @@ class ChainProcessor(Processor):
         self._result_count += len(items)
         del self._results[-room:]
         self._pace.took(len(items), perf_counter() - started)
-        return not self._results
+        return not self._results and not self._group_spilled(fold)
+
+    def _group_spilled(self, fold: Fold) -> bool:
+        """Groups the next part of what was spilled, if there is one: its groups are then what is to be emitted."""
+        if not isinstance(self._spill, Spill) or self._memory is None:
+            return False
+        self._spilled += self._spill.parts()
+        if not self._spilled:
+            self._spill = Spill(self._memory)
+            return False
+        file, level = self._spilled.pop()
+        self._spill = Spill(self._memory, level)
+        self._state, self._results = fold.new_state(), None
+        for items in batches_of(file):
+            self.chain.fold_loop.run(items, [], 0, [0] * self.chain.step_count, self._state, self._spill)
+            self._spill.watch(len(self._state))
+        return True
 
     def _raise_located(self, error: BaseException) -> NoReturn:
         self._failure = self.chain.loop.explain(error)

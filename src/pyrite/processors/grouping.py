@@ -140,7 +140,17 @@ class _Grouping(Fold):
         names: dict[str, Any],
     ) -> Lines:
         keyed = f"key{index} = {call_or_inline(key, f'keyof{index}', value)}"
-        return Lines(value, [keyed, *code], {f"keyof{index}": key, f"check{index}": check_new_key, **names})
+        return Lines(
+            value,
+            [keyed, *code],
+            {f"keyof{index}": key, f"check{index}": check_new_key, **names},
+            setup=[f"limit{index} = spill.limit"],
+        )
+
+
+def _spilling(index: int, value: str) -> list[str]:
+    """What becomes of an item whose group has no place in memory."""
+    return ["else:", f"    spill.add(key{index}, {value})", "    continue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +165,8 @@ class GroupAndAccumulate(_Grouping):
         first = f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
         code = [
             f"if key{index} in state: old{index} = state[key{index}]",
-            f"else: {check}old{index} = {first}",
+            f"elif len(state) < limit{index}: {check}old{index} = {first}",
+            *_spilling(index, value),
             f"state[key{index}] = {call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
         names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
@@ -183,7 +194,8 @@ class GroupAndCollect(_Grouping):
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
             f"if key{index} in state: old{index} = state[key{index}]",
-            f"else: {check}old{index} = state[key{index}] = new{index}()",
+            f"elif len(state) < limit{index}: {check}old{index} = state[key{index}] = new{index}()",
+            *_spilling(index, value),
             f"fn{index}(old{index}, {value})",
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}

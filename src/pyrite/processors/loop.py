@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`run(items, out, room, counts, state)`: passes the items through the chain.
+    """`run(items, out, room, counts, state, spill)`: passes the items through the chain.
 
     What comes out is appended to `out`, how many each step let through is added to `counts`. With a flat map in the chain, `pauses` is
     true and `run` is a generator, which yields when `out` holds `room` items and after every so many items; else it is a function,
@@ -150,7 +150,7 @@ class _Writer:
         nowhere = Place(-1, "v")
         head = [
             f"def bind({', '.join(self._names)}):",
-            "    def run(items, out, room, counts, state):",
+            "    def run(items, out, room, counts, state, spill):",
             "        append = out.append",
             *("        " + line for line in self._setup),
             "        for v in items:",

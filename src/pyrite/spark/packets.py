@@ -25,7 +25,7 @@ COLLECTED: Final = -2
 NO_PARTITION: Final = -1
 ITEMS_PER_PACKET = 8192
 ITEMS_HELD = 1 << 15
-"""How many items a task may hold back to fill its packets: few enough that they are still in the processor's cache when they are pickled."""
+"""How many items a task may hold back to fill its packets: so few that they are still in the CPU's cache when they are pickled."""
 BATCH_BYTES = 8 << 20
 
 

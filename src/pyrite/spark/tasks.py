@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import logging
+import os
 import pickle
 import re
 import zlib
@@ -31,6 +32,7 @@ from pyrite.suppliers import ProcessorSupplier
 
 logger = logging.getLogger("pyrite.spark")
 
+DEFAULT_MEMORY_BUDGET = 1 << 30
 FAILURE_MARK = "pyrite-failure"
 _GC_THRESHOLDS = (200_000, 20, 20)
 """Unpickling makes objects by the thousand, none of them in circles: looking for circles as often as usual costs a third of the time."""
@@ -102,6 +104,7 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
         member_count=work.topology.member_count,
         collections=TaskCollections(writer),
         attempt=str(task.taskAttemptId()),
+        memory_budget=memory_budget(),
     )
     part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
     stretches = fuse(part, {vertex.name: work.steps.get(vertex.name) for vertex in part.vertices})
@@ -138,6 +141,12 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
     finally:
         member_run.close(error)
         gc.set_threshold(*thresholds)
+
+
+def memory_budget() -> int:
+    """How many bytes the groups of a task may take: half of what Spark allows a Python worker, if it sets a limit."""
+    allowed = os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB")
+    return int(allowed) * (1 << 19) if allowed else DEFAULT_MEMORY_BUDGET
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,86 @@
+"""A grouping that may not hold all its groups emits each of them once all the same, with all its items in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyrite import Inbox, Outbox, ProcessorContext
+from pyrite import processors as p
+from pyrite.collections import MemoryCollections
+from pyrite.processors import spill
+from pyrite.processors.chain import ChainProcessor, StepSupplier
+
+
+class AlwaysShort(spill.Memory):
+    def __init__(self, budget: int) -> None:
+        pass
+
+    def is_short(self) -> bool:
+        return True
+
+
+def grouped(supplier: StepSupplier, batches: list[list[Any]]) -> list[Any]:
+    processor = supplier()
+    assert isinstance(processor, ChainProcessor)
+    processor.attach(Outbox([7], "grouping"))
+    processor.init(
+        ProcessorContext(
+            vertex_name="grouping",
+            local_parallelism=1,
+            member_count=1,
+            job_id="j",
+            execution_id="e",
+            collections=MemoryCollections(),
+            member_index=0,
+            local_index=0,
+            memory_budget=1,
+        )
+    )
+    emitted: list[Any] = []
+    for batch in batches:
+        inbox = Inbox(batch)
+        while inbox:
+            processor.process(0, inbox)
+    done = False
+    while not done:
+        done = bool(processor.complete())
+        emitted += processor.outbox.buckets[0]
+        processor.outbox.buckets[0].clear()
+    processor.close(None)
+    return emitted
+
+
+@given(st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=30), max_size=60))
+@settings(max_examples=30)
+def test_every_group_is_emitted_once_with_all_its_items_in_order(batches: list[list[int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
+        patch.setattr(spill, "FEWEST_GROUPS", 3)
+        patch.setattr(spill, "ITEMS_PER_WRITE", 4)
+        items = [(n, i) for i, n in enumerate(n for batch in batches for n in batch)]
+        numbered, at = [], 0
+        for batch in batches:
+            numbered.append(items[at : at + len(batch)])
+            at += len(batch)
+        found = grouped(p.group_and_collect(lambda pair: pair[0], list, lambda c, pair: c.append(pair[1])), numbered)
+        counted = grouped(p.group_and_accumulate(lambda pair: pair[0], 0, lambda n, pair: n + 1), numbered)
+    expected: dict[int, list[int]] = defaultdict(list)
+    for n, i in items:
+        expected[n].append(i)
+    assert len(found) == len(expected)
+    assert dict(found) == expected
+    assert dict(counted) == {n: len(places) for n, places in expected.items()}
+    assert len(counted) == len(expected)
+
+
+def test_memory_is_short_when_the_process_has_grown_by_more_than_the_budget() -> None:
+    memory = spill.Memory(30 << 20)
+    assert not memory.is_short()
+    block = bytearray(64 << 20)
+    assert memory.is_short()
+    del block
