@@ -354,6 +354,16 @@ class DAG:
         """The DAG drawn with characters, for a terminal."""
         return drawing.text(*self._shape())
 
+    def to_dataframe(self, spark: Any, schema: str | None = None) -> Any:
+        """What the DAG's one end emits, as a lazy Spark DataFrame: nothing runs before it is used.
+
+        `schema` is like `"word string, n long"`: an item is a dict with these columns, a tuple in their order, or a single value.
+        Without one there is a single column, `item`, with each item as JSON text.
+        """
+        from pyrite.spark.lazy import dag_frame
+
+        return dag_frame(self, spark, schema)
+
     def _repr_svg_(self) -> str:
         return self.to_svg()
 

@@ -131,6 +131,10 @@ class Instance:
         """The light jobs that are running now."""
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
+    def spark(self) -> SparkSession:
+        """The Spark session that normal jobs run on, started if need be."""
+        return self._session.get()
+
     def map(self, name: str) -> MemoryMap:
         """The map of that name, made if it does not exist yet."""
         return self._collections.map(name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
 from pyrite.errors import InvalidDAG
@@ -51,6 +51,11 @@ class Topology:
     vertices: tuple[VertexPlan, ...]
     member_count: int
     partition_count: int = PARTITION_COUNT
+
+    def with_vertex_after(self, name: str, vertex: VertexPlan, edge: EdgePlan) -> Topology:
+        """The same with one more vertex, after the one of that name."""
+        vertices = [replace(v, outbound=(*v.outbound, edge)) if v.name == name else v for v in self.vertices]
+        return replace(self, vertices=(*vertices, vertex))
 
     def parallelism_of(self, vertex: str) -> int:
         """How many processors of a vertex each member runs."""

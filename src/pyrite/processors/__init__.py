@@ -4,6 +4,7 @@ from pyrite.processors.collections import read_list, read_map, write_list, write
 from pyrite.processors.files import read_files, write_files
 from pyrite.processors.grouping import accumulate, collect, count_distinct, group_and_accumulate, group_and_collect
 from pyrite.processors.items import read_items
+from pyrite.processors.spark import read_spark, write_spark
 from pyrite.processors.transforms import filter, flat_map, map, noop
 
 __all__ = [
@@ -20,7 +21,9 @@ __all__ = [
     "read_items",
     "read_list",
     "read_map",
+    "read_spark",
     "write_files",
     "write_list",
     "write_map",
+    "write_spark",
 ]

@@ -29,13 +29,13 @@ class Collected:
 
 class TaskCollections:
     def __init__(self, writer: PacketWriter) -> None:
-        self._writer = writer
+        self.writer = writer
 
     def map(self, name: str) -> TaskMap:
-        return TaskMap(name, self._writer)
+        return TaskMap(name, self.writer)
 
     def list(self, name: str) -> TaskList:
-        return TaskList(name, self._writer)
+        return TaskList(name, self.writer)
 
 
 def _refuse(kind: str, name: str) -> NoReturn:

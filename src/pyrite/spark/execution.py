@@ -7,19 +7,24 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from pyrite.dag import DAG
+from pyrite.dag import DAG, EdgeSettings
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
-from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
+from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import JobCancelled
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
 from pyrite.processors.items import ReadItems, ReadOnce
+from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Sink
+from pyrite.processors.transforms import noop
+from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
 from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, driver_rows
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members, is_connect
@@ -99,8 +104,10 @@ class SparkRun:
         try:
             spark = self._session.get()
             self._run.member_count = self._members or default_members(spark)
-            topology = plan_topology(self._dag, member_count=self._run.member_count, default_parallelism=1)
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
+            topology = with_frames(
+                plan_topology(self._dag, member_count=self._run.member_count, default_parallelism=1), suppliers
+            )
             self._stages = plan_stages(topology, suppliers)
             steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
             sinks = [(name, step) for name, step in steps.items() if isinstance(step, Sink) and step.commits]
@@ -125,29 +132,19 @@ class SparkRun:
         self._on_end(error)
 
     def _works(self, topology: Topology, suppliers: Mapping[str, Any], by_member: Sequence[Mapping[str, Any]]) -> list[StageWork]:
-        ranks = {edge: rank for stage in self._stages for edge, rank in stage.ranks.items()}
-        single_partitions = choose_single_partitions(topology, random.Random())
-        works = []
-        for stage in self._stages:
-            names = {vertex.name for vertex in stage.vertices}
-            works.append(
-                StageWork(
-                    stage=stage,
-                    topology=topology,
-                    ranks=ranks,
-                    steps={n: self._for_tasks(n, s) for n, s in suppliers.items() if n in names and step_of(s) is not None},
-                    suppliers=[{n: s for n, s in member.items() if n in names} for member in by_member],
-                    single_partitions=single_partitions,
-                    job_name=self._run.job_name,
-                    job_id=self._run.job_id,
-                    execution_id=self._run.execution_id,
-                )
-            )
-        return works
+        steps = {name: self._for_tasks(name, supplier) for name, supplier in suppliers.items() if step_of(supplier) is not None}
+        return stage_works(
+            self._stages, topology, steps, by_member, choose_single_partitions(topology, random.Random()), self._run
+        )
 
     def _for_tasks(self, vertex: str, supplier: StepSupplier) -> StepSupplier:
         """What a task is given for a step: sources that are in the driver's memory go along as items."""
         step = supplier.step
+        if isinstance(step, ReadSpark):
+            return noop()  # the rows come as packets
+        if isinstance(step, WriteSpark):
+            number = [each.name for each in self._dag.vertices].index(vertex)
+            return as_rows(number, arrow_schema_of(step.schema))
         if isinstance(step, ReadMap):
             return StepSupplier(ReadItems(list(self._run.collections.map(step.name).items())))
         if isinstance(step, ReadList):
@@ -158,11 +155,22 @@ class SparkRun:
 
     def _run_on(self, spark: SparkSession, works: Sequence[StageWork]) -> dict[str, list[Any]]:
         """Runs the stages, puts what was collected into its place, and returns what the sinks' writers said."""
-        frame = job_frame(spark, works)
-        with self._tagged(spark):
-            table = frame.toArrow()
-        if self._run.halt.is_set:
-            return {}
+        suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
+        frame = job_frame(spark, works, suppliers)
+        written = [(n, v.name, v.supplier.step) for n, v in enumerate(self._dag.vertices) if _is_write_spark(v.supplier)]
+        if written:
+            frame = frame.persist()  # what is saved was computed with the rest, and is not computed again
+        try:
+            with self._tagged(spark):
+                table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
+                if self._run.halt.is_set:
+                    return {}
+                for number, name, step in written:
+                    with at(name):
+                        step.save(frame_of_rows(frame, number, step.schema))
+        finally:
+            if written:
+                frame.unpersist()
         reports: dict[str, list[Any]] = {}
         metrics: list[TaskReport] = []
         for _, message in driver_rows(table, (REPORT,)):
@@ -200,16 +208,72 @@ class SparkRun:
                 self._spark = None
 
 
-def job_frame(spark: SparkSession, works: Sequence[StageWork]) -> DataFrame:
+def stage_works(
+    stages: Sequence[Stage],
+    topology: Topology,
+    steps: Mapping[str, Any],
+    by_member: Sequence[Mapping[str, Any]],
+    single_partitions: Mapping[int, int],
+    run: RunContext,
+) -> list[StageWork]:
+    """What the tasks of each stage need to know."""
+    ranks = {edge: rank for stage in stages for edge, rank in stage.ranks.items()}
+    works = []
+    for stage in stages:
+        names = {vertex.name for vertex in stage.vertices}
+        works.append(
+            StageWork(
+                stage=stage,
+                topology=topology,
+                ranks=ranks,
+                steps={name: step for name, step in steps.items() if name in names},
+                suppliers=[{name: s for name, s in member.items() if name in names} for member in by_member],
+                single_partitions=single_partitions,
+                job_name=run.job_name,
+                job_id=run.job_id,
+                execution_id=run.execution_id,
+            )
+        )
+    return works
+
+
+def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mapping[str, Any]) -> DataFrame:
     """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy: nothing runs yet."""
     members = works[0].topology.member_count
-    frame = spark.range(0, members, 1, members).mapInArrow(stage_function(works[0]), SCHEMA)
-    for work in works[1:]:
-        frame = frame.repartitionById(members, "member")
-        if work.stage.sort_columns:
-            frame = frame.sortWithinPartitions(*work.stage.sort_columns)
+    frame: DataFrame | None = None
+    for work in works:
+        inputs = [] if frame is None else [frame]
+        for vertex in work.stage.vertices:
+            step = step_of(suppliers[vertex.name])
+            if isinstance(step, ReadSpark):
+                inputs.append(step.df.mapInArrow(packets_of(members, vertex.inbound[0].id), SCHEMA))
+        if inputs:
+            frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(members, "member")
+            if work.stage.sort_columns:
+                frame = frame.sortWithinPartitions(*work.stage.sort_columns)
+        else:
+            frame = spark.range(0, members, 1, members)
         frame = frame.mapInArrow(stage_function(work), SCHEMA)
+    assert frame is not None
     return frame
+
+
+def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:
+    """A topology in which each vertex that reads a DataFrame has an inbound edge, which the packets of its rows come over."""
+    number = 1 + max((edge.id for vertex in topology.vertices for edge in vertex.outbound), default=-1)
+    vertices = []
+    for vertex in topology.vertices:
+        if isinstance(step_of(suppliers[vertex.name]), ReadSpark):
+            edge = EdgePlan(number, "", 0, vertex.name, 0, EdgeSettings(), False)
+            vertices.append(replace(vertex, inbound=(edge,)))
+            number += 1
+        else:
+            vertices.append(vertex)
+    return replace(topology, vertices=tuple(vertices))
+
+
+def _is_write_spark(supplier: Any) -> bool:
+    return isinstance(step_of(supplier), WriteSpark)
 
 
 def _added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:

@@ -11,14 +11,15 @@ from pyrite.engine.fusion import step_of
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.processors.items import ReadOnce
+from pyrite.processors.spark import ReadSpark, WriteSpark
 
 
 def check_serializable(dag: DAG) -> None:
     """Raises, before Spark is touched, if a vertex or an edge cannot travel to the workers; names it and what in it."""
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
-        if isinstance(step, ReadOnce):
-            continue  # its items travel, not the iterator
+        if isinstance(step, (ReadOnce, ReadSpark, WriteSpark)):
+            continue  # these stay on the driver: what travels is items, and rows
         _try_pickle(vertex.supplier, f"vertex '{vertex.name}'")
     for edge in dag.edges:
         _try_pickle((edge.settings.key, edge.settings.partitioner), f"edge {edge.name}")

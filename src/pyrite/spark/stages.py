@@ -45,7 +45,7 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
     stages = []
     for index in range(max(stage_of.values()) + 1):
         vertices = tuple(vertex for vertex in topology.vertices if stage_of[vertex.name] == index)
-        arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of[edge.source] < index]
+        arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of.get(edge.source, -1) < index]
         grouped = frozenset(edge.id for vertex in vertices for edge in arriving if _is_grouped(edge, vertex, suppliers))
         stages.append(Stage(index, vertices, _ranks(vertices, {edge.id for edge in arriving}), grouped))
     return tuple(stages)
@@ -58,7 +58,8 @@ def _levels(topology: Topology) -> dict[str, int]:
     """
     level: dict[str, int] = {}
     for vertex in topology.vertices:
-        level[vertex.name] = max((level[edge.source] + edge.is_distributed for edge in vertex.inbound), default=0)
+        upstream = [edge for edge in vertex.inbound if edge.source in level]  # a DataFrame comes from nowhere in the DAG
+        level[vertex.name] = max((level[edge.source] + edge.is_distributed for edge in upstream), default=0)
     for vertex in reversed(topology.vertices):
         if vertex.outbound:
             level[vertex.name] = min(level[edge.destination] - edge.is_distributed for edge in vertex.outbound)

@@ -94,7 +94,7 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
     assert task is not None
     member = task.partitionId()
     writer = PacketWriter(member)
-    if work.stage.index == 0:  # its input only makes Spark start a task per member
+    if not work.stage.ranks and work.stage.index == 0:  # its input only makes Spark start a task per member
         batches = iter(list(batches)[:0])
     reader = PacketReader(batches, work.stage.ranks, writer)
     run = RunContext(

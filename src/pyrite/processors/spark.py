@@ -1,0 +1,61 @@
+"""Spark's DataFrames as sources and sinks of normal jobs: every connector of Spark's is one of Pyrite's.
+
+Only what is said of them is here; how they are read and written is the business of the Spark room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyrite.context import ProcessorContext
+from pyrite.errors import InvalidDAG, ProcessorError
+from pyrite.functions import shorten
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.checks import checked_function
+from pyrite.processors.steps import Sink, Source, Writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def read_spark(df: DataFrame) -> StepSupplier:
+    """Emits the rows of a Spark DataFrame, each as a dict. In normal jobs only."""
+    if not callable(getattr(df, "mapInArrow", None)):
+        raise InvalidDAG(f"read_spark() needs a Spark DataFrame; got {shorten(df)}")
+    return StepSupplier(ReadSpark(df))
+
+
+def write_spark(save: Callable[[DataFrame], Any], schema: str) -> StepSupplier:
+    """Hands all items, as a DataFrame with a schema like `"word string, n long"`, to a function that saves it:
+    `p.write_spark(lambda df: df.write.parquet(path), "word string, n long")`. In normal jobs only.
+
+    An item is a dict with the schema's columns, or a tuple in their order, or, for a single column, its value. `save` is called
+    once, when all tasks have completed.
+    """
+    if not isinstance(schema, str) or not schema:
+        raise InvalidDAG(f"write_spark() needs a schema, as in 'word string, n long'; got {shorten(schema)}")
+    return StepSupplier(WriteSpark(checked_function("write_spark", "save", save), schema))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpark(Source):
+    df: DataFrame
+    may_hold_none = False
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        raise ProcessorError(
+            f"vertex '{context.vertex_name}' reads a Spark DataFrame, which only a normal job can; use new_job, not new_light_job"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSpark(Sink):
+    save: Callable[[DataFrame], Any]
+    schema: str
+
+    def open(self, context: ProcessorContext) -> Writer:
+        raise ProcessorError(
+            f"vertex '{context.vertex_name}' writes a Spark DataFrame, which only a normal job can; use new_job, not new_light_job"
+        )

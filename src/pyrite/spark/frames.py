@@ -1,0 +1,122 @@
+"""DataFrames into and out of a job: rows become packets for a source, packets become rows with a schema."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pyrite.context import ProcessorContext
+from pyrite.errors import InvalidDAG, ProcessorError
+from pyrite.functions import shorten
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.steps import BadItem, Sink, Writer
+from pyrite.spark.packets import ARROW_SCHEMA, NO_PARTITION
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROWS = 1 << 20
+"""Added to an id, instead of an edge: rows for one of the DataFrames that a job gives."""
+
+RowsFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def packets_of(members: int, edge: int) -> RowsFunction:
+    """A function that makes the rows of a DataFrame into packets of an edge, spread over the members."""
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        member = task.partitionId() if task is not None else 0
+        for batch in batches:
+            for start in range(0, batch.num_rows, 4096):
+                items = pickle.dumps(batch.slice(start, 4096).to_pylist(), 5)
+                columns = [[member % members], [0], [edge], [NO_PARTITION], [items]]
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)], schema=ARROW_SCHEMA
+                )
+                member += 1
+
+    return rows
+
+
+def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
+    """The DataFrame of the rows that a job's tasks wrote under an id, from the frame that runs the job."""
+    wanted = ROWS + id
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            edges = batch.column(2).to_pylist()
+            for i, edge in enumerate(edges):
+                if edge == wanted:
+                    yield pickle.loads(batch.column(4)[i].as_buffer())
+
+    return frame.mapInArrow(rows, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class EmitRows(Sink):
+    """What stands in a task for a sink that becomes a DataFrame: its items leave the task as Arrow batches of its schema."""
+
+    id: int
+    arrow_schema: pa.Schema | None
+
+    def open(self, context: ProcessorContext) -> Writer:
+        return _RowsWriter(self.id, self.arrow_schema, context)
+
+
+class _RowsWriter(Writer):
+    def __init__(self, id: int, schema: pa.Schema | None, context: ProcessorContext) -> None:
+        self._id = id
+        self._schema = schema if schema is not None else pa.schema([("item", pa.string())])
+        self._as_json = schema is None
+        self._context = context
+
+    def write(self, items: list[Any]) -> None:
+        names = self._schema.names
+        if self._as_json:
+            columns = {"item": [json.dumps(item, default=str, ensure_ascii=False) for item in items]}
+        else:
+            rows = [self._row(item, names) for item in items]
+            columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        try:
+            batch = pa.RecordBatch.from_pydict(columns, schema=self._schema)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ProcessorError(
+                f"vertex '{self._context.vertex_name}' has items that do not fit its schema ({self._schema}): {error}"
+            ) from error
+        collections: Any = self._context.collections
+        collections.writer.tell_driver(ROWS + self._id, batch)
+
+    def _row(self, item: Any, names: list[str]) -> Any:
+        if isinstance(item, dict) and item.keys() <= set(names):
+            return [item.get(name) for name in names]
+        if isinstance(item, (tuple, list)) and len(item) == len(names):
+            return item
+        if len(names) == 1 and not isinstance(item, (dict, tuple, list)):
+            return (item,)
+        raise BadItem(
+            f"vertex '{self._context.vertex_name}' makes rows with the columns {', '.join(names)}, but got {shorten(item)}", item
+        )
+
+
+def arrow_schema_of(schema: str) -> pa.Schema:
+    """A schema in Spark's words as Arrow has it."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    try:
+        parsed: Any = StructType.fromDDL(schema)
+        return to_arrow_schema(parsed)
+    except Exception as error:
+        raise InvalidDAG(f"'{schema}' is not a schema that Spark understands: {error}") from error
+
+
+def as_rows(id: int, schema: pa.Schema | None) -> StepSupplier:
+    return StepSupplier(EmitRows(id, schema))

@@ -1,0 +1,61 @@
+"""A DAG as a lazy DataFrame: planned now, run when Spark needs its rows, as often as it needs them."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from pyrite.collections import MemoryCollections
+from pyrite.dag import DAG, EdgeSettings
+from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.fusion import step_of
+from pyrite.engine.member import RunContext
+from pyrite.engine.plan import EdgePlan, VertexPlan, choose_single_partitions, plan_topology
+from pyrite.errors import InvalidDAG
+from pyrite.processors.steps import Sink
+from pyrite.spark.execution import job_frame, stage_works, with_frames
+from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
+from pyrite.spark.serializable import check_serializable
+from pyrite.spark.session import default_members
+from pyrite.spark.stages import plan_stages
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OUTPUT = "<the rows of the DataFrame>"
+
+
+def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
+    """The rows of what the one end of a DAG emits. What sinks the DAG has besides are not allowed: nothing would commit them."""
+    dag.validate()
+    check_serializable(dag)
+    suppliers: dict[str, Any] = {vertex.name: vertex.supplier for vertex in dag.vertices}
+    ends = [vertex for vertex in dag if not dag.outbound(vertex)]
+    if len(ends) != 1 or isinstance(step_of(ends[0].supplier), Sink):
+        names = ", ".join(vertex.name for vertex in ends)
+        raise InvalidDAG(
+            f"to be a DataFrame, a DAG must have exactly one vertex that emits and has no outbound edge; this one ends at: {names}"
+        )
+    members = default_members(spark)
+    topology = with_frames(plan_topology(dag, member_count=members, default_parallelism=1), suppliers)
+    edge = EdgePlan(1 << 19, ends[0].name, 0, OUTPUT, 0, EdgeSettings(), False)
+    topology = topology.with_vertex_after(ends[0].name, VertexPlan(OUTPUT, 1, (edge,), ()), edge)
+    suppliers[OUTPUT] = as_rows(0, None if schema is None else arrow_schema_of(schema))
+    run = RunContext(
+        job_name="DataFrame",
+        job_id=secrets.token_hex(8),
+        execution_id=secrets.token_hex(8),
+        member_count=members,
+        collections=MemoryCollections(),
+    )
+    by_member = MetaSuppliers(run, topology, suppliers, ()).suppliers_by_member()
+    works = stage_works(
+        plan_stages(topology, suppliers),
+        topology,
+        {name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None},
+        by_member,
+        choose_single_partitions(topology, random.Random()),
+        run,
+    )
+    return frame_of_rows(job_frame(spark, works, suppliers), 0, schema or "item string")
