@@ -8,10 +8,10 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs
+from benchmarks import chain, light_jobs, memory, on_spark
 
 # In this order whatever is asked for: see light_jobs.
-COMPARISONS = {"light_jobs": light_jobs.run, "chain": chain.run}
+COMPARISONS = {"light_jobs": light_jobs.run, "chain": chain.run, "on_spark": on_spark.run, "memory": memory.run}
 
 
 def main(names: list[str]) -> int:

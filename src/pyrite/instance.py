@@ -112,7 +112,7 @@ class Instance:
                 on_end=on_end,
                 on_running=execution.now_running,
             )
-            execution.wire(cancel=normal.cancel, metrics=normal.metrics, progress=normal.progress)
+            execution.wire(cancel=normal.cancel, metrics=normal.metrics, progress=normal.progress, timings=normal.timings)
             self._register(execution)
             normal.begin(self._service.threads.run)
         return execution

@@ -84,6 +84,7 @@ class Execution(Future[None]):
         self._request_cancel: Callable[[], None] = lambda: None
         self._read_metrics: Callable[[], dict[str, Any]] = dict
         self._read_progress: Callable[[], list[tuple[str, int, int]]] = list
+        self._read_timings: Callable[[], dict[str, float]] = dict
 
     @property
     def status(self) -> JobStatus:
@@ -111,6 +112,10 @@ class Execution(Future[None]):
         """For each stage of a job on Spark that has begun: its vertices, how many of its tasks are done, and how many there are."""
         return self._read_progress()
 
+    def timings(self) -> dict[str, float]:
+        """Where the time of a job on Spark went, in seconds: `session`, `stages`, `commit`."""
+        return self._read_timings()
+
     def __repr__(self) -> str:
         return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
 
@@ -122,10 +127,12 @@ class Execution(Future[None]):
         cancel: Callable[[], None],
         metrics: Callable[[], dict[str, Any]],
         progress: Callable[[], list[tuple[str, int, int]]] = list,
+        timings: Callable[[], dict[str, float]] = dict,
     ) -> None:
         self._request_cancel = cancel
         self._read_metrics = metrics
         self._read_progress = progress
+        self._read_timings = timings
 
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING

@@ -55,14 +55,18 @@ def demo() -> None:
 def run(
     dag: DagArgument,
     light: Annotated[bool, typer.Option("--light", help="Run as a light job, in this process.")] = False,
-    threads: Annotated[int | None, typer.Option(help="Size of the cooperative pool.", min=1)] = None,
+    master: Annotated[str | None, typer.Option(help="Spark's master, or sc:// for Spark Connect; default: this machine.")] = None,
+    members: Annotated[
+        int | None, typer.Option(help="How many tasks side by side; default: as many as Spark runs.", min=1)
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Size of the cooperative pool of a light job.", min=1)] = None,
 ) -> None:
     """Run a DAG to its end, and show what it did."""
     console = Console()
     with reporting_errors():
         found = find_dag(dag)
-        with instance(cooperative_threads=threads) as pyr:
-            job = pyr.new_light_job(found) if light else pyr.new_job(found, JobConfig(name=dag))
+        with instance(spark_master=master, cooperative_threads=threads) as pyr:
+            job = pyr.new_light_job(found) if light else pyr.new_job(found, JobConfig(name=dag, members=members))
             started = time.perf_counter()
             execution = run_to_end(job, console)
             show_outcome(pyr, execution, time.perf_counter() - started, console)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from importlib.resources import as_file, files
 
 from rich.console import Console
 from rich.table import Table
 
 from pyrite import processors as p
-from pyrite.cli.progress import metrics_table, run_to_end
+from pyrite.cli.progress import duration, metrics_table, run_to_end, where_time_went
 from pyrite.dag import DAG, between
 from pyrite.instance import instance
 from pyrite.job import JobConfig
@@ -35,18 +36,29 @@ def word_count(path: str) -> DAG:
 
 
 def run(console: Console) -> None:
-    with as_file(files("pyrite.cli") / "demo.txt") as path, instance() as pyr:
+    with as_file(files("pyrite.cli") / "demo.txt") as path, instance(start_spark=True) as pyr:
         dag = word_count(str(path))
         console.print("[bold]The DAG[/]")
         console.print(dag.to_text(), markup=False, highlight=False)
+
+        console.print("\n[bold]In this process, as a light job[/]")
+        started = time.perf_counter()
+        execution = run_to_end(pyr.new_light_job(dag), console)
+        console.print(f"completed in {duration(time.perf_counter() - started)}")
+        light = pyr.map("counts").copy()
+        pyr.map("counts").clear()
+
+        console.print("\n[bold]On Spark, as a normal job[/]")
+        started = time.perf_counter()
         execution = run_to_end(pyr.new_job(dag, JobConfig(name="word-count")), console)
-        console.print("\n[bold]What it did[/]")
+        console.print(f"completed in {duration(time.perf_counter() - started)}{where_time_went(execution)}")
         console.print(metrics_table(execution))
-        counts = pyr.map("counts")
+
+        counts = pyr.map("counts").copy()
+        console.print(f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT results'}. The most frequent words[/]")
         table = Table(box=None, header_style="dim", pad_edge=False)
         table.add_column("word")
         table.add_column("times", justify="right")
         for word, times in sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))[:10]:
             table.add_row(word, str(times))
-        console.print(f"\n[bold]The ten most frequent of {len(counts)} words with {LEAST_LETTERS} letters or more[/]")
         console.print(table)

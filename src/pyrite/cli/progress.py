@@ -32,11 +32,16 @@ def run_to_end(job: Job, console: Console) -> Execution:
 def show_outcome(pyr: Instance, execution: Execution, seconds: float, console: Console) -> None:
     """What each vertex did, how long it took, and what the named collections hold now."""
     console.print(metrics_table(execution))
-    console.print(f"[green]completed[/] in {_duration(seconds)}")
+    console.print(f"[green]completed[/] in {duration(seconds)}{where_time_went(execution)}")
     for kind, name, items in pyr.collections():
         console.print(
             f"{kind} '{name}': {len(items)} items  {shorten(items[:5], console.width - 20)}", markup=False, highlight=False
         )
+
+
+def where_time_went(execution: Execution) -> str:
+    parts = [f"{what} {duration(seconds)}" for what, seconds in execution.timings().items()]
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def metrics_table(execution: Execution) -> Table:
@@ -55,7 +60,7 @@ def _cells(numbers: dict[str, Any]) -> tuple[str, str, str, str]:
         f"{numbers['received']:,}",
         f"{numbers['emitted']:,}",
         f"{numbers['queue_fill']:,}",
-        _duration(numbers["busy_seconds"]),
+        duration(numbers["busy_seconds"]),
     )
 
 
@@ -66,15 +71,28 @@ def _wait(execution: Execution, console: Console, started: float) -> None:
         pass
     if not console.is_terminal:
         return execution.result()
-    with Live(metrics_table(execution), console=console, transient=True, auto_refresh=False) as live:
+    with Live(_progress_table(execution), console=console, transient=True, auto_refresh=False) as live:
         while True:
             try:
                 return execution.result(REFRESH_SECONDS)
             except TimeoutError:
-                table = metrics_table(execution)
-                table.caption = f"running for {_duration(time.perf_counter() - started)}"
+                table = _progress_table(execution)
+                table.caption = f"{execution.status.value} for {duration(time.perf_counter() - started)}"
                 live.update(table, refresh=True)
 
 
-def _duration(seconds: float) -> str:
+def _progress_table(execution: Execution) -> Table:
+    """What the vertices have done so far; for a job on Spark, which tells that at its end, the tasks of its stages."""
+    stages = execution.progress()
+    if not stages:
+        return metrics_table(execution)
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("stage")
+    table.add_column("tasks done", justify="right")
+    for label, done, count in stages:
+        table.add_row(label, f"{done} of {count}")
+    return table
+
+
+def duration(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pyrite.dag import DAG, EdgeSettings
@@ -57,6 +58,7 @@ class SparkRun:
         self._on_end = on_end
         self._on_running = on_running
         self._metrics: dict[str, Any] = {}
+        self._timings: dict[str, float] = {}
         self._spark: SparkSession | None = None
         self._stages: tuple[Stage, ...] = ()
         self._lock = threading.Lock()
@@ -76,6 +78,10 @@ class SparkRun:
 
     def metrics(self) -> dict[str, Any]:
         return self._metrics
+
+    def timings(self) -> dict[str, float]:
+        """Where the time went, in seconds: waiting for the session, running the stages, making the results visible."""
+        return dict(self._timings)
 
     def progress(self) -> list[tuple[str, int, int]]:
         """For each stage that has begun: its vertices, how many of its tasks are done, and how many there are."""
@@ -102,7 +108,8 @@ class SparkRun:
             return
         meta_suppliers: MetaSuppliers | None = None
         try:
-            spark = self._session.get()
+            with self._timed("session"):
+                spark = self._session.get()
             self._run.member_count = self._members or default_members(spark)
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
             topology = with_frames(
@@ -120,7 +127,8 @@ class SparkRun:
                 self._on_running()
                 reports = self._run_on(spark, self._works(topology, suppliers, by_member))
                 if halt.seal():
-                    meta_suppliers.commit(reports)
+                    with self._timed("commit"):
+                        meta_suppliers.commit(reports)
         except LifeCycleFailed as failed:
             halt.fail(failed.failed)
         except BaseException as raised:
@@ -161,7 +169,7 @@ class SparkRun:
         if written:
             frame = frame.persist()  # what is saved was computed with the rest, and is not computed again
         try:
-            with self._tagged(spark):
+            with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
                 if self._run.halt.is_set:
                     return {}
@@ -178,9 +186,18 @@ class SparkRun:
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
         self._metrics = _added_up([report.metrics for report in metrics], [vertex.name for vertex in self._dag])
-        for _, collected in driver_rows(table, (COLLECTED,)):
-            collected.put(self._run.collections)
+        with self._timed("commit"):
+            for _, collected in driver_rows(table, (COLLECTED,)):
+                collected.put(self._run.collections)
         return reports
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self._timings[what] = self._timings.get(what, 0.0) + perf_counter() - started
 
     @contextmanager
     def _tagged(self, spark: SparkSession) -> Iterator[None]:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrite.errors import PyriteError
@@ -20,9 +21,11 @@ DEFAULT_MASTER = "local[*, 4]"
 DEFAULT_CONF: Mapping[str, str] = {
     "spark.app.name": "pyrite",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "FATAL",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
 }
+
+
+_LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 
 class LazySession:
@@ -78,7 +81,8 @@ class LazySession:
                 "this process already has a Spark session, and Spark allows one; pass it: pyrite.instance(spark=SparkSession.active())"
             )
         builder: Any = SparkSession.builder.master(master)
-        return builder.config(map={**DEFAULT_CONF, **self._conf}).getOrCreate()  # type: ignore[no-any-return]
+        quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}"}
+        return builder.config(map={**quiet, **DEFAULT_CONF, **self._conf}).getOrCreate()  # type: ignore[no-any-return]
 
 
 def is_connect(spark: Any) -> bool:

@@ -8,6 +8,7 @@ import logging
 import os
 import pickle
 import re
+import resource
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,9 +145,16 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def memory_budget() -> int:
-    """How many bytes the groups of a task may take: half of what Spark allows a Python worker, if it sets a limit."""
-    allowed = os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB")
-    return int(allowed) * (1 << 19) if allowed else DEFAULT_MEMORY_BUDGET
+    """How many bytes the groups of a task may take: half of what is left of what Spark allows a Python worker, if it sets a limit.
+
+    Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a worker take a good part from the start.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return DEFAULT_MEMORY_BUDGET
+    with open("/proc/self/statm") as file:
+        taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return max(0, limit - taken) // 2
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
