@@ -45,6 +45,8 @@ class Assembly:
         self._halt = halt
         self._warn_slow = warn_slow
         self._grouped = grouped
+        self._blocking: set[str] = set()
+        """The stretches, by their first vertex, with processors that have threads of their own."""
         self._parallelism = {v.name: s.local_parallelism for s in stretches for v in s.vertices}
         """Of the vertices that run here: all of a member's, or those of one stage."""
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
@@ -52,6 +54,7 @@ class Assembly:
 
     def tasklets(self, processors: Mapping[str, Sequence[Processor]]) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
         """The tasklets for processors, which are given by the name of their stretch's first vertex."""
+        self._blocking = {name for name, made in processors.items() if not all(each.cooperative for each in made)}
         by_stretch = []
         for stretch in self._stretches:  # producers first, so that all queues exist before their consumers ask for them
             wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
@@ -90,8 +93,16 @@ class Assembly:
         return ProcessorTasklet(processor, index=index, inbound=inbound, **common)
 
     def _is_fed_straight(self, stretch: Stretch) -> bool:
-        """Whether a single processor is all that stands behind a single edge from elsewhere, and may take its packets itself."""
-        return stretch.local_parallelism == 1 and len(stretch.inbound) == 1 and stretch.inbound[0].source not in self._parallelism
+        """Whether a single processor is all that stands behind a single edge from elsewhere, and may take its packets itself.
+
+        One with a thread of its own may not: what comes in over links is read by one thread.
+        """
+        return (
+            stretch.local_parallelism == 1
+            and stretch.vertices[0].name not in self._blocking
+            and len(stretch.inbound) == 1
+            and stretch.inbound[0].source not in self._parallelism
+        )
 
     def _wire_out(self, stretch: Stretch, index: int) -> tuple[Outbox, list[Route]]:
         outbox = Outbox([edge.settings.high_water_mark for edge in stretch.outbound], stretch.vertices[-1].name)

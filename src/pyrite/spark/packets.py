@@ -7,6 +7,7 @@ from stage to stage like packets for a later stage, and so count only for the at
 from __future__ import annotations
 
 import pickle
+import threading
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -38,9 +39,10 @@ class Row(NamedTuple):
 
 
 class PacketWriter:
-    """Gathers items to packets, and packets to Arrow batches."""
+    """Gathers items to packets, and packets to Arrow batches. Processors with threads of their own may use it, too."""
 
     def __init__(self, member: int) -> None:
+        self.lock = threading.RLock()
         self._member = member
         self._open: list[PacketOutlet] = []
         self._held = 0
@@ -58,8 +60,9 @@ class PacketWriter:
         self.add_row(Row(self._member, -1, kind, NO_PARTITION, pickle.dumps(message, 5)))
 
     def add_row(self, row: Row) -> None:
-        self._rows.append(row)
-        self._bytes += len(row.items)
+        with self.lock:
+            self._rows.append(row)
+            self._bytes += len(row.items)
 
     def note_held(self, count: int) -> None:
         self._held += count
@@ -83,7 +86,8 @@ class PacketWriter:
         self._held = 0
 
     def _batch(self) -> pa.RecordBatch:
-        rows, self._rows, self._bytes = self._rows, [], 0
+        with self.lock:
+            rows, self._rows, self._bytes = self._rows, [], 0
         columns = [pa.array(column, field.type) for column, field in zip(zip(*rows), ARROW_SCHEMA)]
         return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
@@ -106,12 +110,13 @@ class PacketOutlet:
 
     def offer(self, items: list[Any]) -> int:
         count = len(items)
-        self._items += items
-        if len(self._items) >= ITEMS_PER_PACKET:
-            self._writer.note_held(count - len(self._items))
-            self.close_packet()
-        else:
-            self._writer.note_held(count)
+        with self._writer.lock:
+            self._items += items
+            if len(self._items) >= ITEMS_PER_PACKET:
+                self._writer.note_held(count - len(self._items))
+                self.close_packet()
+            else:
+                self._writer.note_held(count)
         return count
 
     def finish(self) -> None:

@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import resource
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,8 +77,11 @@ class TaskFailed(Exception):
 def stage_function(work: StageWork) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that Spark maps over the partitions of a stage's input. Spark's pages show it by its name."""
     packed = cloudpickle.dumps(work)
+    path = [entry for entry in sys.path if entry] + [os.getcwd()]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # On the same machine, or with the same files, a worker finds what the driver finds.
+        sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
         from pyrite.spark.tasks import run_stage  # in the worker: what is installed there
 
         yield from run_stage(packed, batches)
