@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, MutableMapping, MutableSequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
+
+from pyrite.errors import ProcessorError
 
 
 class Collections(Protocol):
@@ -58,6 +61,17 @@ class ProcessorContext(SupplierContext):
     """Tells apart the tries at the same work, where an engine may try more than once, even at the same time."""
     memory_budget: int | None = None
     """How many bytes a grouping may hold before it uses the disk; None if it may hold everything."""
+
+    files: Path | None = None
+    """The folder with the files that came with the job."""
+
+    def file(self, name: str) -> Path:
+        """A file that came with the job, as JobConfig(files=...) names it."""
+        if self.files is None or not (self.files / name).is_file():
+            raise ProcessorError(
+                f"vertex '{self.vertex_name}' asks for the file '{name}', which did not come with the job; add it to JobConfig(files=[...])"
+            )
+        return self.files / name
 
     @property
     def global_index(self) -> int:

@@ -108,7 +108,7 @@ class Instance:
                 job.dag,
                 run,
                 session=self._session,
-                members=job.config.members,
+                config=job.config,
                 on_end=on_end,
                 on_running=execution.now_running,
             )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pyrite.dag import DAG
@@ -29,14 +31,25 @@ class JobStatus(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobConfig:
-    """How a normal job is run: its name, and how many members (tasks side by side) it has; default as many as Spark runs at a time."""
+    """How a normal job is run.
+
+    `members` is how many tasks run side by side; by default as many as Spark runs at a time. `modules` (names, modules, paths of .py
+    files or of packages), `wheels` and `files` travel to the workers and are seen by this job alone; a processor finds a file by
+    `context.file(name)`.
+    """
 
     name: str | None = None
     members: int | None = None
+    modules: Sequence[str | Path | ModuleType] = ()
+    wheels: Sequence[str | Path] = ()
+    files: Sequence[str | Path] = ()
 
     def __post_init__(self) -> None:
         if self.members is not None and (isinstance(self.members, bool) or not isinstance(self.members, int) or self.members < 1):
             raise PyriteError(f"members of a job must be a whole number above 0; got {shorten(self.members)}")
+        for field_name in ("modules", "wheels", "files"):
+            if isinstance(getattr(self, field_name), (str, bytes)):
+                raise PyriteError(f"{field_name} of a job must be a list; got {shorten(getattr(self, field_name))}")
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise PyriteError(f"the name of a job must be a non-empty string; got {shorten(self.name)}")
 

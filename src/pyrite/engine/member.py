@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyrite.context import Collections, ProcessorContext, SupplierContext
@@ -33,6 +34,7 @@ class RunContext:
     collections: Collections
     attempt: str = "0"
     memory_budget: int | None = None
+    files: Path | None = None
     halt: Halt = field(default_factory=Halt)
 
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
@@ -160,6 +162,7 @@ class MemberRun:
             local_index=tasklet.index,
             attempt=self._run.attempt,
             memory_budget=self._run.memory_budget,
+            files=self._run.files,
         )
         try:
             tasklet.processor.init(context)

@@ -19,12 +19,14 @@ from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import JobCancelled
+from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Sink
 from pyrite.processors.transforms import noop
+from pyrite.spark.deployment import Deployment
 from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
 from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, driver_rows
 from pyrite.spark.serializable import check_serializable
@@ -47,14 +49,15 @@ class SparkRun:
         run: RunContext,
         *,
         session: LazySession,
-        members: int | None,
+        config: JobConfig,
         on_end: Callable[[BaseException | None], None],
         on_running: Callable[[], None],
     ) -> None:
         self._dag = dag
         self._run = run
         self._session = session
-        self._members = members
+        self._members = config.members
+        self._deployment = Deployment.of(config)
         self._on_end = on_end
         self._on_running = on_running
         self._metrics: dict[str, Any] = {}
@@ -164,7 +167,7 @@ class SparkRun:
     def _run_on(self, spark: SparkSession, works: Sequence[StageWork]) -> dict[str, list[Any]]:
         """Runs the stages, puts what was collected into its place, and returns what the sinks' writers said."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
-        frame = job_frame(spark, works, suppliers)
+        frame = job_frame(spark, works, suppliers, self._deployment)
         written = [(n, v.name, v.supplier.step) for n, v in enumerate(self._dag.vertices) if _is_write_spark(v.supplier)]
         if written:
             frame = frame.persist()  # what is saved was computed with the rest, and is not computed again
@@ -254,7 +257,7 @@ def stage_works(
     return works
 
 
-def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mapping[str, Any]) -> DataFrame:
+def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mapping[str, Any], deployment: Deployment) -> DataFrame:
     """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy: nothing runs yet."""
     members = works[0].topology.member_count
     frame: DataFrame | None = None
@@ -270,7 +273,7 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
                 frame = frame.sortWithinPartitions(*work.stage.sort_columns)
         else:
             frame = spark.range(0, members, 1, members)
-        frame = frame.mapInArrow(stage_function(work), SCHEMA)
+        frame = frame.mapInArrow(stage_function(work, deployment), SCHEMA)
     assert frame is not None
     return frame
 

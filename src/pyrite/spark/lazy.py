@@ -14,6 +14,7 @@ from pyrite.engine.member import RunContext
 from pyrite.engine.plan import EdgePlan, VertexPlan, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG
 from pyrite.processors.steps import Sink
+from pyrite.spark.deployment import Deployment
 from pyrite.spark.execution import job_frame, stage_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
 from pyrite.spark.serializable import check_serializable
@@ -58,4 +59,4 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
         choose_single_partitions(topology, random.Random()),
         run,
     )
-    return frame_of_rows(job_frame(spark, works, suppliers), 0, schema or "item string")
+    return frame_of_rows(job_frame(spark, works, suppliers, Deployment()), 0, schema or "item string")

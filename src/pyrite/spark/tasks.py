@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -27,6 +28,7 @@ from pyrite.engine.plan import Topology
 from pyrite.engine.tasklets import Tasklet
 from pyrite.functions import shorten
 from pyrite.spark.collections import TaskCollections
+from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
 from pyrite.spark.packets import REPORT, PacketReader, PacketWriter
 from pyrite.spark.stages import Stage
@@ -74,7 +76,7 @@ class TaskFailed(Exception):
         super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
 
 
-def stage_function(work: StageWork) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def stage_function(work: StageWork, deployment: Deployment) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that Spark maps over the partitions of a stage's input. Spark's pages show it by its name."""
     packed = cloudpickle.dumps(work)
     path = [entry for entry in sys.path if entry] + [os.getcwd()]
@@ -84,13 +86,14 @@ def stage_function(work: StageWork) -> Callable[[Iterator[pa.RecordBatch]], Iter
         sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
         from pyrite.spark.tasks import run_stage  # in the worker: what is installed there
 
-        yield from run_stage(packed, batches)
+        with deployment.unpacked() as files:
+            yield from run_stage(packed, batches, files)
 
     run.__name__ = work.stage.label
     return run
 
 
-def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | None) -> Iterator[pa.RecordBatch]:
     """Runs one stage of a job for the member that this task stands for."""
     from pyspark import TaskContext
 
@@ -110,6 +113,7 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
         collections=TaskCollections(writer),
         attempt=str(task.taskAttemptId()),
         memory_budget=memory_budget(),
+        files=files,
     )
     part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
     stretches = fuse(part, {vertex.name: work.steps.get(vertex.name) for vertex in part.vertices})
