@@ -167,7 +167,8 @@ class SparkRun:
     def _run_on(self, spark: SparkSession, works: Sequence[StageWork]) -> dict[str, list[Any]]:
         """Runs the stages, puts what was collected into its place, and returns what the sinks' writers said."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
-        frame = job_frame(spark, works, suppliers, self._deployment)
+        with self._timed("stages"):
+            frame = job_frame(spark, works, suppliers, self._deployment)
         written = [(n, v.name, v.supplier.step) for n, v in enumerate(self._dag.vertices) if _is_write_spark(v.supplier)]
         if written:
             frame = frame.persist()  # what is saved was computed with the rest, and is not computed again
