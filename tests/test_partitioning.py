@@ -160,3 +160,51 @@ def test_the_partition_function_forgets_old_keys_and_takes_unhashable_ones() -> 
 def test_uuids_and_enums_have_partitions() -> None:
     assert partition_id(uuid.UUID(int=5)) == partition_id(uuid.UUID(int=5))
     assert partition_id(Color.RED) == partition_id(Color.RED)
+
+
+class Mask(enum.Flag):
+    ONE = 1
+
+
+class Folded(str):
+    """Equal whatever the case: only it knows that."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    __hash__ = str.__hash__
+
+
+@dataclass
+class Loose:
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loose)
+
+
+def test_paths_are_equal_whatever_their_class_and_windows_paths_whatever_their_case() -> None:
+    import pathlib
+
+    assert canonical_bytes(pathlib.PurePosixPath("a")) == canonical_bytes(pathlib.PosixPath("a"))
+    assert canonical_bytes(pathlib.PureWindowsPath("A/b")) == canonical_bytes(pathlib.PureWindowsPath("a/B"))
+
+
+def test_a_type_with_an_equality_of_its_own_is_refused() -> None:
+    import collections
+
+    for key in (Folded("a"), Loose("a"), collections.Counter(a=1, b=0), (Folded("a"),)):
+        with pytest.raises(InvalidKey, match="only its own == knows which of them are equal"):
+            partition_id(key)
+
+
+def test_an_empty_flag_and_the_first_moment_of_all_have_partitions() -> None:
+    east = datetime.timezone(datetime.timedelta(hours=9))
+    assert partition_id(Mask(0)) != partition_id(Mask.ONE)
+    assert 0 <= partition_id(datetime.datetime.min.replace(tzinfo=east)) < PARTITION_COUNT
+
+
+def test_a_partitioner_may_answer_with_any_whole_number() -> None:
+    import numpy
+
+    assert partition_function(271, partitioner=lambda key, count: numpy.int64(3), edge="'a -> b'")("x") == 3  # type: ignore[arg-type, return-value]

@@ -93,3 +93,23 @@ def test_order_counts_unless_told_otherwise() -> None:
     verify_processor(p.noop(), [1, 2, [3]], [[3], 2, 1], any_order=True)
     with pytest.raises(AssertionError, match="in any order"):
         verify_processor(p.noop(), [1, 1], [1, 2], any_order=True)
+
+
+def test_what_is_initialized_is_closed() -> None:
+    events: list[str] = []
+
+    class Counted(AbstractProcessor):
+        def init(self, context: Any) -> None:
+            events.append("init")
+
+        def close(self, error: BaseException | None) -> None:
+            events.append("close")
+
+    verify_processor(Counted, [], [])
+    assert events.count("init") == events.count("close") > 0
+
+
+def test_files_that_are_written_are_committed(tmp_path: Any) -> None:
+    verify_processor(p.write_files(tmp_path), ["a", "b"], [])
+    assert [path.name for path in tmp_path.iterdir()] == ["part-00000.txt"]
+    assert (tmp_path / "part-00000.txt").read_text() == "a\nb\n"

@@ -57,3 +57,14 @@ def test_a_subclass_need_only_define_next() -> None:
 def test_what_cannot_be_iterated_cannot_be_traversed() -> None:
     with pytest.raises(ProcessorError, match="must be an iterable"):
         traverse(3)  # type: ignore[arg-type]
+
+
+def test_a_function_that_raises_stop_iteration_does_not_end_the_sequence_silently() -> None:
+    def stops(n: int) -> int:
+        if n == 2:
+            raise StopIteration
+        return n
+
+    for traverser in (traverse([1, 2, 3]).map(stops), traverse([1, 2, 3]).filter(stops)):
+        with pytest.raises(RuntimeError):
+            list(traverser)

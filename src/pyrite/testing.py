@@ -186,7 +186,9 @@ class _Trial:
             for each in (processor, supplier, meta_supplier):
                 each.close(error)
             if isinstance(step, Sink) and step.commits:
-                sink_context = MetaSupplierContext(**context)
+                sink_context = MetaSupplierContext(
+                    **{**context, "vertex_name": type(step).__name__}
+                )  # as its processor calls itself
                 report = getattr(processor, "report", None)
                 if error is None and report is not None:
                     step.commit(sink_context, [report])

@@ -357,3 +357,20 @@ def test_functions_are_the_same_only_if_they_do_the_same() -> None:
         (threading.Lock(), threading.Lock()),
     ):
         assert not same(one, two)
+
+
+def test_a_spill_is_used_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyrite.processors import spill
+    from tests.processors.test_spill import AlwaysShort, grouped
+
+    spilled: list[Any] = []
+    add = spill.Spill.add
+    monkeypatch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
+    monkeypatch.setattr(spill, "FEWEST_GROUPS", 10)
+    monkeypatch.setattr(spill.Spill, "add", lambda self, key, item: (spilled.append(key), add(self, key, item)))
+    counted = grouped(p.group_and_accumulate(lambda n: n, 0, lambda n, item: n + 1), [list(range(50))] * 40)
+    assert sorted(counted) == [(n, 40) for n in range(50)]
+    assert spilled == []  # all keys came before memory was looked at
+    counted = grouped(p.group_and_accumulate(lambda n: n, 0, lambda n, item: n + 1), [[n] for n in range(500)] * 2)
+    assert sorted(counted) == [(n, 2) for n in range(500)]
+    assert len(set(spilled)) > 400

@@ -154,3 +154,36 @@ def test_an_item_that_a_format_cannot_hold_is_named(pyr: Instance, tmp_path: Pat
 def test_parquet_rows_of_differing_types_are_refused(pyr: Instance, tmp_path: Path) -> None:
     with pytest.raises(JobFailed, match="rows of differing types"):
         copy(pyr, p.read_items([{"a": 1}, {"a": "x"}]), p.write_files(tmp_path / "out", format="parquet"))
+
+
+def test_parquet_keeps_fields_that_only_later_rows_have(pyr: Instance, tmp_path: Path) -> None:
+    copy(pyr, p.read_items([{"a": 1}, {"a": 2, "b": 3}]), p.write_files(tmp_path / "out", format="parquet"))
+    assert read_back(pyr, tmp_path / "out" / "*", "parquet") == [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+    copy(pyr, p.read_items([]), p.write_files(tmp_path / "none", format="parquet"))
+    assert read_back(pyr, tmp_path / "none" / "*", "parquet") == []
+
+
+def test_a_csv_field_may_hold_any_line_break_and_be_long(pyr: Instance, tmp_path: Path) -> None:
+    rows = [{"a": "one\rtwo", "b": "x" * 200_000}, {"a": "\r\n", "b": ""}]
+    copy(pyr, p.read_items(rows), p.write_files(tmp_path / "out", format="csv"))
+    assert read_back(pyr, tmp_path / "out" / "*", "csv") == rows
+
+
+def test_a_failed_job_leaves_the_users_own_empty_folder(pyr: Instance, tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    out.mkdir()
+    with pytest.raises(JobFailed):
+        copy(pyr, p.read_items(["a", "b\nc"]), p.write_files(out))
+    assert list(out.iterdir()) == []
+
+
+def test_a_job_with_another_format_replaces_the_files_of_the_one_before(pyr: Instance, tmp_path: Path) -> None:
+    copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+    copy(pyr, p.read_items([{"a": 1}]), p.write_files(tmp_path, format="jsonl"))
+    assert os.listdir(tmp_path) == ["part-00000.jsonl"]
+
+
+def test_a_truncated_archive_is_named(pyr: Instance, tmp_path: Path) -> None:
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-10])
+    with pytest.raises(JobFailed, match=r"cut.txt.gz' cannot be read"):
+        read_back(pyr, tmp_path / "cut.txt.gz", "text")
