@@ -33,6 +33,10 @@ def shorten(value: object, limit: int = 120) -> str:
         text = repr(value)
     except BaseException as error:
         text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    return shorten_text(text, limit)
+
+
+def shorten_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

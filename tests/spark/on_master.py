@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import dataclass
 
 import pyrite
 from pyrite import DAG, JobConfig, JobFailed, between
@@ -11,11 +12,24 @@ from pyrite import processors as p
 from tests.spark.test_jobs import LINES, word_count
 
 
+@dataclass(frozen=True)
+class Record:
+    """A class of the script itself: the workers have no module to find it in."""
+
+    name: str
+
+
 def main(master: str) -> None:
     conf = {} if master.startswith("sc://") else {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
     with pyrite.instance(spark_master=master, spark_conf=conf) as pyr:
         pyr.new_job(word_count(LINES), JobConfig(members=3)).execute().result(120)
         assert dict(pyr.map("counts")) == dict(Counter(word for line in LINES for word in line.lower().split()))
+        records = DAG()
+        source = records.vertex("source", p.read_items([Record("a"), Record("b")]))
+        named = records.vertex("named", p.map(lambda record: record.name))
+        records.edge(between(source, named).distributed()).edge(between(named, records.vertex("sink", p.write_list("names"))))
+        pyr.new_job(records, JobConfig(members=2)).execute().result(120)
+        assert sorted(pyr.list("names")) == ["a", "b"]
         bad = DAG()
         bad.edge(between(bad.vertex("a", p.read_items([1, 0])), bad.vertex("b", p.map(lambda n: 1 // n))))
         failed = pyr.new_job(bad, JobConfig(members=2)).execute().exception(120)

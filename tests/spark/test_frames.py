@@ -91,3 +91,44 @@ def test_a_dag_with_no_single_end_is_no_dataframe(pyr: Instance) -> None:
     dag.edge(between(dag.vertex("a", p.read_items([1])), dag.vertex("b", p.write_list("out"))))
     with pytest.raises(InvalidDAG, match="must have exactly one vertex that emits and has no outbound edge"):
         dag.to_dataframe(pyr.spark())
+
+
+def test_a_dag_as_a_dataframe_may_be_coalesced_and_united(pyr: Instance) -> None:
+    spark = pyr.spark()
+    dag = DAG()
+    numbers = dag.vertex("numbers", p.read_items(range(100)))
+    dag.edge(between(numbers, dag.vertex("same", p.noop())).distributed().partitioned())
+    df = dag.to_dataframe(spark, "n long")
+    assert sorted(row.n for row in df.coalesce(1).collect()) == list(range(100))
+    assert sorted(row.id for row in spark.range(3).union(df).collect()) == sorted([0, 1, 2, *range(100)])
+    other = DAG()
+    other.edge(between(other.vertex("rows", p.read_spark(df)), other.vertex("sink", p.write_list("out"))))
+    pyr.new_job(other, JobConfig(members=3)).execute().result(60)
+    assert sorted(row["n"] for row in pyr.list("out")) == list(range(100))
+
+
+def test_a_dataframe_and_iterators_are_sources_of_a_dataframe_and_named_collections_are_not(pyr: Instance) -> None:
+    spark = pyr.spark()
+    for source in (p.read_spark(spark.range(5)), p.read_items({"id": n} for n in range(5))):
+        dag = DAG()
+        dag.vertex("source", source)
+        assert sorted(row.id for row in dag.to_dataframe(spark, "id long").collect()) == [0, 1, 2, 3, 4]
+    dag = DAG()
+    dag.vertex("source", p.read_list("l"))
+    with pytest.raises(InvalidDAG, match="vertex 'source' reads a named collection"):
+        dag.to_dataframe(spark)
+
+
+def test_timestamps_and_maps_travel_both_ways(pyr: Instance) -> None:
+    import datetime
+
+    noon = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
+    saved: list[Any] = []
+    dag = DAG()
+    source = dag.vertex("source", p.read_items([(noon, {"a": 1})]))
+    save = p.write_spark(
+        lambda df: saved.extend(df.selectExpr("unix_timestamp(t) as t", "m").collect()), "t timestamp, m map<string, int>"
+    )
+    dag.edge(between(source, dag.vertex("save", save)))
+    pyr.new_job(dag).execute().result(60)
+    assert [(row.t, row.m) for row in saved] == [(int(noon.timestamp()), {"a": 1})]

@@ -219,3 +219,77 @@ def test_two_jobs_at_once_in_one_session(pyr: Instance) -> None:
     for n, execution in enumerate(executions):
         execution.result(60)
         assert sorted(pyr.list(f"out {n}")) == [i + n for i in range(1000)]
+
+
+def test_a_join_with_a_step_on_its_large_side_finishes(pyr: Instance) -> None:
+    """What arrives for the large side must wait in Spark, not in the task, until the small side has been read."""
+    dag = DAG()
+    small, large = dag.vertex("small", p.read_items(range(50_000))), dag.vertex("large", p.read_items(range(50_000)))
+    step, join = dag.vertex("step", p.map(lambda n: -n)), dag.vertex("join", Collect)
+    dag.edge(from_(small).to(join, 0).distributed()).edge(between(large, step).distributed())
+    dag.edge(from_(step).to(join, 1).priority(1)).edge(between(join, dag.vertex("sink", p.write_list("out"))))
+    pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
+    assert list(pyr.list("out")) == [(0, 1)] * 2
+
+
+def test_large_items_travel_in_small_packets(pyr: Instance) -> None:
+    dag = DAG()
+    source = dag.vertex("source", p.read_items(range(200)))
+    large = dag.vertex("large", p.map(lambda n: (n, bytes(1 << 20))))
+    sizes = dag.vertex("sizes", p.map(lambda item: (item[0], len(item[1]))))
+    dag.edge(between(source, large)).edge(between(large, sizes).distributed())
+    dag.edge(between(sizes, dag.vertex("sink", p.write_list("out"))))
+    pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
+    assert sorted(pyr.list("out")) == [(n, 1 << 20) for n in range(200)]
+
+
+@pytest.mark.parametrize("partitioned", [True, False])
+def test_an_item_that_cannot_cross_an_exchange_is_named_with_its_edge(pyr: Instance, partitioned: bool) -> None:
+    dag = DAG()
+    source = dag.vertex("source", p.read_items([1, 2]))
+    locks = dag.vertex("locks", p.map(lambda n: (n, threading.Lock() if n == 2 else n)))
+    edge = between(locks, dag.vertex("after", p.noop())).distributed()
+    dag.edge(between(source, locks)).edge(edge.partitioned(key=lambda pair: pair[0]) if partitioned else edge)
+    with pytest.raises(JobFailed, match="cannot pickle") as failed:
+        pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
+    assert (failed.value.vertex, failed.value.edge) == ("locks", "'locks -> after'")
+    assert "lock" in str(failed.value.item)
+
+
+def test_an_exception_that_only_the_workers_know_still_ends_the_job(pyr: Instance) -> None:
+    def fail(n: int) -> int:
+        import sys
+        import types
+
+        module = types.ModuleType("known_to_the_worker_only")
+        sys.modules["known_to_the_worker_only"] = module
+        module.Unknown = type("Unknown", (Exception,), {"__module__": "known_to_the_worker_only"})  # type: ignore[attr-defined]
+        raise module.Unknown("who am I")
+
+    dag = DAG()
+    dag.edge(between(dag.vertex("source", p.read_items([7])), dag.vertex("bad", p.map(fail))))
+    with pytest.raises(JobFailed, match="Unknown: who am I") as failed:
+        pyr.new_job(dag).execute().result(60)
+    assert (failed.value.vertex, str(failed.value.item)) == ("bad", "7")
+
+
+def test_a_second_spark_in_one_process_is_refused(pyr: Instance) -> None:
+    import pyrite
+
+    pyr.spark()
+    with pyrite.instance() as other, pytest.raises(PyriteError, match="already has a Spark session"):
+        other.spark()
+    with pyrite.instance(spark=pyr.spark()) as sharing:
+        sharing.new_job(word_count(LINES[:2])).execute().result(60)
+    assert pyr.spark().range(3).count() == 3  # a session that was given is left running
+
+
+def test_a_commit_that_fails_changes_no_collection(pyr: Instance, tmp_path: Any) -> None:
+    (tmp_path / "out" / "part-00000.txt").mkdir(parents=True)
+    dag = DAG()
+    source = dag.vertex("source", p.read_items([1]))
+    dag.edge(from_(source, 0).to(dag.vertex("file", p.write_files(tmp_path / "out"))))
+    dag.edge(from_(source, 1).to(dag.vertex("list", p.write_list("out"))))
+    with pytest.raises(JobFailed, match="vertex 'file'"):
+        pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
+    assert list(pyr.list("out")) == []

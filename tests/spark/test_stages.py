@@ -70,6 +70,16 @@ def test_edges_are_read_in_the_order_of_their_priorities_and_of_what_these_wait_
     assert last.sort_columns == ("rank",)
 
 
+def test_an_edge_waits_for_what_comes_first_further_down_its_way() -> None:
+    dag = DAG()
+    small, large = dag.vertex("small", p.read_items([1])), dag.vertex("large", p.read_items([1]))
+    step, join = dag.vertex("step", p.noop()), dag.vertex("join", p.noop())
+    dag.edge(from_(small).to(join, 0).distributed()).edge(between(large, step).distributed())
+    dag.edge(from_(step).to(join, 1).priority(1))
+    _, last = stages_of(dag)
+    assert dict(last.ranks) == {0: 0, 1: 1}
+
+
 def grouping(edge: Any, parallelism: int = 1) -> Stage:
     dag = DAG()
     source = dag.vertex("source", p.read_items([1]))

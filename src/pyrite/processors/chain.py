@@ -324,7 +324,12 @@ class ChainProcessor(Processor):
         self._spill = Spill(self._memory, level)
         self._state, self._results = fold.new_state(), None
         for items in batches_of(file):
-            self.chain.fold_loop.run(items, [], 0, [0] * self.chain.step_count, self._state, self._spill)
+            try:
+                self.chain.fold_loop.run(items, [], 0, [0] * self.chain.step_count, self._state, self._spill)
+            except BaseException as error:
+                failure = self.chain.fold_loop.explain(error)
+                self._failure = None if failure is None else replace(failure, index=self.chain.step_count)
+                raise
             self._spill.watch(len(self._state))
         return True
 

@@ -160,7 +160,7 @@ def _reading(path: str, items: Iterator[Any]) -> Iterator[Any]:
 def _checked_path(processor: str, path: str | os.PathLike[str]) -> str:
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise InvalidDAG(f"{processor}() needs a path; got {shorten(path)}")
-    return os.path.expanduser(os.fspath(path))
+    return os.path.abspath(os.path.expanduser(os.fspath(path)))  # a worker may stand in another folder
 
 
 def _checked_format(processor: str, format: str) -> str:

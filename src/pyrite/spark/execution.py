@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,13 +13,14 @@ from functools import reduce
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from pyrite.context import Collections
 from pyrite.dag import DAG, EdgeSettings
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
-from pyrite.errors import JobCancelled
+from pyrite.errors import InvalidDAG, JobCancelled
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
@@ -28,7 +30,7 @@ from pyrite.processors.steps import Sink
 from pyrite.processors.transforms import noop
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
-from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, driver_rows
+from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, SEED_COLUMNS, driver_rows
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members, is_connect
 from pyrite.spark.stages import Stage, plan_stages
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 logger = logging.getLogger("pyrite.spark")
+
+CANCEL_SECONDS = 0.1
 
 
 class SparkRun:
@@ -73,11 +77,21 @@ class SparkRun:
     def cancel(self) -> None:
         with self._lock:
             self._run.halt.cancel()
-            spark = self._spark
-        if spark is not None and is_connect(spark):
-            spark.interruptTag(self._tag)
-        elif spark is not None:
-            spark.sparkContext.cancelJobsWithTag(self._tag)
+            on_spark = self._spark is not None
+        if on_spark:
+            threading.Thread(target=self._insist, name="pyrite-spark-cancel", daemon=True).start()
+
+    def _insist(self) -> None:
+        """Cancels again and again until it has come through: Spark cancels only what has begun, and one action may be many jobs."""
+        while (spark := self._spark) is not None:
+            try:
+                if is_connect(spark):
+                    spark.interruptTag(self._tag)
+                else:
+                    spark.sparkContext.cancelJobsWithTag(self._tag)
+            except Exception:
+                logger.debug("cancelling %s on Spark raised", self._run.job_name, exc_info=True)
+            time.sleep(CANCEL_SECONDS)
 
     def metrics(self) -> dict[str, Any]:
         return self._metrics
@@ -97,7 +111,9 @@ class SparkRun:
             info = tracker.getJobInfo(job)
             for stage in info.stageIds if info is not None else ():
                 stages[stage] = tracker.getStageInfo(stage)
-        begun = [stages[stage] for stage in sorted(stages) if stages[stage] is not None]
+        known = [stages[stage] for stage in sorted(stages) if stages[stage] is not None]
+        # A stage whose output is there already is listed again under another number, and never begins.
+        begun = [s for i, s in enumerate(known) if s.numCompletedTasks or not any(t.numCompletedTasks for t in known[i + 1 :])]
         return [(ours.label, spark.numCompletedTasks, spark.numTasks) for ours, spark in zip(self._stages, begun)]
 
     @property
@@ -128,44 +144,39 @@ class SparkRun:
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
                 self._on_running()
-                reports = self._run_on(spark, self._works(topology, suppliers, by_member))
-                if halt.seal():
-                    with self._timed("commit"):
-                        meta_suppliers.commit(reports)
+                self._run_on(spark, self._works(spark, topology, suppliers, by_member), meta_suppliers)
         except LifeCycleFailed as failed:
             halt.fail(failed.failed)
         except BaseException as raised:
             if not halt.cancelled:
                 halt.fail(failure_in(str(raised)) or Failed(raised))
-        error = halt.error(self._run.job_name)
-        if meta_suppliers is not None:
-            meta_suppliers.close(error)
-        self._on_end(error)
+        finally:
+            error = halt.error(self._run.job_name)
+            if meta_suppliers is not None:
+                meta_suppliers.close(error)
+            self._on_end(error)
 
-    def _works(self, topology: Topology, suppliers: Mapping[str, Any], by_member: Sequence[Mapping[str, Any]]) -> list[StageWork]:
-        steps = {name: self._for_tasks(name, supplier) for name, supplier in suppliers.items() if step_of(supplier) is not None}
+    def _works(
+        self,
+        spark: SparkSession,
+        topology: Topology,
+        suppliers: Mapping[str, Any],
+        by_member: Sequence[Mapping[str, Any]],
+    ) -> list[StageWork]:
+        steps: dict[str, Any] = {}
+        for number, (name, supplier) in enumerate(suppliers.items()):
+            step = step_of(supplier)
+            if isinstance(step, WriteSpark):
+                with at(name):
+                    steps[name] = as_rows(number, arrow_schema_of(step.schema, spark))
+            elif step is not None:
+                steps[name] = for_tasks(name, supplier, self._run.collections)
         return stage_works(
             self._stages, topology, steps, by_member, choose_single_partitions(topology, random.Random()), self._run
         )
 
-    def _for_tasks(self, vertex: str, supplier: StepSupplier) -> StepSupplier:
-        """What a task is given for a step: sources that are in the driver's memory go along as items."""
-        step = supplier.step
-        if isinstance(step, ReadSpark):
-            return noop()  # the rows come as packets
-        if isinstance(step, WriteSpark):
-            number = [each.name for each in self._dag.vertices].index(vertex)
-            return as_rows(number, arrow_schema_of(step.schema))
-        if isinstance(step, ReadMap):
-            return StepSupplier(ReadItems(list(self._run.collections.map(step.name).items())))
-        if isinstance(step, ReadList):
-            return StepSupplier(ReadItems(list(self._run.collections.list(step.name))))
-        if isinstance(step, ReadOnce):
-            return StepSupplier(ReadItems(list(step.take(vertex))))
-        return supplier
-
-    def _run_on(self, spark: SparkSession, works: Sequence[StageWork]) -> dict[str, list[Any]]:
-        """Runs the stages, puts what was collected into its place, and returns what the sinks' writers said."""
+    def _run_on(self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers) -> None:
+        """Runs the stages; then makes visible what they wrote. What cannot fail comes last: a job that fails has changed no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
             frame = job_frame(spark, works, suppliers, self._deployment)
@@ -175,14 +186,22 @@ class SparkRun:
         try:
             with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
-                if self._run.halt.is_set:
-                    return {}
+            if not self._run.halt.seal():
+                return
+            reports = self._read_reports(table)
+            with self._timed("commit"):
+                meta_suppliers.commit(reports)
                 for number, name, step in written:
                     with at(name):
                         step.save(frame_of_rows(frame, number, step.schema))
+                for _, collected in driver_rows(table, (COLLECTED,)):
+                    collected.put(self._run.collections)
         finally:
             if written:
                 frame.unpersist()
+
+    def _read_reports(self, table: Any) -> dict[str, list[Any]]:
+        """Takes the metrics from the tasks' reports, and returns what the sinks' writers said."""
         reports: dict[str, list[Any]] = {}
         metrics: list[TaskReport] = []
         for _, message in driver_rows(table, (REPORT,)):
@@ -190,9 +209,6 @@ class SparkRun:
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
         self._metrics = _added_up([report.metrics for report in metrics], [vertex.name for vertex in self._dag])
-        with self._timed("commit"):
-            for _, collected in driver_rows(table, (COLLECTED,)):
-                collected.put(self._run.collections)
         return reports
 
     @contextmanager
@@ -268,6 +284,8 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
             step = step_of(suppliers[vertex.name])
             if isinstance(step, ReadSpark):
                 inputs.append(step.df.mapInArrow(packets_of(members, vertex.inbound[0].id), SCHEMA))
+        if inputs and frame is None:  # every member must get a row, from which its task learns which member it is
+            inputs.append(spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS))
         if inputs:
             frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(members, "member")
             if work.stage.sort_columns:
@@ -277,6 +295,23 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
         frame = frame.mapInArrow(stage_function(work, deployment), SCHEMA)
     assert frame is not None
     return frame
+
+
+def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
+    """What a task is given for a step: a source that is in the driver's memory goes along as items."""
+    step = supplier.step
+    if isinstance(step, ReadSpark):
+        return noop()  # the rows come as packets
+    if isinstance(step, ReadOnce):
+        return StepSupplier(ReadItems(list(step.take(vertex))))
+    if isinstance(step, (ReadMap, ReadList)):
+        if collections is None:
+            raise InvalidDAG(
+                f"vertex '{vertex}' reads a named collection of an instance, and a DataFrame has none; use read_items()"
+            )
+        of_map = isinstance(step, ReadMap)
+        return StepSupplier(ReadItems(list(collections.map(step.name).items() if of_map else collections.list(step.name))))
+    return supplier
 
 
 def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:

@@ -36,7 +36,7 @@ def packets_of(members: int, edge: int) -> RowsFunction:
         member = task.partitionId() if task is not None else 0
         for batch in batches:
             for start in range(0, batch.num_rows, 4096):
-                items = pickle.dumps(batch.slice(start, 4096).to_pylist(), 5)
+                items = pickle.dumps(batch.slice(start, 4096).to_pylist(maps_as_pydicts="strict"), 5)
                 columns = [[member % members], [0], [edge], [NO_PARTITION], [items]]
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)], schema=ARROW_SCHEMA
@@ -106,14 +106,14 @@ class _RowsWriter(Writer):
         )
 
 
-def arrow_schema_of(schema: str) -> pa.Schema:
-    """A schema in Spark's words as Arrow has it."""
+def arrow_schema_of(schema: str, spark: Any) -> pa.Schema:
+    """A schema in Spark's words as Arrow has it. A timestamp without a zone is one of the session's."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     try:
         parsed: Any = StructType.fromDDL(schema)
-        return to_arrow_schema(parsed)
+        return to_arrow_schema(parsed, timezone=spark.conf.get("spark.sql.session.timeZone"))
     except Exception as error:
         raise InvalidDAG(f"'{schema}' is not a schema that Spark understands: {error}") from error
 

@@ -10,12 +10,12 @@ from pyrite.collections import MemoryCollections
 from pyrite.dag import DAG, EdgeSettings
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.fusion import step_of
-from pyrite.engine.member import RunContext
+from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import EdgePlan, VertexPlan, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG
 from pyrite.processors.steps import Sink
 from pyrite.spark.deployment import Deployment
-from pyrite.spark.execution import job_frame, stage_works, with_frames
+from pyrite.spark.execution import for_tasks, job_frame, stage_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import default_members
@@ -42,7 +42,7 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
     topology = with_frames(plan_topology(dag, member_count=members, default_parallelism=1), suppliers)
     edge = EdgePlan(1 << 19, ends[0].name, 0, OUTPUT, 0, EdgeSettings(), False)
     topology = topology.with_vertex_after(ends[0].name, VertexPlan(OUTPUT, 1, (edge,), ()), edge)
-    suppliers[OUTPUT] = as_rows(0, None if schema is None else arrow_schema_of(schema))
+    suppliers[OUTPUT] = as_rows(0, None if schema is None else arrow_schema_of(schema, spark))
     run = RunContext(
         job_name="DataFrame",
         job_id=secrets.token_hex(8),
@@ -50,11 +50,19 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
         member_count=members,
         collections=MemoryCollections(),
     )
-    by_member = MetaSuppliers(run, topology, suppliers, ()).suppliers_by_member()
+    meta_suppliers = MetaSuppliers(run, topology, suppliers, ())
+    try:
+        by_member = meta_suppliers.suppliers_by_member()
+    except LifeCycleFailed as failed:
+        error = failed.failed.to_job_failed("planning a DataFrame")
+        meta_suppliers.close(error)
+        raise error from failed.failed.error
+    meta_suppliers.close(None)
+    steps = {name: for_tasks(name, s, None) for name, s in suppliers.items() if step_of(s) is not None}
     works = stage_works(
         plan_stages(topology, suppliers),
         topology,
-        {name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None},
+        steps,
         by_member,
         choose_single_partitions(topology, random.Random()),
         run,

@@ -25,7 +25,7 @@ class ExchangeLinks:
         self._ranks = ranks
 
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> PacketOutlet:
-        return self._writer.outlet(edge.id, self._ranks[edge.id], member, partition)
+        return self._writer.outlet(edge, self._ranks[edge.id], member, partition)
 
     def partitioned_route(self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]) -> PartitionPackets:
         return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, self._owner_of(edge))

@@ -12,7 +12,11 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import cloudpickle
 import pyarrow as pa
+
+from pyrite.engine.plan import EdgePlan
+from pyrite.engine.routing import RoutingFailed
 
 SCHEMA: Final = "member int, rank int, edge int, partition int, items binary"
 ARROW_SCHEMA: Final = pa.schema(
@@ -21,12 +25,21 @@ ARROW_SCHEMA: Final = pa.schema(
 
 REPORT: Final = -1
 COLLECTED: Final = -2
-"""Instead of an edge: a task's report; something to put into a named collection."""
+SEED: Final = -3
+"""Instead of an edge: a task's report; something to put into a named collection; nothing, but for the member that it is for."""
+SEED_COLUMNS: Final = (
+    "cast(id as int) member",
+    "cast(-1 as int) rank",
+    f"cast({SEED} as int) edge",
+    "cast(-1 as int) partition",
+    "cast('' as binary) items",
+)
 
 NO_PARTITION: Final = -1
 ITEMS_PER_PACKET = 8192
 ITEMS_HELD = 1 << 15
 """How many items a task may hold back to fill its packets: so few that they are still in the CPU's cache when they are pickled."""
+PACKET_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 
 
@@ -48,8 +61,19 @@ class PacketWriter:
         self._held = 0
         self._rows: list[Row] = []
         self._bytes = 0
+        self.items_per_packet = 64
+        self.items_held = 4096
+        """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits into a batch."""
 
-    def outlet(self, edge: int, rank: int, member: int, partition: int | None) -> PacketOutlet:
+    def pack(self, items: list[Any], edge: EdgePlan) -> bytes:
+        """Pickles the items of one packet."""
+        packed = pickled(items, edge)
+        bytes_per_item = max(1, len(packed) // len(items))
+        self.items_per_packet = max(1, min(ITEMS_PER_PACKET, PACKET_BYTES // bytes_per_item))
+        self.items_held = max(1, min(ITEMS_HELD, BATCH_BYTES // bytes_per_item))
+        return packed
+
+    def outlet(self, edge: EdgePlan, rank: int, member: int, partition: int | None) -> PacketOutlet:
         """Where items of one edge go, for one member and partition."""
         outlet = PacketOutlet(self, edge, rank, member, NO_PARTITION if partition is None else partition)
         self._open.append(outlet)
@@ -57,7 +81,11 @@ class PacketWriter:
 
     def tell_driver(self, kind: int, message: Any) -> None:
         """Sends a report, or something to collect."""
-        self.add_row(Row(self._member, -1, kind, NO_PARTITION, pickle.dumps(message, 5)))
+        try:
+            packed = pickle.dumps(message, 5)
+        except Exception:
+            packed = cloudpickle.dumps(message, 5)
+        self.add_row(Row(self._member, -1, kind, NO_PARTITION, packed))
 
     def add_row(self, row: Row) -> None:
         with self.lock:
@@ -66,7 +94,7 @@ class PacketWriter:
 
     def note_held(self, count: int) -> None:
         self._held += count
-        if self._held >= ITEMS_HELD:
+        if self._held >= self.items_held:
             self._close_packets()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -97,7 +125,7 @@ class PacketOutlet:
 
     __slots__ = ("_edge", "_items", "_member", "_partition", "_rank", "_writer")
 
-    def __init__(self, writer: PacketWriter, edge: int, rank: int, member: int, partition: int) -> None:
+    def __init__(self, writer: PacketWriter, edge: EdgePlan, rank: int, member: int, partition: int) -> None:
         self._writer = writer
         self._edge = edge
         self._rank = rank
@@ -112,7 +140,7 @@ class PacketOutlet:
         count = len(items)
         with self._writer.lock:
             self._items += items
-            if len(self._items) >= ITEMS_PER_PACKET:
+            if len(self._items) >= self._writer.items_per_packet:
                 self._writer.note_held(count - len(self._items))
                 self.close_packet()
             else:
@@ -124,8 +152,8 @@ class PacketOutlet:
 
     def close_packet(self) -> None:
         if self._items:
-            packed = pickle.dumps(self._items, 5)
-            self._writer.add_row(Row(self._member, self._rank, self._edge, self._partition, packed))
+            packed = self._writer.pack(self._items, self._edge)
+            self._writer.add_row(Row(self._member, self._rank, self._edge.id, self._partition, packed))
             self._items = []
 
 
@@ -147,7 +175,9 @@ class PacketReader:
                 row = self._rows[0]
                 if row.edge in self._ranks:
                     return row
-                self._handed_on.add_row(self._rows.popleft())
+                self._rows.popleft()
+                if row.edge != SEED:
+                    self._handed_on.add_row(row)
             elif self._ended:
                 return None
             else:
@@ -173,6 +203,28 @@ class PacketReader:
         items = batch.column(4)
         for i in range(batch.num_rows):
             self._rows.append(Row(members[i], ranks[i], edges[i], partitions[i], memoryview(items[i].as_buffer())))
+
+
+def pickled(items: list[Any], edge: EdgePlan) -> bytes:
+    """Items as bytes. What the worker's own modules do not have, as a class of the user's script, is pickled with its code."""
+    try:
+        return pickle.dumps(items, 5)
+    except Exception:
+        pass
+    try:
+        packed: bytes = cloudpickle.dumps(items, 5)
+        return packed
+    except Exception as error:
+        raise RoutingFailed(edge.name, _first_unpicklable(items), error) from error
+
+
+def _first_unpicklable(items: list[Any]) -> Any:
+    for item in items:
+        try:
+            cloudpickle.dumps(item, 5)
+        except Exception:
+            return item
+    return None
 
 
 def driver_rows(table: pa.Table, kinds: Collection[int]) -> Iterator[tuple[int, Any]]:

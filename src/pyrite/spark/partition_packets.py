@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from typing import Any
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route, RoutingFailed
-from pyrite.spark.packets import ITEMS_HELD, PacketWriter, Row
+from pyrite.spark.packets import PacketWriter, Row
 
 
 class PartitionPackets(Route):
@@ -49,7 +48,7 @@ class PartitionPackets(Route):
         bucket.clear()
         self.moved += count
         self._held += count
-        if self._held >= ITEMS_HELD:
+        if self._held >= self._writer.items_held:
             self._pack()
         return count > 0
 
@@ -62,7 +61,7 @@ class PartitionPackets(Route):
 
     def _pack(self) -> None:
         for partition, items in self._lists.items():
-            packed = pickle.dumps(items, 5)
+            packed = self._writer.pack(items, self._edge)
             self._writer.add_row(Row(self._owner_of(partition), self._rank, self._edge.id, partition, packed))
         self._lists = {}
         self._held = 0

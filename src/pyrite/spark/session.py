@@ -28,6 +28,10 @@ DEFAULT_CONF: Mapping[str, str] = {
 _LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 
+_starting = threading.Lock()
+"""A process has one Spark; two instances must not start it at the same time."""
+
+
 class LazySession:
     """Gives the session, starting it when it is first asked for. A session that was given is left as it was."""
 
@@ -41,13 +45,17 @@ class LazySession:
         self._given = spark
         self._own: SparkSession | None = None
         self._lock = threading.Lock()
+        self._stopped = False
 
     def get(self) -> SparkSession:
         if self._given is not None:
             return self._given
         with self._lock:
+            if self._stopped:
+                raise PyriteError("this instance is closed; open another with pyrite.instance()")
             if self._own is None:
-                self._own = self._start()
+                with _starting:
+                    self._own = self._start()
             return self._own
 
     def start_in_background(self) -> None:
@@ -56,6 +64,7 @@ class LazySession:
     def stop(self) -> None:
         """Stops the session if it was started here."""
         with self._lock:
+            self._stopped = True
             if self._own is not None:
                 self._own.stop()
                 self._own = None
@@ -67,6 +76,7 @@ class LazySession:
             pass
 
     def _start(self) -> SparkSession:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
         master = self._master or os.environ.get("SPARK_MASTER") or DEFAULT_MASTER
@@ -76,7 +86,7 @@ class LazySession:
         check_java()
         if master.startswith("local"):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        if SparkSession.getActiveSession() is not None:
+        if SparkContext._active_spark_context is not None:
             raise PyriteError(
                 "this process already has a Spark session, and Spark allows one; pass it: pyrite.instance(spark=SparkSession.active())"
             )
@@ -93,5 +103,7 @@ def is_connect(spark: Any) -> bool:
 def default_members(spark: Any) -> int:
     """How many members a job has if it does not say: as many tasks as the session runs at a time."""
     if is_connect(spark):
-        return int(spark.conf.get("spark.default.parallelism", None) or spark.conf.get("spark.sql.shuffle.partitions", "2"))
+        from pyspark.sql.functions import spark_partition_id
+
+        return max(1, int(spark.range(1 << 16).select(spark_partition_id()).distinct().count()))
     return max(1, int(spark.sparkContext.defaultParallelism))

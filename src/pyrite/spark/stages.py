@@ -70,28 +70,38 @@ def _levels(topology: Topology) -> dict[str, int]:
 def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, int]:
     """For each arriving edge, how many others, one after another, must have ended before it may be read.
 
-    An edge waits for all edges of its vertex with a lower priority; if one of those comes from a vertex of the same stage, it waits for
-    all that arrives there, and further up.
+    An edge waits for those with a lower priority at its own vertex; and as what it brings flows on within the stage, it waits as well for
+    those with a lower priority than the edge by which it flows into a vertex further down. What is waited for, if it comes from a
+    vertex of the same stage, ends when all that arrives there has ended.
     """
     by_name = {vertex.name: vertex for vertex in vertices}
-    ranks: dict[int, int] = {}
+    edges = {edge.id: edge for vertex in vertices for edge in vertex.inbound if edge.id in arriving}
 
-    def rank(edge: EdgePlan) -> int:
-        if edge.id not in ranks:
-            earlier = [e for e in by_name[edge.destination].inbound if e.settings.priority < edge.settings.priority]
-            ranks[edge.id] = max((1 + rank(before) for e in earlier for before in ending(e)), default=0)
-        return ranks[edge.id]
-
-    def ending(edge: EdgePlan) -> list[EdgePlan]:
+    def ending(edge: EdgePlan) -> set[int]:
         """The arriving edges that must have ended before this edge has."""
         if edge.id in arriving:
-            return [edge]
-        return [before for e in by_name[edge.source].inbound for before in ending(e)]
+            return {edge.id}
+        return {before for e in by_name[edge.source].inbound for before in ending(e)}
 
-    for vertex in vertices:
-        for edge in vertex.inbound:
-            if edge.id in arriving:
-                rank(edge)
+    def waits_for(edge: EdgePlan) -> set[int]:
+        vertex = by_name[edge.destination]
+        before = {i for e in vertex.inbound if e.settings.priority < edge.settings.priority for i in ending(e)}
+        return before.union(*(waits_for(e) for e in vertex.outbound if e.destination in by_name))
+
+    after = {id: waits_for(edge) - {id} for id, edge in edges.items()}
+    ranks: dict[int, int] = {}
+
+    def rank(id: int, above: frozenset[int]) -> int:
+        # Edges that wait for one another in a ring are read side by side: a buffered edge is on the way, or the DAG was refused.
+        if id not in ranks:
+            before = [rank(other, above | {id}) for other in after[id] if other not in above]
+            if above:
+                return 1 + max(before, default=-1)
+            ranks[id] = 1 + max(before, default=-1)
+        return ranks[id]
+
+    for id in edges:
+        rank(id, frozenset())
     return ranks
 
 

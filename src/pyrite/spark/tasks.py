@@ -10,9 +10,11 @@ import pickle
 import re
 import resource
 import sys
+import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,9 @@ from pyrite.engine.inline import run_inline
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
 from pyrite.engine.metrics import gather
 from pyrite.engine.plan import Topology
+from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
-from pyrite.functions import shorten
+from pyrite.functions import message_of, shorten, shorten_text
 from pyrite.spark.collections import TaskCollections
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
@@ -100,7 +103,7 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | No
     work: StageWork = pickle.loads(packed)
     task = TaskContext.get()
     assert task is not None
-    member = task.partitionId()
+    member, batches = _member_of(batches, task.partitionId())
     writer = PacketWriter(member)
     if not work.stage.ranks and work.stage.index == 0:  # its input only makes Spark start a task per member
         batches = iter(list(batches)[:0])
@@ -141,6 +144,10 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | No
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
         yield from writer.rest()
+    except RoutingFailed as unpacked:  # a packet that was left to the end
+        error = unpacked
+        source = next((v.name for v in part.vertices for e in v.outbound if e.name == unpacked.edge), None)
+        raise TaskFailed(Failed(unpacked.error, vertex=source, edge=unpacked.edge, item=unpacked.item)) from unpacked
     except LifeCycleFailed as failed:
         error = failed
         raise TaskFailed(failed.failed) from failed.failed.error
@@ -150,6 +157,17 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | No
     finally:
         member_run.close(error)
         gc.set_threshold(*thresholds)
+
+
+def _member_of(batches: Iterator[pa.RecordBatch], default: int) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Which member a task stands for, from the first row it gets; and all its batches.
+
+    The number of its partition would not do: whoever unites or coalesces a DataFrame of ours changes these.
+    """
+    first = next((batch for batch in batches if batch.num_rows), None)
+    if first is None:
+        return default, batches
+    return int(first.column(0)[0].as_py()), chain([first], batches)
 
 
 def memory_budget() -> int:
@@ -177,33 +195,37 @@ def failure_in(text: str) -> Failed | None:
     found = re.search(rf"<{FAILURE_MARK} ([A-Za-z0-9+/=]+)>", text)
     if found is None:
         return None
-    failed = pickle.loads(zlib.decompress(base64.b64decode(found.group(1))))
-    assert isinstance(failed, Failed)
-    return failed
+    vertex, processor, edge, item, message, packed = pickle.loads(zlib.decompress(base64.b64decode(found.group(1))))
+    try:
+        error, item = pickle.loads(packed)
+    except Exception:  # its class is known to the workers only
+        error = RemoteError(message)
+    return Failed(error, vertex, processor, edge, item)
 
 
 def _packed(failed: Failed) -> str:
     """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a description."""
-    import traceback
-
-    text = "".join(traceback.format_exception(failed.error))
-    error = failed.error
-    error.__cause__ = error.__context__ = None
-    for candidate_error, item in (
-        (error, failed.item),
-        (error, shorten(failed.item)),
-        (RemoteError(f"{type(error).__name__}: {error}"), shorten(failed.item)),
-    ):
-        candidate = Failed(candidate_error, failed.vertex, failed.processor, failed.edge, item)
-        candidate_error.add_note(text[-6000:])
+    error, item = failed.error, failed.item
+    message = shorten_text(message_of(error), 2000)
+    try:
+        text = "".join(traceback.format_exception(error))[-6000:]
+    except Exception:
+        text = message
+    description = RemoteError(message)
+    for candidate, what in ((error, item), (error, shorten(item)), (description, item), (description, shorten(item))):
         try:
-            packed = zlib.compress(cloudpickle.dumps(candidate))
-            pickle.loads(zlib.decompress(packed))
+            candidate.add_note(text)
+            candidate.__traceback__ = None
+            packed = cloudpickle.dumps((candidate, what))
+            pickle.loads(packed)
         except Exception:
             continue
-        if len(packed) < MOST_FAILURE_BYTES:
-            return base64.b64encode(packed).decode()
-    raise AssertionError("a description of a failure is always short enough")
+        whole = zlib.compress(
+            cloudpickle.dumps((failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)), 9
+        )
+        if len(whole) < MOST_FAILURE_BYTES:
+            break
+    return base64.b64encode(whole).decode()
 
 
 class RemoteError(Exception):
