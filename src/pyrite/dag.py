@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from pyrite import drawing
+from pyrite.deadlocks import check_priorities
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
 
@@ -322,7 +323,7 @@ class DAG:
             _check_no_gap(vertex, "inbound", [e.destination_ordinal for e in self.inbound(vertex)])
             _check_no_gap(vertex, "outbound", [e.source_ordinal for e in self.outbound(vertex)])
         self._topological_order()
-        self._check_priorities()
+        check_priorities(self)
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
         """What `make` makes of this DAG, made again only after the DAG has changed. Engines keep their plans here."""
@@ -447,75 +448,6 @@ class DAG:
             cycle = _find_cycle({name: outbound[name] for name, count in missing.items() if count})
             raise InvalidDAG(f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out")
         return order
-
-    def _check_priorities(self) -> None:
-        """Refuses DAGs that must deadlock over their priorities once there is more data than the queues hold.
-
-        A late edge, one with a higher priority number than another at its vertex, is not read before the earlier one has ended. So
-        it fills up and stops the vertices before it. If one of these is needed for the earlier edge to end, nothing goes on: a fork
-        whose branches meet again. The same can come about in a ring of several late edges. An unbounded edge on the way lifts it,
-        and so does a vertex that takes in all its input before it emits.
-        """
-        late = [edge for edge in self._edges if not edge.settings.buffered and self._earlier_than(edge)]
-        stopped_by = {edge: self._stopped_by(edge) for edge in late}
-        needed: dict[Edge, set[Vertex]] = {}
-        for edge in late:
-            needed[edge] = set().union(*(self._upstream_of(early.source) for early in self._earlier_than(edge)))
-        waits_for = {edge: [other for other in late if not needed[edge].isdisjoint(stopped_by[other])] for edge in late}
-        for edge in late:
-            ring = _ring_from(edge, waits_for)
-            if ring is None:
-                continue
-            early = self._earlier_than(edge)[0]
-            forks = [
-                vertex.name for vertex in self._vertices.values() if vertex in needed[edge] and vertex in stopped_by[ring[-1]]
-            ]
-            through = "" if len(ring) == 1 else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
-            raise InvalidDAG(
-                f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{forks[0]}' feeds both it and edge "
-                f"{early.name} (priority {early.settings.priority}), which is drained first{through}; call .buffered() on edge {edge.name}"
-            )
-
-    def _earlier_than(self, edge: Edge) -> list[Edge]:
-        return [e for e in self._inbound[edge.destination.name] if e.settings.priority < edge.settings.priority]
-
-    def _stopped_by(self, edge: Edge) -> set[Vertex]:
-        """The vertices that cannot go on while `edge` is full."""
-        stopped: set[Vertex] = set()
-        waiting = [edge.source]
-        while waiting:
-            vertex = waiting.pop()
-            if vertex in stopped:
-                continue
-            stopped.add(vertex)
-            if not getattr(vertex.supplier, "absorbs_input", False):
-                waiting.extend(e.source for e in self._inbound[vertex.name] if not e.settings.buffered)
-        return stopped
-
-    def _upstream_of(self, vertex: Vertex) -> set[Vertex]:
-        """`vertex`, and all that it gets items from."""
-        found: set[Vertex] = set()
-        waiting = [vertex]
-        while waiting:
-            each = waiting.pop()
-            if each not in found:
-                found.add(each)
-                waiting.extend(e.source for e in self._inbound[each.name])
-        return found
-
-
-def _ring_from(edge: Edge, waits_for: dict[Edge, list[Edge]]) -> list[Edge] | None:
-    """The shortest way from an edge, along what it waits for, back to itself; None if there is no such way."""
-    reached: dict[Edge, list[Edge]] = {}
-    ways = [[edge]]
-    for way in ways:  # grows while it is walked
-        for other in waits_for[way[-1]]:
-            if other is edge:
-                return way
-            if other not in reached:
-                reached[other] = [*way, other]
-                ways.append(reached[other])
-    return None
 
 
 def _checked_vertex(vertex: Vertex, verb: str) -> Vertex:

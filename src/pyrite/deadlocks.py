@@ -1,0 +1,80 @@
+"""Finds DAGs that must deadlock over the priorities of their edges, before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pyrite.errors import InvalidDAG
+
+if TYPE_CHECKING:
+    from pyrite.dag import DAG, Edge, Vertex
+
+
+def check_priorities(dag: DAG) -> None:
+    """Raises InvalidDAG if a DAG must deadlock once there is more data than its queues hold.
+
+    A late edge, one with a higher priority number than another at its vertex, is not read before the earlier one has ended. So it
+    fills up and stops the vertices before it. If one of these is needed for the earlier edge to end, nothing goes on: a fork whose
+    branches meet again. The same can come about in a ring of several late edges. An unbounded edge on the way lifts it, and so does
+    a vertex that takes in all its input before it emits.
+    """
+    late = [edge for edge in dag.edges if not edge.settings.buffered and _earlier_than(edge, dag)]
+    stopped_by = {edge: _stopped_by(edge, dag) for edge in late}
+    needed = {edge: _upstream_of((early.source for early in _earlier_than(edge, dag)), dag) for edge in late}
+    waits_for = {edge: [other for other in late if not needed[edge].isdisjoint(stopped_by[other])] for edge in late}
+    for edge in late:
+        ring = _ring_from(edge, waits_for)
+        if ring is None:
+            continue
+        early = _earlier_than(edge, dag)[0]
+        fork = next(vertex.name for vertex in dag.vertices if vertex in needed[ring[-1]] and vertex in stopped_by[edge])
+        through = "" if len(ring) == 1 else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
+        raise InvalidDAG(
+            f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{fork}' feeds both it and edge "
+            f"{early.name} (priority {early.settings.priority}), which is drained first{through}; call .buffered() on edge {edge.name}"
+        )
+
+
+def _earlier_than(edge: Edge, dag: DAG) -> list[Edge]:
+    return [e for e in dag.inbound(edge.destination) if e.settings.priority < edge.settings.priority]
+
+
+def _stopped_by(edge: Edge, dag: DAG) -> set[Vertex]:
+    """The vertices that cannot go on while `edge` is full."""
+    stopped: set[Vertex] = set()
+    waiting = [edge.source]
+    while waiting:
+        vertex = waiting.pop()
+        if vertex in stopped:
+            continue
+        stopped.add(vertex)
+        if not getattr(vertex.supplier, "absorbs_input", False):
+            waiting.extend(e.source for e in dag.inbound(vertex) if not e.settings.buffered)
+    return stopped
+
+
+def _upstream_of(vertices: Iterable[Vertex], dag: DAG) -> set[Vertex]:
+    """The vertices, and all that they get items from."""
+    found: set[Vertex] = set()
+    waiting = list(vertices)
+    while waiting:
+        vertex = waiting.pop()
+        if vertex not in found:
+            found.add(vertex)
+            waiting.extend(e.source for e in dag.inbound(vertex))
+    return found
+
+
+def _ring_from(edge: Edge, waits_for: dict[Edge, list[Edge]]) -> list[Edge] | None:
+    """The shortest way from an edge, along what it waits for, back to itself; None if there is no such way."""
+    reached: dict[Edge, list[Edge]] = {}
+    ways = [[edge]]
+    for way in ways:  # grows while it is walked
+        for other in waits_for[way[-1]]:
+            if other is edge:
+                return way
+            if other not in reached:
+                reached[other] = [*way, other]
+                ways.append(reached[other])
+    return None
