@@ -64,7 +64,7 @@ class Inbox:
             self._items = items
             self._next = 0
         else:
-            self._items = self.pending() + items
+            self.pending().extend(items)
 
     def last_taken(self) -> Any:
         """The item taken out last, as far as it is still known: the one to name when a processor raises."""

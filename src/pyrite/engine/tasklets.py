@@ -59,18 +59,18 @@ class InboundEdge:
             if position >= len(queues):
                 position = 0
             chunk = queues[position].poll(limit)
-            if chunk is None:
-                position += 1
-            elif isinstance(chunk, Done):
-                came = True
-                del queues[position]
-            else:
+            while isinstance(chunk, list):
                 came = True
                 inbox.extend(chunk)
                 limit -= len(chunk)
+                chunk = queues[position].poll(limit) if limit > 0 else None
+            if chunk is None:
                 position += 1
-                if limit <= 0:
-                    break
+            else:
+                came = True
+                del queues[position]
+            if limit <= 0:
+                break
         self._turn = position
         return came
 
