@@ -79,9 +79,9 @@ def test_metrics_count_per_vertex_and_processor(pyr_of_any_size: Instance) -> No
         "count": (5000, 5),
         "sink": (5, 0),
     }
-    assert [processor["received"] for processor in metrics["custom"]["processors"]] == [1666, 1668, 1666] or sum(
-        processor["received"] for processor in metrics["custom"]["processors"]
-    ) == 5000
+    shares = [processor["received"] for processor in metrics["custom"]["processors"]]
+    assert (len(shares), sum(shares)) == (3, 5000)
+    assert min(shares) > 0
     assert metrics["odd"]["fused_with"] == ["source", "double"]
     assert all(vertex["busy_seconds"] > 0 and vertex["queue_fill"] == 0 for vertex in metrics.values())
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.markup import escape
 
 from pyrite import __version__
 from pyrite.cli import demo as demo_command
@@ -97,31 +100,22 @@ class reporting_errors:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, where: object) -> None:
         console = Console(stderr=True)
         if isinstance(error, (KeyboardInterrupt, JobCancelled)):
             console.print("cancelled", style="yellow")
             raise typer.Exit(130) from None
         if isinstance(error, PyriteError):
-            console.print(f"[bold red]error:[/] {_escaped(str(error))}", soft_wrap=True)
+            console.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
             cause = error.__cause__
             if cause is not None and not isinstance(cause, PyriteError):
-                console.print(_escaped(_users_traceback(cause)), style="dim", soft_wrap=True, end="")
+                console.print(escape(_users_traceback(cause)), style="dim", soft_wrap=True, end="")
             raise typer.Exit(1) from None
 
 
 def _users_traceback(error: BaseException) -> str:
     """The traceback of a user's error, without the frames of this package that called it."""
-    import traceback
-    from pathlib import Path
-
     here = str(Path(__file__).parents[1])
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((here, "<pyrite"))]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
     return "".join([*lines, *traceback.format_exception_only(error)])
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

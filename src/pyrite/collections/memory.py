@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections.abc import ItemsView, Iterable, Iterator, MutableMapping, MutableSequence, ValuesView
+from reprlib import recursive_repr
 from typing import Any, overload
 
 
@@ -101,6 +102,7 @@ class MemoryMap(MutableMapping[Any, Any]):
         with self._lock:
             self._items.clear()
 
+    @recursive_repr()  # one may hold itself
     def __repr__(self) -> str:
         return f"Map({self.name!r}, {self.copy()!r})"
 
@@ -177,5 +179,6 @@ class MemoryList(MutableSequence[Any]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    @recursive_repr()  # one may hold itself
     def __repr__(self) -> str:
         return f"List({self.name!r}, {self.copy()!r})"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from time import perf_counter
 from typing import IO, Any, NoReturn
@@ -71,8 +72,12 @@ class Chain:
         self.is_bare = not steps and check_first is None and emits
         self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
         self.step_count = len(steps)
-        if self.fold is not None:
-            self.fold_loop = write_loop([(links[-1].vertex, self.fold)], emits=False, check_first=None)
+
+    @cached_property
+    def fold_loop(self) -> Loop:
+        """The loop of the fold alone, for items that went through the rest of the chain before they were spilled."""
+        assert self.fold is not None
+        return write_loop([(self.links[-1].vertex, self.fold)], emits=False, check_first=None)
 
     def link_at(self, step: int) -> int:
         """The index of the link of a step of the loop: the first for an item that was bad as it came in, the last after the loop."""
