@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -43,8 +44,41 @@ class JobFailed(PyriteError):
         return _job_failed, (str(self), self.vertex, self.processor, self.edge, self.item, self.__cause__)
 
 
+class InvalidWorkload(PyriteError, ValueError):
+    """A workload or its schedule cannot run as it is. `problems` has a sentence for each thing that is wrong, all of them at once."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = list(problems)
+        super().__init__(self.problems[0] if len(self.problems) == 1 else _listed(self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InvalidWorkload, (self.problems,)
+
+
+class RunBroken(PyriteError):
+    """A run of a workload could not go on: its disk is full, its workers do not start, its master was killed, and so on.
+
+    This is not about a job that failed: such a job is in `run.failed()`. What was recorded stays readable, and the run can be resumed.
+    """
+
+
+class StoreInUse(PyriteError):
+    """Another master is at work on this store."""
+
+
 class JobCancelled(PyriteError, CancelledError):
     """The job was cancelled before it completed."""
+
+
+PROBLEMS_SHOWN = 50
+
+
+def _listed(problems: list[str]) -> str:
+    more = len(problems) - PROBLEMS_SHOWN
+    lines = [f"  - {problem}" for problem in problems[:PROBLEMS_SHOWN]] + (
+        [f"  and {more} more (see .problems)"] if more > 0 else []
+    )
+    return "\n".join([f"{len(problems)} things are wrong:", *lines])
 
 
 def _job_failed(

@@ -1,0 +1,19 @@
+"""Workloads: a DAG of jobs, done by workers. `Workload` has the jobs, `Schedule` says who waits for whom, `Run` is the handle."""
+
+from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
+from pyrite.workload.run import NoResult, Run
+from pyrite.workload.schedule import Schedule
+from pyrite.workload.states import JobState, OnError
+from pyrite.workload.workload import Workload
+
+__all__ = [
+    "InvalidWorkload",
+    "JobState",
+    "NoResult",
+    "OnError",
+    "Run",
+    "RunBroken",
+    "Schedule",
+    "StoreInUse",
+    "Workload",
+]

@@ -1,0 +1,60 @@
+"""Whether a process that was written down is still the same and alive, and an event for its end."""
+
+from __future__ import annotations
+
+import os
+import select
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A process: its number alone may be given to another one later, so the time of its start belongs to it."""
+
+    pid: int
+    started: str
+
+    @staticmethod
+    def of(pid: int) -> Identity:
+        return Identity(pid, _start_of(pid))
+
+    @staticmethod
+    def here() -> Identity:
+        return Identity.of(os.getpid())
+
+    @property
+    def is_alive(self) -> bool:
+        return bool(self.started) and _start_of(self.pid) == self.started
+
+    def wait(self, seconds: float | None) -> bool:
+        """Waits until the process is gone. False if it is not by then."""
+        try:
+            file = os.pidfd_open(self.pid)
+        except (ProcessLookupError, AttributeError):
+            return not self.is_alive
+        try:
+            if not self.is_alive:
+                return True
+            return bool(select.select([file], [], [], seconds)[0])
+        finally:
+            os.close(file)
+
+    def signal(self, number: int) -> bool:
+        """Sends a signal, if it is still the same process."""
+        if not self.is_alive:
+            return False
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def _start_of(pid: int) -> str:
+    """When the process started, in the kernel's count; empty if there is none, or it is only waiting to be collected."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()

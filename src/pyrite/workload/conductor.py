@@ -1,0 +1,204 @@
+"""The conductor: what every master does, whatever its workers are. It turns what the scheduler decides into entries of the journal,
+knows where each result is, and tells which jobs need not run again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pyrite.workload import results
+from pyrite.workload.fingerprints import NO_FINGERPRINT, digest
+from pyrite.workload.journal import Entry, Journal, with_record
+from pyrite.workload.orders import Order
+from pyrite.workload.plan import Plan
+from pyrite.workload.queues import put_message
+from pyrite.workload.schedule import remaining_paths
+from pyrite.workload.scheduler import Assignment, Cause, Rules, Scheduler
+from pyrite.workload.segments import Record, end_of, has_result, read_error, read_result
+from pyrite.workload.states import JobState, OnError
+from pyrite.workload.store import Store
+
+BATCH_JOBS = 50
+BATCH_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run goes."""
+
+    workers: int = 2
+    kind: str = "persistent"
+    on_error: OnError = "continue"
+    crashes_max: int = 2
+    max_jobs: int = 1
+    pools: dict[str, int] = field(default_factory=dict)
+    rerun: bool = False
+
+
+class Conductor:
+    def __init__(self, store: Store, plan: Plan, journal: Journal, options: Options) -> None:
+        self._store = store
+        self._plan = plan
+        self._journal = journal
+        self._entries: list[Entry] = list(journal.entries().values())
+        self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
+        self._began: dict[int, tuple[str, float]] = {}
+        self._scanned: dict[int, int] = {}
+        self._queued: dict[int, int] = {}  # of the jobs that workers have: the message in the worker's queue
+        self._due: float | None = None
+        seconds = {n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None}
+        rules = Rules(
+            upstream=plan.upstream,
+            downstream=plan.downstream,
+            priorities=plan.priorities,
+            retries=plan.retries,
+            timeouts=plan.timeouts,
+            pools=plan.pools,
+            pool_sizes=options.pools,
+            remaining=remaining_paths(plan.order, plan.downstream, seconds) if seconds else None,
+            on_error=options.on_error,
+            crashes_max=options.crashes_max,
+        )
+        knows_results = not options.rerun and any(entry.result_segment is not None for entry in self._entries)
+        self.scheduler = Scheduler(
+            rules,
+            done=[n for n, entry in enumerate(self._entries) if entry.state.has_result and self._result_is_there(n)],
+            attempts=[entry.attempt for entry in self._entries],
+            is_current=self._is_current if knows_results else None,
+            depth=1 if options.kind == "transient" else 2,
+        )
+        for job in range(len(plan.ids)):  # what was under way, or failed, in a run that is resumed starts anew
+            if self._entries[job].state not in (self.scheduler.states[job], JobState.SKIPPED):
+                self.scheduler.changed[job] = None
+
+    # Orders
+
+    def order(self, assignment: Assignment) -> Order:
+        job = assignment.job
+        passed = self._plan.passed[job]
+        inputs = tuple([self._result_place(above) for above in passed]) if passed else ()
+        return Order(job, assignment.attempt, self._fingerprint(job), inputs)
+
+    def _result_place(self, job: int) -> tuple[int, int]:
+        entry = self._entries[job]
+        assert entry.result_segment is not None
+        assert entry.result_offset is not None
+        return entry.result_segment, entry.result_offset
+
+    def _fingerprint(self, job: int) -> bytes:
+        """Of the command, its arguments and the results of all upstream jobs, which have theirs by now."""
+        found = self._fingerprints[job]
+        if found is None:
+            found = self._plan.fingerprints[job]
+            above = self._plan.upstream[job]
+            if above:
+                found = digest(found, *[self._entries[u].result_digest or NO_FINGERPRINT for u in above])
+            self._fingerprints[job] = found
+        return found
+
+    def _is_current(self, job: int) -> bool:
+        """Whether an earlier result of the job still holds."""
+        entry = self._entries[job]
+        return entry.result_segment is not None and entry.fingerprint == self._fingerprint(job) and self._result_is_there(job)
+
+    def _result_is_there(self, job: int) -> bool:
+        segment, offset = self._result_place(job)
+        path = self._store.segment(segment)
+        if not has_result(path, offset):
+            return False
+        entry = self._entries[job]
+        if entry.result_digest == NO_FINGERPRINT:
+            return True
+        try:
+            return results.is_there(read_result(path, offset))
+        except OSError:
+            return False
+
+    # What happened
+
+    def began(self, job: int, worker: str, now: float) -> None:
+        self._began[job] = (worker, now)
+
+    def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
+        """A try of a job left a record in a segment. False if it is not the try that was waited for."""
+        self._scanned[segment] = end_of(record)
+        if not self.scheduler.finished(record.job, record.attempt, succeeded=record.succeeded, now=now):
+            return False
+        error = None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
+        self._entries[record.job] = with_record(self._entries[record.job], record, segment=segment, worker=worker, error=error)
+        return True
+
+    def died(
+        self, worker: str, cause: Cause, why: str, *, segment: int | None, log: tuple[int, int], now: float, wall: float
+    ) -> None:
+        """A worker is gone; the job that it was running left no record."""
+        blamed = self.scheduler.died(worker, cause, now)
+        if blamed is not None:
+            _, started = self._began.get(blamed, (worker, wall))
+            self._entries[blamed] = self._entries[blamed]._replace(
+                worker=worker,
+                started=started,
+                ended=wall,
+                error=why,
+                segment=segment,
+                offset=None,
+                log_start=log[0],
+                log_end=log[1],
+            )
+
+    # The journal
+
+    def flush_if_due(self, now: float) -> None:
+        changed = len(self.scheduler.changed)
+        if changed >= BATCH_JOBS or (self._due is not None and now >= self._due):
+            self.flush()
+        elif changed and self._due is None:
+            self._due = now + BATCH_SECONDS
+
+    @property
+    def flush_due(self) -> float | None:
+        return self._due
+
+    def flush(self) -> None:
+        """Writes what changed since the last batch. A job that was assigned, run and done in between is one row."""
+        self._due = None
+        scheduler = self.scheduler
+        if not scheduler.changed and not self._scanned:
+            return
+        batch = []
+        for job in scheduler.changed:
+            entry = self._entries[job]
+            state = scheduler.states[job]
+            if state is JobState.RUNNING or state is JobState.ASSIGNED:
+                worker, started = self._began[job]
+                entry = entry._replace(
+                    state=state,
+                    attempt=scheduler.attempts[job],
+                    worker=worker,
+                    started=started if state is JobState.RUNNING else None,
+                    ended=None,
+                    error=None,
+                    offset=None,
+                )
+            elif state is not entry.state or scheduler.attempts[job] != entry.attempt:
+                entry = entry._replace(state=state, attempt=scheduler.attempts[job])
+            self._entries[job] = entry
+            batch.append((job, entry))
+        changed = list(scheduler.changed)
+        self._journal.write(batch, self._scanned.items(), lambda: self._keep_queues(changed))
+        scheduler.changed.clear()
+        self._scanned.clear()
+
+    def _keep_queues(self, changed: Iterable[int]) -> None:
+        """Each worker's queue lists the jobs that it has at the time of this batch."""
+        database: sqlite3.Connection = self._journal.database
+        for job in changed:
+            state = self.scheduler.states[job]
+            has_it = state is JobState.RUNNING or state is JobState.ASSIGNED
+            message = self._queued.pop(job, None)
+            if message is not None:
+                database.execute("delete from messages where id = ?", (message,))
+            if has_it:
+                self._queued[job] = put_message(database, self._began[job][0], self._plan.ids[job].encode())

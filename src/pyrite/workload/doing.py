@@ -1,0 +1,162 @@
+"""Does one job, here and now: loads its command and its arguments, runs it, and says how that ended."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import pickle
+import signal
+import subprocess
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyrite.errors import PyriteError
+from pyrite.functions import message_of
+from pyrite.workload.commands import Call, Command, Program, RunDag
+from pyrite.workload.orders import Order
+from pyrite.workload.results import Encoded, decode, encode, why_unloadable
+from pyrite.workload.segments import Ending
+
+
+class ProgramFailed(PyriteError):
+    """A program that is a job's command ended with an exit code other than 0, or could not be started."""
+
+
+class LoadingFailed(PyriteError):
+    """A job's command, its arguments or what it was to be given could not be loaded."""
+
+
+def do(
+    order: Order,
+    blob: bytes,
+    load_command: Callable[[tuple[int, int]], Command],
+    inputs: Sequence[Callable[[], Encoded]],
+) -> Ending:
+    """Never raises, whatever the job does, short of killing the process."""
+    started = time.time()
+    try:
+        command, args, kwargs = load(blob, load_command, inputs)
+        started = time.time()
+        value = run_command(command, args, kwargs)
+        ended = time.time()
+        result = encode(value)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
+        return failure(order, error, started)
+    return Ending(order.job, order.attempt, order.fingerprint, started, ended, result)
+
+
+def failure(order: Order, error: BaseException, started: float) -> Ending:
+    is_ours = isinstance(error, (ProgramFailed, LoadingFailed)) or (type(error) is ValueError and _is_of_encode(error))
+    return Ending(
+        order.job,
+        order.attempt,
+        order.fingerprint,
+        started,
+        time.time(),
+        None,
+        error=str(error) if is_ours else message_of(error),
+        traceback=_traceback_of(error),
+    )
+
+
+def load(
+    blob: bytes, load_command: Callable[[tuple[int, int]], Command], inputs: Sequence[Callable[[], Encoded]]
+) -> tuple[Command, tuple[Any, ...], dict[str, Any]]:
+    """A job's command and all of its arguments, the results of upstream jobs among them."""
+    span, arguments, names = pickle.loads(blob)
+    try:
+        command = load_command(span)
+        args, kwargs = pickle.loads(arguments) if arguments else ((), {})
+    except Exception as error:
+        raise LoadingFailed(f"its command or its arguments cannot be loaded here: {message_of(error)}") from error
+    for name, read in zip(names, inputs):
+        try:
+            kwargs[name] = decode(read())
+        except Exception as error:
+            raise LoadingFailed(why_unloadable(name, error)) from error
+    return command, args, kwargs
+
+
+def run_command(command: Command, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+    """Raises what the command raises. A program's result is its exit code; a DAG's is what is in the maps and lists that it wrote."""
+    if isinstance(command, Call):
+        return command.function(*args, **(kwargs or {}))
+    if isinstance(command, Program):
+        return _run_program(command.argv)
+    return _run_dag(command)
+
+
+def _run_program(argv: tuple[str, ...]) -> int:
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise ProgramFailed(f"the program '{argv[0]}' cannot be started: {error.strerror}") from None
+    try:
+        code = process.wait()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if code < 0:
+        raise ProgramFailed(f"the program '{argv[0]}' was ended by {_signal_name(-code)}")
+    if code:
+        raise ProgramFailed(f"the program '{argv[0]}' ended with exit code {code}")
+    return code
+
+
+def _run_dag(command: RunDag) -> dict[str, Any]:
+    from pyrite.instance import instance
+
+    if command.light:
+        with instance() as pyr:
+            pyr.new_light_job(command.dag).execute().result()
+            return {name: _plain(kind, items) for kind, name, items in pyr.collections()}
+    pyr = _instance_with_spark()
+    pyr.new_job(command.dag).execute().result()
+    found = {name: _plain(kind, items) for kind, name, items in pyr.collections()}
+    for kind, name, _ in pyr.collections():
+        (pyr.map(name) if kind == "map" else pyr.list(name)).clear()
+    return found
+
+
+def _plain(kind: str, items: Any) -> Any:
+    return dict(items) if kind == "map" else list(items)
+
+
+@functools.cache
+def _instance_with_spark() -> Any:
+    """One for all jobs of this process: a session takes seconds to start."""
+    from pyrite.instance import instance
+
+    made = instance()
+    atexit.register(made.close)
+    return made
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _is_of_encode(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename == encode.__code__.co_filename
+
+
+_HERE = str(Path(__file__).parent)
+
+
+def _traceback_of(error: BaseException) -> str:
+    """The user's part of it: the frames of this package on top say nothing to them."""
+    try:
+        shown = traceback.TracebackException.from_exception(error)
+        while shown.stack and shown.stack[0].filename.startswith(_HERE):
+            del shown.stack[0]
+        return "".join(shown.format())
+    except Exception:  # an exception whose text cannot be had
+        return message_of(error)

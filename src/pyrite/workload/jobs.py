@@ -1,0 +1,57 @@
+"""A job of a workload, as the user gave it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyrite.functions import shorten
+
+
+class Job(NamedTuple):
+    """`after` has the ids of upstream jobs that the job names itself; a schedule may add to them."""
+
+    id: str
+    command: Any
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = {}
+    timeout: float | None = None
+    retries: int = 0
+    priority: int = 0
+    pool: str | None = None
+    light: bool = False
+    after: tuple[str, ...] = ()
+
+
+OPTIONS = ("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after")
+
+
+def option_problems(job: Job) -> list[str]:
+    """Ends of sentences about options that cannot be: 'has a timeout of -1; ...'."""
+    problems = []
+    pool: object = job.pool
+    light: object = job.light
+    if not isinstance(job.args, Sequence) or isinstance(job.args, (str, bytes)):
+        problems.append(f"has args {shorten(job.args)}; they must be a list")
+    if not isinstance(job.kwargs, Mapping) or not all(isinstance(name, str) for name in job.kwargs):
+        problems.append(f"has kwargs {shorten(job.kwargs)}; they must be a dict with names as keys")
+    if job.timeout is not None and not (_is_number(job.timeout) and job.timeout > 0):
+        problems.append(f"has a timeout of {shorten(job.timeout)}; it must be a number of seconds above 0")
+    if not _is_whole(job.retries) or job.retries < 0:
+        problems.append(f"has retries of {shorten(job.retries)}; they must be a whole number, 0 or more")
+    if not _is_whole(job.priority):
+        problems.append(f"has a priority of {shorten(job.priority)}; it must be a whole number (the lowest goes first)")
+    if pool is not None and not isinstance(pool, str):
+        problems.append(f"has a pool {shorten(pool)}; it must be the name of one")
+    if not isinstance(light, bool):
+        problems.append(f"has light={shorten(light)}; it must be True or False")
+    return problems
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,251 @@
+"""The journal: the state of each job in SQLite, written in batches by the master, read by whoever wants to know.
+
+The segments are ahead of it: a job is finished once its record is in one. `catch_up` brings the journal to what they say, after a
+master died before it had written its last batch.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyrite.errors import RunBroken
+from pyrite.workload import queues
+from pyrite.workload.plan import Plan
+from pyrite.workload.segments import Record, end_of, files_of, read_error, read_records
+from pyrite.workload.states import JobState
+from pyrite.workload.store import Store
+
+
+class Entry(NamedTuple):
+    """What is known of a job. The second half is of its latest result, maybe of an earlier run."""
+
+    state: JobState = JobState.WAITING
+    attempt: int = 0
+    worker: str | None = None
+    started: float | None = None
+    ended: float | None = None
+    error: str | None = None
+    segment: int | None = None
+    offset: int | None = None  # of the record of the last try; None if it left none
+    log_start: int = 0
+    log_end: int = 0
+    result_segment: int | None = None
+    result_offset: int | None = None
+    fingerprint: bytes | None = None
+    result_digest: bytes | None = None
+    result_seconds: float | None = None
+
+
+FRESH = Entry()
+_COLUMNS = ", ".join(Entry._fields)
+
+_SCHEMA = f"""
+create table if not exists jobs (
+    number integer primary key,
+    id text not null unique,
+    state text not null,
+    attempt integer not null,
+    worker text, started real, ended real, error text,
+    segment integer, offset integer, log_start integer, log_end integer,
+    result_segment integer, result_offset integer, fingerprint blob, result_digest blob, result_seconds real
+);
+create table if not exists segments (number integer primary key, worker text not null, scanned integer not null);
+{queues.SCHEMA}
+"""
+
+
+def with_record(entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None) -> Entry:
+    """What is known of a job after a try of it came to the end that the record tells of."""
+    entry = entry._replace(
+        state=JobState.DONE if record.succeeded else JobState.FAILED,
+        attempt=record.attempt,
+        worker=worker,
+        started=record.started,
+        ended=record.ended,
+        error=error,
+        segment=segment,
+        offset=record.offset,
+        log_start=record.log_start,
+        log_end=record.log_end,
+    )
+    if record.succeeded:
+        return with_result(entry, record, segment)
+    return entry
+
+
+def with_result(entry: Entry, record: Record, segment: int) -> Entry:
+    return entry._replace(
+        result_segment=segment,
+        result_offset=record.offset,
+        fingerprint=record.fingerprint,
+        result_digest=record.result_digest,
+        result_seconds=record.ended - record.started,
+    )
+
+
+class Journal:
+    """For the one master that holds the store's lock."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        with _explaining(store):
+            self.database = queues.open_database(store.journal)
+            self.database.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Puts everything into one file, where that is possible; where not, the file beside it has the rest."""
+        try:
+            self.database.execute("pragma wal_checkpoint(truncate)")
+        except sqlite3.Error:
+            pass
+        self.database.close()
+
+    def entries(self) -> dict[str, Entry]:
+        """What is known of each job, by its id, in the order of the workload."""
+        return dict(_entries(self.database))
+
+    def new_segment(self, worker: str) -> int:
+        """A number for a segment, and the log beside it, that only this worker writes to."""
+        with _explaining(self._store), queues.transaction(self.database):
+            number = self.database.execute("insert into segments (worker, scanned) values (?, 0)", (worker,)).lastrowid
+        assert number is not None
+        return number
+
+    def catch_up(self) -> None:
+        """Takes in the records that the last master had no time to write down."""
+        with _explaining(self._store), queues.transaction(self.database):
+            changed, scanned = _unwritten(self.database, self._store)
+            self._update(changed.items())
+            self._set_scanned(scanned)
+
+    def begin(self, plan: Plan) -> None:
+        """Starts a run of this plan. What is known of earlier results stays with the jobs of the same ids."""
+        with _explaining(self._store):
+            earlier = self.entries()
+            rows = []
+            for number, id in enumerate(plan.ids):
+                known = earlier.get(id)
+                entry = FRESH if known is None else FRESH._replace(**_result_of(known))
+                rows.append((number, id, *entry))
+            with queues.transaction(self.database):
+                self.database.execute("delete from jobs")
+                self.database.execute("delete from messages")
+                marks = ", ".join("?" * (2 + len(Entry._fields)))
+                self.database.executemany(f"insert into jobs (number, id, {_COLUMNS}) values ({marks})", rows)
+                self._drop_unused_segments()
+
+    def write(self, entries: Iterable[tuple[int, Entry]], scanned: Iterable[tuple[int, int]], also: Callable[[], None]) -> None:
+        """One batch, all or nothing: jobs by number, how far each segment was read, and what `also` does to the queues."""
+        with _explaining(self._store), queues.transaction(self.database):
+            self._update(entries)
+            self._set_scanned(scanned)
+            also()
+
+    def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
+        self.database.executemany(
+            f"update jobs set ({_COLUMNS}) = ({', '.join('?' * len(Entry._fields))}) where number = ?",
+            [(*entry, number) for number, entry in entries],
+        )
+
+    def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:
+        self.database.executemany(
+            "update segments set scanned = ? where number = ?", [(position, number) for number, position in scanned]
+        )
+
+    def _drop_unused_segments(self) -> None:
+        used = {number for (number,) in self.database.execute("select result_segment from jobs where result_segment is not null")}
+        for (number,) in self.database.execute("select number from segments").fetchall():
+            if number not in used:
+                path = self._store.segment(number)
+                if path.exists():
+                    for name in files_of(path):
+                        path.with_name(name).unlink(missing_ok=True)
+                    path.unlink()
+                self._store.log(number).unlink(missing_ok=True)
+                self.database.execute("delete from segments where number = ?", (number,))
+
+
+def read_entries(store: Store, *, was_cut_short: bool = False) -> dict[str, Entry]:
+    """What is known of each job, for whoever looks in; also on a disk that is full or cannot be written to.
+
+    Of a run that was cut short, the last records may be in the segments only.
+    """
+    store.check_exists()
+    with _reading(store.journal) as database:
+        entries = dict(_entries(database))
+        if was_cut_short:
+            ids = list(entries)
+            entries.update((ids[number], entry) for number, entry in _unwritten(database, store)[0].items())
+        return entries
+
+
+def _unwritten(database: sqlite3.Connection, store: Store) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
+    """The jobs of which the segments know more than the journal, and how far each segment goes."""
+    entries = [entry for _, entry in _entries(database)]
+    changed: dict[int, Entry] = {}
+    positions = []
+    for number, worker, scanned in database.execute("select number, worker, scanned from segments order by number").fetchall():
+        path = store.segment(number)
+        if not path.exists():
+            continue
+        for record in read_records(path, scanned):
+            positions.append((number, end_of(record)))
+            if record.job < len(entries) and not _is_older(record, entries[record.job]):
+                error = None if record.succeeded else read_error(path, record.offset)[0]
+                entry = with_record(entries[record.job], record, segment=number, worker=worker, error=error)
+                entries[record.job] = changed[record.job] = entry
+    return changed, positions
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        with closing(sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)) as database:
+            database.execute("select count(*) from jobs").fetchone()
+            yield database
+        return
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            raise
+    # To read what is in the file beside it, SQLite must write a third one. Where it cannot, a copy elsewhere does.
+    with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
+        for name in (path.name, f"{path.name}-wal"):
+            if (path.parent / name).exists():
+                shutil.copyfile(path.parent / name, Path(folder) / name)
+        with closing(sqlite3.connect(Path(folder) / path.name)) as database:
+            yield database
+
+
+def _entries(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
+    for id, state, *rest in database.execute(f"select id, {_COLUMNS} from jobs order by number"):
+        yield id, Entry(JobState(state), *rest)
+
+
+def _result_of(entry: Entry) -> dict[str, Any]:
+    names = ("result_segment", "result_offset", "fingerprint", "result_digest", "result_seconds")
+    return {name: getattr(entry, name) for name in names}
+
+
+def _is_older(record: Record, entry: Entry) -> bool:
+    """Whether the journal knows already of this try, or of a later one, that ended."""
+    return record.attempt < entry.attempt or (record.attempt == entry.attempt and entry.state.has_ended)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+@contextmanager
+def _explaining(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise RunBroken(
+            f"cannot write to the store '{store}': {error}; what was recorded is there still, and can be resumed"
+        ) from error

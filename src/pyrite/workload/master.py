@@ -1,0 +1,342 @@
+"""The master of persistent workers: a background process that starts them, sends them jobs, and replaces the ones that die.
+
+A single loop waits for what comes: heads of records from the workers, deaths, deadlines, a signal to cancel. Decisions are the
+scheduler's; what happened goes to the journal in batches.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from pyrite.errors import RunBroken
+from pyrite.functions import message_of
+from pyrite.workload import orders, processes
+from pyrite.workload.conductor import Conductor, Options
+from pyrite.workload.journal import Journal
+from pyrite.workload.plan import Plan
+from pyrite.workload.scheduler import Cause
+from pyrite.workload.segments import HEAD_BYTES, Record, end_of, heads, read_records
+from pyrite.workload.store import Store
+from pyrite.workload.worker import TROUBLE
+
+STILLBIRTHS_MAX = 3  # workers in a row that die before they take a job
+LEAVING_SECONDS = 10.0
+
+
+def main(config: dict[str, Any]) -> NoReturn:
+    store = Store(config["store"])
+    if sys.stdin.buffer.read() != b"go":
+        os._exit(1)  # whoever wanted the run is gone before it began
+    status = store.status()
+    assert status is not None
+    code = 0
+    try:
+        journal = Journal(store)
+        try:
+            master = Master(store, store.read_plan(), journal, Options(**config["options"]), lock=config["lock"])
+            phase = master.run()
+        finally:
+            journal.close()
+        status = replace(status, phase=phase)
+    except BaseException as error:
+        status = replace(status, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
+        code = 1
+        if not isinstance(error, RunBroken):
+            import traceback
+
+            traceback.print_exc()
+    store.write_status(replace(status, ended=time.time()))
+    os._exit(code)
+
+
+class _Worker:
+    """A worker's process, and the two ways to and from it. The master keeps the worker's end of the inbox too, to take orders back."""
+
+    def __init__(self, name: str, segment: int) -> None:
+        self.name = name
+        self.segment = segment
+        self.process: subprocess.Popen[bytes]
+        self.inbox: socket.socket
+        self.their_inbox: socket.socket
+        self.reports = -1
+        self.alive = -1
+        self.partial = b""
+        self.log_end = 0
+        self.read_to = 0  # of its segment
+        self.ended_by: tuple[int, Cause, str] | None = None  # the job for which it was ended, and why
+        self.has_begun = False
+        self.is_silent = False  # its end of the pipe is closed
+
+
+class Master:
+    def __init__(self, store: Store, plan: Plan, journal: Journal, options: Options, *, lock: int) -> None:
+        self._store = store
+        self._plan = plan
+        self._journal = journal
+        self._options = options
+        self._lock = lock
+        self._conductor = Conductor(store, plan, journal, options)
+        self._scheduler = self._conductor.scheduler
+        self._workers: dict[str, _Worker] = {}
+        self._names = 0
+        self._stillbirths = 0
+        self._last_segment = 0
+        self._selector = selectors.EpollSelector()
+        self._reaper = processes.Reaper()
+        self._woken, self._wake = os.pipe()
+
+    def run(self) -> str:
+        """Runs until every job has ended; returns the phase that the run is in then."""
+        self._listen_for_signals()
+        try:
+            self._conductor.flush()
+            while not self._scheduler.has_ended():
+                self._assign()
+                if self._scheduler.has_ended():
+                    break
+                self._hire()
+                self._recall()
+                self._end_overdue()
+                self._conductor.flush_if_due(time.monotonic())
+                for key, _ in self._selector.select(self._patience()):
+                    key.data()
+                if self._scheduler.stops_running_jobs:
+                    self._stop_running_jobs()
+            self._conductor.flush()
+            self._dismiss()
+        except RunBroken:
+            self._salvage()
+            raise
+        finally:
+            for worker in list(self._workers.values()):
+                processes.kill_group(worker.process.pid)
+                worker.process.wait()
+            self._reaper.close()
+        return "cancelled" if self._scheduler.cancelled else "ended"
+
+    def _salvage(self) -> None:
+        """Writes down what is known, if that can be; if not, the segments have it still."""
+        try:
+            self._conductor.flush()
+        except RunBroken:
+            pass
+
+    # Workers
+
+    def _hire(self) -> None:
+        """Keeps up the number of workers, as long as there is something for one more to do."""
+        while len(self._workers) < self._options.workers and self._scheduler.has_work_for_a_worker:
+            if self._stillbirths >= STILLBIRTHS_MAX:
+                raise RunBroken(
+                    f"{self._stillbirths} workers in a row ended before they took a job; the last one said: {self._last_words()}"
+                )
+            self._start_worker()
+            self._assign()
+
+    def _start_worker(self) -> None:
+        self._names += 1
+        name = f"w{self._names}"
+        worker = _Worker(name, self._journal.new_segment(name))
+        worker.inbox, worker.their_inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        worker.inbox.setblocking(False)
+        worker.reports, their_reports = os.pipe()
+        os.set_blocking(worker.reports, False)
+        with self._store.explaining("write to"):
+            worker.process = processes.start(
+                "worker",
+                {
+                    "store": str(self._store),
+                    "segment": worker.segment,
+                    "inbox": worker.their_inbox.fileno(),
+                    "reports": their_reports,
+                },
+                log=self._store.log(worker.segment),
+                files=(worker.their_inbox.fileno(), their_reports, self._lock),
+            )
+        os.close(their_reports)
+        self._reaper.watch(worker.process.pid)
+        worker.alive = os.pidfd_open(worker.process.pid)
+        self._selector.register(worker.reports, selectors.EVENT_READ, lambda: self._read_reports(worker))
+        self._selector.register(worker.alive, selectors.EVENT_READ, lambda: self._bury(worker))
+        self._workers[name] = worker
+        self._scheduler.joined(name)
+
+    def _bury(self, worker: _Worker) -> None:
+        """A worker's process is gone: takes in what it finished, takes back what it had not begun, and blames what is left."""
+        if worker.name not in self._workers:
+            return
+        if not worker.is_silent:
+            self._read_reports(worker)
+        processes.kill_group(worker.process.pid)  # what it started goes with it
+        code = worker.process.wait()
+        self._reaper.forget(worker.process.pid)
+        del self._workers[worker.name]
+        now = time.monotonic()
+        if self._store.segment(worker.segment).exists():
+            for record in read_records(self._store.segment(worker.segment), worker.read_to):
+                self._take_in(worker, record, now)
+        while self._take_back(worker):
+            pass
+        has_begun = worker.has_begun or bool(self._scheduler.jobs_of(worker.name))
+        self._stillbirths = 0 if has_begun else self._stillbirths + 1
+        self._last_segment = worker.segment
+        self._blame(worker, code, now)
+        if not worker.is_silent:
+            self._selector.unregister(worker.reports)
+        self._selector.unregister(worker.alive)
+        os.close(worker.reports)
+        os.close(worker.alive)
+        worker.inbox.close()
+        worker.their_inbox.close()
+
+    def _blame(self, worker: _Worker, code: int, now: float) -> None:
+        running = self._scheduler.jobs_of(worker.name)
+        job, cause, why = worker.ended_by or (
+            -1,
+            "crash",
+            f"its worker {worker.name} was ended by {_cause_of(code)} while it ran",
+        )
+        if worker.ended_by is not None and running and running[0] != job:
+            self._scheduler.lost(worker.name, now)  # the job that it was ended for had come to its end after all
+            return
+        log = (worker.log_end, _size(self._store.log(worker.segment)))
+        self._conductor.died(worker.name, cause, why, segment=worker.segment, log=log, now=now, wall=time.time())
+
+    def _end_worker(self, worker: _Worker, cause: Cause, why: str) -> None:
+        """Kills a worker for what it is running. If it finishes that first, after all, nothing is lost."""
+        if worker.ended_by is None:
+            worker.ended_by = (next(iter(self._scheduler.jobs_of(worker.name)), -1), cause, why)
+            processes.kill_group(worker.process.pid)
+
+    def _dismiss(self) -> None:
+        """Tells the workers that all is done, and sees them out."""
+        for worker in self._workers.values():
+            try:
+                worker.inbox.send(orders.DONE)
+            except OSError:
+                pass
+        give_up = time.monotonic() + LEAVING_SECONDS
+        while self._workers and (left := give_up - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left):
+                key.data()
+
+    def _last_words(self) -> str:
+        lines = self._store.log(self._last_segment).read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "nothing"
+
+    # Jobs
+
+    def _assign(self) -> None:
+        now = time.monotonic()
+        for assignment in self._scheduler.assignments(now):
+            worker = self._workers[assignment.worker]
+            self._conductor.began(assignment.job, worker.name, time.time())
+            worker.inbox.send(orders.pack(self._conductor.order(assignment)))
+
+    def _read_reports(self, worker: _Worker) -> None:
+        now = time.monotonic()
+        while True:
+            try:
+                data = os.read(worker.reports, 1 << 16)
+            except BlockingIOError:
+                return
+            if not data:
+                processes.kill_group(worker.process.pid)  # it is on its way out; or it closed the pipe, and is of no use any more
+                self._selector.unregister(worker.reports)
+                worker.is_silent = True
+                return
+            data = worker.partial + data
+            if data.startswith(TROUBLE):
+                raise RunBroken(
+                    f"a worker cannot write to the store '{self._store}': {data[1:].decode(errors='replace')}; "
+                    "what was recorded is there still, and can be resumed"
+                )
+            whole = len(data) - len(data) % HEAD_BYTES
+            worker.partial = data[whole:]
+            for record in heads(data[:whole]):
+                self._take_in(worker, record, now)
+            if len(data) < 1 << 12:
+                return
+
+    def _take_in(self, worker: _Worker, record: Record, now: float) -> None:
+        worker.has_begun = True
+        worker.read_to = end_of(record)
+        worker.log_end = record.log_end
+        self._conductor.ended(record, segment=worker.segment, worker=worker.name, now=now)
+
+    def _recall(self) -> None:
+        for name, _ in self._scheduler.recalls():
+            self._take_back(self._workers[name])
+
+    def _take_back(self, worker: _Worker) -> bool:
+        """Takes an order out of the worker's inbox that it has not taken itself."""
+        try:
+            data = worker.their_inbox.recv(1 << 20, socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        if not data or data == orders.DONE:
+            return False
+        self._scheduler.returned(orders.unpack(data).job, time.monotonic())
+        return True
+
+    def _end_overdue(self) -> None:
+        now = time.monotonic()
+        for name in self._scheduler.overdue(now):
+            worker = self._workers[name]
+            if not worker.is_silent:
+                self._read_reports(worker)
+            if name in self._scheduler.overdue(now):
+                job = self._scheduler.jobs_of(name)[0]
+                self._end_worker(
+                    worker, "timeout", f"it took longer than its timeout of {self._plan.timeouts[job]:g} s and was ended"
+                )
+
+    def _stop_running_jobs(self) -> None:
+        for name in list(self._scheduler.busy_workers()):
+            self._end_worker(self._workers[name], "cancel", "it was ended while it ran, because the run was")
+
+    # Time and signals
+
+    def _patience(self) -> float | None:
+        """How long nothing needs to be done."""
+        overdue = self._scheduler.next_deadline()
+        if overdue is not None and any(worker.ended_by is not None for worker in self._workers.values()):
+            overdue = max(overdue, time.monotonic() + 0.01)
+        times = [moment for moment in (self._conductor.flush_due, overdue) if moment is not None]
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    def _listen_for_signals(self) -> None:
+        os.set_blocking(self._wake, False)
+        os.set_blocking(self._woken, False)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._selector.register(self._woken, selectors.EVENT_READ, self._signalled)
+
+    def _signalled(self) -> None:
+        if signal.SIGTERM in os.read(self._woken, 100) and not self._scheduler.cancelled:
+            self._scheduler.cancel()
+
+
+def _cause_of(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _size(path: Any) -> int:
+    try:
+        return int(os.stat(path).st_size)
+    except OSError:
+        return 0

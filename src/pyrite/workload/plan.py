@@ -1,0 +1,291 @@
+"""The plan of a run: the jobs and the schedule, checked and put in numbers, with each command as bytes.
+
+Pure but for pickling. Everything that is wrong is found here, before anything starts, and told at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.machinery
+import pickle
+import sys
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
+
+from pyrite.errors import InvalidWorkload, PyriteError
+from pyrite.functions import message_of
+from pyrite.workload.commands import Call, Command, Parameters, Program, RunDag, describe_command, interpret, parameters_of
+from pyrite.workload.fingerprints import Fingerprints, digest
+from pyrite.workload.jobs import Job, option_problems
+from pyrite.workload.schedule import Schedule, find_cycle, in_order, upstream_of
+
+_PLAIN = (int, str, float, bool, bytes, type(None))
+
+
+@dataclass(slots=True)
+class CommandBook:
+    """The commands of all jobs as bytes, each distinct one once. `spans` has two numbers a job: where its bytes start and end."""
+
+    data: bytearray = field(default_factory=bytearray)
+    spans: array[int] = field(default_factory=lambda: array("Q"))
+    _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+    def put(self, blob: bytes) -> tuple[int, int]:
+        span = self._known.get(blob)
+        if span is None:
+            start = len(self.data)
+            self.data += blob
+            span = (start, len(self.data))
+            if len(blob) < 4096:
+                self._known[blob] = span
+        return span
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Lists are by the number of the job. `passed` are the upstream jobs whose results a job's function is given."""
+
+    ids: list[str]
+    upstream: list[list[int]]
+    downstream: list[list[int]]
+    order: list[int]
+    priorities: list[int]
+    retries: list[int]
+    timeouts: list[float | None]
+    pools: list[str | None]
+    passed: list[tuple[int, ...]]
+    fingerprints: list[bytes]
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        return [(self.ids[a], self.ids[b]) for a, below in enumerate(self.downstream) for b in below]
+
+
+def make_plan(
+    jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int], with_fingerprints: bool = True
+) -> tuple[Plan, CommandBook]:
+    """Raises InvalidWorkload with all problems."""
+    problems: list[str] = []
+    ids, number = _numbered(jobs, problems)
+    edges = _edges(jobs, number, schedule, problems)
+    if not jobs:
+        problems.append("the workload has no jobs")
+    upstream, downstream = upstream_of(len(ids), edges)
+    order = in_order(upstream, downstream)
+    if len(order) < len(ids):
+        cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
+        problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
+    for job in jobs:
+        if job.args or job.kwargs or job.timeout is not None or job.retries or job.priority or job.pool is not None or job.light:
+            problems.extend(f"job '{job.id}' {problem}" for problem in option_problems(job))
+            if isinstance(job.pool, str) and job.pool not in pools:
+                near = f"pools={{'{job.pool}': 1}}"
+                problems.append(
+                    f"job '{job.id}' is of the pool '{job.pool}', which has no size; give the run {near}, or how many at a time"
+                )
+    if problems:
+        raise InvalidWorkload(problems)
+    book = CommandBook()
+    writer = _CommandWriter(book, Fingerprints() if with_fingerprints else None)
+    passed, fingerprints = [], []
+    for n, job in enumerate(jobs):
+        above = upstream[n]
+        names = [ids[u] for u in above] if above else ()
+        span, wanted, fingerprint = writer.write(job, names)
+        book.spans.extend(span)
+        passed.append(tuple([number[name] for name in wanted]) if wanted else ())
+        fingerprints.append(fingerprint)
+    if writer.problems:
+        raise InvalidWorkload(writer.problems)
+    plan = Plan(
+        ids=ids,
+        upstream=upstream,
+        downstream=downstream,
+        order=order,
+        priorities=[job.priority for job in jobs],
+        retries=[job.retries for job in jobs],
+        timeouts=[job.timeout for job in jobs],
+        pools=[job.pool for job in jobs],
+        passed=passed,
+        fingerprints=fingerprints,
+    )
+    return plan, book
+
+
+def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict[str, int]]:
+    ids = [job.id for job in jobs]
+    number = {id: n for n, id in enumerate(ids)}
+    if len(number) < len(ids):
+        counts: dict[str, int] = {}
+        for id in ids:
+            counts[id] = counts.get(id, 0) + 1
+        problems.extend(f"the id '{id}' is there {count} times; ids must be unique" for id, count in counts.items() if count > 1)
+    return ids, number
+
+
+def _edges(
+    jobs: Sequence[Job], number: Mapping[str, int], schedule: Schedule | None, problems: list[str]
+) -> list[tuple[int, int]]:
+    edges: dict[tuple[int, int], None] = {}
+    if schedule is not None:
+        for id in schedule.ids:
+            if id not in number:
+                problems.append(f"'{id}' is in the schedule and not in the workload{_near(id, number)}")
+        for id in number:
+            if id not in schedule.ids:
+                problems.append(
+                    f"'{id}' is in the workload and not in the schedule; a row with from == to declares a job without edges"
+                )
+        edges = {(number[a], number[b]): None for a, b in schedule.edges if a in number and b in number}
+    for n, job in enumerate(jobs):
+        for id in job.after:
+            if id not in number:
+                problems.append(f"job '{job.id}' comes after '{id}', which is no job{_near(id, number)}")
+            else:
+                edges[number[id], n] = None
+    return list(edges)
+
+
+def _near(id: str, ids: Mapping[str, int]) -> str:
+    near = difflib.get_close_matches(id, ids, 1) if len(ids) < 10_000 else []
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+class _CommandWriter:
+    """Turns jobs into bytes. What many jobs share, their function above all, is pickled and looked at once."""
+
+    def __init__(self, book: CommandBook, fingerprints: Fingerprints | None) -> None:
+        self.problems: list[str] = []
+        self._book = book
+        self._fingerprints = fingerprints
+        self._commands: dict[Any, _Known | str] = {}
+        self._kept: list[Any] = []  # so that the id of a command stays its own while it is a key
+        self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
+
+    def write(self, job: Job, upstream: Sequence[str]) -> tuple[tuple[int, int], Sequence[str], bytes]:
+        """Where the job's bytes are, the upstream jobs whose results it gets, and its fingerprint."""
+        command = job.command
+        key = (_key(command), job.light)
+        known = self._commands.get(key)
+        if known is None:
+            self._kept.append(command)
+            known = self._commands[key] = self._look_at(command, job.light)
+        if isinstance(known, str):
+            self.problems.append(f"the command of job '{job.id}' {known}")
+            return (0, 0), (), b""
+        args, kwargs = job.args, job.kwargs
+        wanted: Sequence[str] = ()
+        parameters = known.parameters
+        if parameters is not None:
+            if args or kwargs or parameters.required:
+                self.problems.extend(
+                    f"the command of job '{job.id}', {known.description}, {problem}"
+                    for problem in parameters.problems(upstream, args, kwargs)
+                )
+            if upstream and parameters.named:
+                wanted = parameters.wanted(upstream, args, kwargs)
+        elif args or kwargs:
+            self.problems.append(f"job '{job.id}' has args or kwargs, and its command, {known.description}, takes none")
+        if not args and not kwargs:
+            names = tuple(wanted)
+            found = self._plain.get((key, names))
+            if found is None:
+                blob = pickle.dumps((known.span, b"", names), protocol=5)
+                found = self._plain[key, names] = (self._book.put(blob), digest(known.fingerprint, *map(str.encode, names)))
+            return found[0], wanted, found[1]
+        return self._write_with_arguments(job, known, tuple(wanted))
+
+    def _write_with_arguments(
+        self, job: Job, known: _Known, wanted: tuple[str, ...]
+    ) -> tuple[tuple[int, int], Sequence[str], bytes]:
+        given = (tuple(job.args), dict(job.kwargs))
+        try:
+            if all(type(value) in _PLAIN for value in given[0]) and all(type(value) in _PLAIN for value in given[1].values()):
+                arguments = pickle.dumps(given, protocol=5)
+                hashed = arguments
+            else:
+                arguments = cloudpickle.dumps(given, protocol=5)
+                hashed = self._fingerprints.of(given) if self._fingerprints else b""
+        except Exception as error:
+            self.problems.append(f"the arguments of job '{job.id}' cannot be serialized: {message_of(error)}")
+            return (0, 0), (), b""
+        span = self._book.put(pickle.dumps((known.span, arguments, wanted), protocol=5))
+        return span, wanted, digest(known.fingerprint, hashed, *map(str.encode, wanted))
+
+    def _look_at(self, value: Any, light: bool) -> _Known | str:
+        """The end of a sentence if the command cannot be run."""
+        try:
+            command = interpret(value, light=light)
+        except ValueError as error:
+            return str(error)
+        description = describe_command(command)
+        fingerprint = b""
+        if self._fingerprints is not None:
+            fingerprint = (
+                self._fingerprints.of_program(command.argv) if isinstance(command, Program) else self._fingerprints.of(command)
+            )
+        try:
+            span = self._book.put(_pickled(command))
+        except _Unserializable as error:
+            return f"cannot be serialized: {error}"
+        except Exception as error:
+            return f"cannot be serialized: {description} gave {message_of(error)}"
+        parameters = parameters_of(command.function) if isinstance(command, Call) else None
+        return _Known(span, fingerprint, parameters, description)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    span: tuple[int, int]
+    fingerprint: bytes
+    parameters: Parameters | None
+    description: str
+
+
+def _key(command: Any) -> Any:
+    """The same for functions that one `lambda` in a loop made, if nothing distinguishes them: they need not be looked at one by one."""
+    if (
+        type(command) is FunctionType
+        and command.__closure__ is None
+        and not command.__defaults__
+        and not command.__kwdefaults__
+        and not command.__dict__
+    ):
+        return (id(command.__code__), id(command.__globals__))
+    return command if isinstance(command, str) else id(command)
+
+
+class _Unserializable(Exception):
+    pass
+
+
+def _pickled(command: Command) -> bytes:
+    if isinstance(command, RunDag):
+        from pyrite.spark.serializable import check_serializable
+
+        try:
+            command.dag.validate()
+            check_serializable(command.dag)
+        except PyriteError as error:
+            raise _Unserializable(str(error)) from None
+    if isinstance(command, Call) and command.reference is None:
+        _travel_by_value(command.function)
+    data: bytes = cloudpickle.dumps(command, protocol=5)
+    return data
+
+
+def _travel_by_value(function: Callable[..., Any]) -> None:
+    """A function of a module that no other process could import takes its code along."""
+    name = getattr(function, "__module__", None)
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    if module is None or name is None or name == "__main__":
+        return
+    top = name.partition(".")[0]
+    if top in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(top) is not None:
+        return
+    cloudpickle.register_pickle_by_value(module)

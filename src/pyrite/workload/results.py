@@ -1,0 +1,158 @@
+"""How a job's result becomes bytes, and the result again: pickle, Parquet for tables, or the path of a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path, PurePath
+from typing import Any
+
+import cloudpickle
+
+from pyrite.functions import message_of, shorten
+
+
+class Kind(IntEnum):
+    NOTHING = 0  # None
+    PICKLE = 1
+    PANDAS = 2  # these three as Parquet
+    POLARS = 3
+    ARROW = 4
+    PATH = 5
+
+    @property
+    def suffix(self) -> str:
+        return ".parquet" if self in (Kind.PANDAS, Kind.POLARS, Kind.ARROW) else ".pickle"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    kind: Kind
+    data: bytes
+
+
+NOTHING = Encoded(Kind.NOTHING, b"")
+
+
+def encode(value: Any) -> Encoded:
+    """Raises ValueError with a sentence if the value cannot be stored."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, PurePath):
+        return Encoded(Kind.PATH, _path_and_stamp(value))
+    table = _encode_table(value)
+    if table is not None:
+        return table
+    try:
+        return Encoded(Kind.PICKLE, _pickled(value))
+    except Exception as error:
+        raise ValueError(
+            f"its result, {shorten(value)} of type {type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
+            f"({message_of(error)}); return plain data, or write it to a file and return its path"
+        ) from None
+
+
+def decode(encoded: Encoded) -> Any:
+    kind, data = encoded.kind, encoded.data
+    if kind is Kind.NOTHING:
+        return None
+    if kind is Kind.PICKLE:
+        return pickle.loads(data)
+    if kind is Kind.PATH:
+        return Path(pickle.loads(data)[0])
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(io.BytesIO(data))
+    if kind is Kind.PANDAS:
+        return table.to_pandas()
+    if kind is Kind.POLARS:
+        import polars
+
+        return polars.read_parquet(io.BytesIO(data))
+    return table
+
+
+def is_there(encoded: Encoded) -> bool:
+    """Of a result that is a path: whether the file still is what it was when the job ended."""
+    if encoded.kind is not Kind.PATH:
+        return True
+    path = pickle.loads(encoded.data)[0]
+    return _path_and_stamp(Path(path)) == encoded.data
+
+
+def _path_and_stamp(path: PurePath) -> bytes:
+    absolute = os.path.abspath(path)
+    stamp: tuple[int, ...] | None
+    try:
+        status = os.stat(absolute)
+        stamp = (status.st_size, status.st_mtime_ns) if os.path.isfile(absolute) else ()
+    except OSError:
+        stamp = None
+    return pickle.dumps((absolute, stamp), protocol=5)
+
+
+def _pickled(value: Any) -> bytes:
+    """By the quick pickler where it is sure to do: a class or function of the user's main module must travel by value."""
+    if type(value) in (int, float, str, bytes, bool):
+        return pickle.dumps(value, protocol=5)
+    data: bytes = cloudpickle.dumps(value, protocol=5)
+    return data
+
+
+def _encode_table(value: Any) -> Encoded | None:
+    """As Parquet, if it comes back as it was: else None."""
+    library = type(value).__module__.partition(".")[0]
+    if library not in ("pandas", "polars", "pyarrow") or library not in sys.modules:
+        return None
+    name = type(value).__name__
+    out = io.BytesIO()
+    try:
+        if library == "pyarrow" and name == "Table":
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(value, out)
+            if pyarrow.parquet.read_schema(io.BytesIO(out.getvalue())) != value.schema:
+                return None
+            return Encoded(Kind.ARROW, out.getvalue())
+        if library == "polars" and name == "DataFrame":
+            import polars
+
+            value.write_parquet(out)
+            if polars.read_parquet_schema(io.BytesIO(out.getvalue())) != dict(value.schema):
+                return None
+            return Encoded(Kind.POLARS, out.getvalue())
+        if library == "pandas" and name == "DataFrame" and _keeps_as_parquet(value):
+            import pyarrow
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(pyarrow.Table.from_pandas(value), out)
+            return Encoded(Kind.PANDAS, out.getvalue())
+    except Exception:  # a type that Parquet does not have: pickle has it
+        return None
+    return None
+
+
+def _keeps_as_parquet(frame: Any) -> bool:
+    """Whether pandas' frame holds only what Parquet gives back exactly: numbers, times, texts, under names that are texts."""
+    import pandas as pd
+
+    if type(frame.index) not in (pd.RangeIndex, pd.Index) or frame.attrs or frame.index.dtype.kind not in "iufO":
+        return False
+    columns = [*frame.columns]
+    if not all(type(name) is str for name in columns) or len(set(columns)) < len(columns) or frame.columns.name is not None:
+        return False
+    parts = [frame[name] for name in columns] + ([frame.index.to_series()] if type(frame.index) is pd.Index else [])
+    return all(
+        part.dtype.kind in "iufb"
+        or str(part.dtype) == "datetime64[ns]"
+        or (part.dtype == object and pd.api.types.infer_dtype(part, skipna=False) == "string")
+        for part in parts
+    )
+
+
+def why_unloadable(job: str, error: BaseException) -> str:
+    return f"the result of its upstream job '{job}' cannot be loaded: {message_of(error)}"

@@ -1,0 +1,386 @@
+"""The handle of a run: waits for it, looks in, cancels it, gives results. It holds nothing but the store, so any process can have one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import pickle
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pyrite import drawing
+from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload import processes
+from pyrite.workload.alive import Identity
+from pyrite.workload.conductor import Options
+from pyrite.workload.doing import load, run_command
+from pyrite.workload.journal import Entry, Journal, read_entries
+from pyrite.workload.plan import CommandBook, Plan
+from pyrite.workload.results import decode
+from pyrite.workload.schedule import remaining_paths
+from pyrite.workload.segments import read_error, read_result
+from pyrite.workload.states import JobState
+from pyrite.workload.store import Commands, Status, Store
+
+Launcher = Callable[..., Iterable[Any]]
+
+
+def begin(
+    plan: Plan,
+    book: CommandBook,
+    options: Options,
+    *,
+    store: str | os.PathLike[str] | None,
+    executor: Executor | Callable[[], Executor] | None = None,
+    launcher: Launcher | None = None,
+) -> Run:
+    """Starts a run of a new plan."""
+    is_temporary = store is None
+    place = Store(store if store is not None else tempfile.mkdtemp(prefix="pyrite-workload-"))
+    place.make()
+    lock = place.lock()
+    try:
+        journal = Journal(place)
+        try:
+            journal.catch_up()
+            place.write_plan(plan, book)
+            journal.begin(plan)
+        finally:
+            journal.close()
+        return _start(place, options, lock, executor=executor, launcher=launcher, is_temporary=is_temporary)
+    finally:
+        os.close(lock)
+
+
+def _start(
+    store: Store,
+    options: Options,
+    lock: int,
+    *,
+    executor: Executor | Callable[[], Executor] | None,
+    launcher: Launcher | None,
+    is_temporary: bool = False,
+) -> Run:
+    earlier = store.status()
+    session = 1 + (earlier.session if earlier is not None else 0)
+    with store.explaining("write to"):
+        config = {"store": str(store), "options": asdict(options), "lock": lock}
+        process = processes.start("master", config, log=store.folder / "master.log", files=(lock,), waits=True)
+        assert process.stdin is not None
+        try:
+            store.write_status(Status("running", Identity.of(process.pid), session, asdict(options), time.time()))
+            process.stdin.write(b"go")
+        finally:
+            process.stdin.close()  # without the word, it goes
+        return Run(store.folder, _process=process, _is_temporary=is_temporary)
+
+
+class Run:
+    """Made by `Workload.run`, or by `Run.attach` from the store of a run."""
+
+    def __init__(self, store: str | os.PathLike[str], *, _process: Any = None, _is_temporary: bool = False) -> None:
+        self._store = Store(store)
+        self._store.check_exists()
+        self._plan = self._store.read_plan()
+        self._number = {id: n for n, id in enumerate(self._plan.ids)}
+        self._process = _process
+        self._final: dict[str, Entry] | None = None
+        if _process is not None:
+            # The system keeps a process that ended until somebody asks how; the user may never.
+            threading.Thread(target=_process.wait, name="workload master", daemon=True).start()
+        if _is_temporary:
+            weakref.finalize(self, _remove, self._store, _process)
+
+    @classmethod
+    def attach(cls, store: str | os.PathLike[str]) -> Run:
+        """The run in a store, whether it is under way, over, or broken; from any process."""
+        return cls(store)
+
+    @classmethod
+    def resume(cls, store: str | os.PathLike[str], **changes: Any) -> Run:
+        """Goes on with a run that was cancelled, broken or killed: jobs that have a result are not run again.
+
+        `changes` are options of `Workload.run`, as `workers`, that shall differ from what the run had.
+        """
+        place = Store(store)
+        place.check_exists()
+        lock = place.lock()
+        try:
+            journal = Journal(place)
+            try:
+                journal.catch_up()
+            finally:
+                journal.close()
+            executor, launcher = changes.pop("executor", None), changes.pop("launcher", None)
+            status = place.status()
+            options = Options(**{**(status.options if status is not None else {}), **changes})
+            return _start(place, options, lock, executor=executor, launcher=launcher)
+        finally:
+            os.close(lock)
+
+    # How it stands
+
+    @property
+    def store(self) -> Path:
+        return self._store.folder
+
+    @property
+    def status(self) -> Status:
+        status = self._store.status()
+        if status is None:
+            raise PyriteError(f"the store '{self._store}' has no run in it")
+        return status
+
+    @property
+    def pid(self) -> int:
+        """The process of the master."""
+        return self._master().pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status.has_ended or not self._master().is_alive
+
+    def wait(self, timeout: float | None = None, *, progress: bool | None = None) -> Run:
+        """Waits until every job has ended; returns the run. A job that failed is in `failed()`: nothing is raised for it.
+
+        Raises RunBroken if the run itself could not go on, and TimeoutError if it has not ended in time. In a terminal, how far it
+        is is shown if it takes more than a second; `progress` says whether to do that. Ctrl-C ends the waiting, not the run.
+        """
+        from pyrite.workload.progress import wait_with_progress
+
+        if not wait_with_progress(self, timeout, progress=progress):
+            raise TimeoutError(f"the run in '{self._store}' has not ended within {timeout:g} s; it goes on")
+        status = self.status
+        if status.phase == "broken":
+            raise RunBroken(f"{status.problem}. Go on with Run.resume('{self._store}')")
+        if status.phase == "running":
+            raise RunBroken(
+                f"the master of the run in '{self._store}' was killed before all jobs had ended"
+                f"{self._last_words()}; go on with Run.resume('{self._store}')"
+            )
+        return self
+
+    def wait_for_master(self, seconds: float | None) -> bool:
+        """Whether the master is gone, or goes within that time."""
+        return self._master().wait(seconds)
+
+    def table(self) -> list[dict[str, Any]]:
+        """A dict for each job, in the order of the workload: its state, the last try of it, on which worker, when (in seconds since 1970),
+        how long it took, and why it failed."""
+        return [_row(id, entry) for id, entry in self._entries().items()]
+
+    def counts(self) -> dict[JobState, int]:
+        """How many jobs are in each state."""
+        return dict(Counter(entry.state for entry in self._entries().values()))
+
+    def failed(self) -> list[dict[str, Any]]:
+        """The rows of `table()` whose jobs failed: with an error, a crash or a timeout."""
+        return [row for row in self.table() if row["state"].is_failure]
+
+    @property
+    def results(self) -> Results:
+        """The results of the jobs that have one, by id, read when they are asked for."""
+        return Results(self)
+
+    def result_of(self, job: str) -> Any:
+        """The result of a job. Raises NoResult, which says why there is none."""
+        id = self._known(job)
+        entry = self._entries()[id]
+        if not entry.state.has_result:
+            raise NoResult(f"job '{id}' has no result: it is {entry.state}{f' ({entry.error})' if entry.error else ''}")
+        assert entry.result_segment is not None
+        assert entry.result_offset is not None
+        return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
+
+    def log(self, job: str) -> str:
+        """What the job printed in its last try."""
+        entry = self._entries()[self._known(job)]
+        if entry.segment is None:
+            return ""
+        path = self._store.log(entry.segment)
+        if not path.exists():
+            return ""
+        with open(path, "rb") as file:
+            file.seek(entry.log_start)
+            end = None if entry.state is JobState.RUNNING else entry.log_end - entry.log_start
+            return file.read(end).decode(errors="replace")
+
+    def traceback(self, job: str) -> str:
+        """The traceback of a job that failed; empty if it raised nothing."""
+        entry = self._entries()[self._known(job)]
+        if entry.segment is None or entry.offset is None or entry.state is not JobState.FAILED:
+            return ""
+        return read_error(self._store.segment(entry.segment), entry.offset)[1]
+
+    def lengths(self) -> tuple[float, float]:
+        """How long the run took, and its critical path: the longest chain of jobs, by what each took. In seconds."""
+        entries = list(self._entries().values())
+        begins = [entry.started for entry in entries if entry.started is not None]
+        ends = [entry.ended for entry in entries if entry.ended is not None]
+        seconds = {
+            n: entry.ended - entry.started if entry.started is not None and entry.ended is not None else 0.0
+            for n, entry in enumerate(entries)
+        }
+        paths = remaining_paths(self._plan.order, self._plan.downstream, seconds)
+        return (max(ends) - min(begins) if begins and ends else 0.0), max(paths, default=0.0)
+
+    # What to do about it
+
+    def cancel(self, timeout: float | None = 30.0) -> Run:
+        """Ends the jobs that run, starts no other, and waits until that is so. Results that are there stay."""
+        self._master().signal(signal.SIGTERM)
+        if not self.wait_for_master(timeout):
+            raise TimeoutError(f"the run in '{self._store}' has not ended {timeout:g} s after it was cancelled")
+        return self
+
+    def replay(self, job: str, *, debugger: bool = False) -> Any:
+        """Runs one job again, in this process, with the results that it was given; returns what it returns, raises what it raises.
+
+        Breakpoints in its code work; with `debugger`, an exception opens the debugger where it was raised. Nothing is recorded.
+        """
+        id = self._known(job)
+        entries = self._entries()
+        commands = Commands(self._store.folder)
+        number = self._number[id]
+
+        def reader(above: str) -> Any:
+            def read() -> Any:
+                entry = entries[above]
+                if entry.result_segment is None or entry.result_offset is None:
+                    raise NoResult(f"it has none: it is {entry.state}")
+                return read_result(self._store.segment(entry.result_segment), entry.result_offset)
+
+            return read
+
+        try:
+            inputs = [reader(self._plan.ids[above]) for above in self._plan.passed[number]]
+            command, args, kwargs = load(commands.bytes_of(number), lambda span: pickle.loads(commands.bytes_at(span)), inputs)
+        finally:
+            commands.close()
+        try:
+            return run_command(command, args, kwargs)
+        except Exception as error:
+            if debugger:
+                import pdb
+
+                pdb.post_mortem(error.__traceback__)
+            raise
+
+    # Pictures
+
+    def to_mermaid(self) -> str:
+        """The graph of the jobs, coloured by state, in Mermaid's language."""
+        return drawing.mermaid(*self._picture())
+
+    def to_dot(self) -> str:
+        """The graph of the jobs, coloured by state, in Graphviz' language."""
+        return drawing.dot(*self._picture())
+
+    def to_svg(self) -> str:
+        """The graph of the jobs, coloured by state, as an SVG document."""
+        return drawing.svg(*self._picture())
+
+    def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
+        boxes = [drawing.Box(id, str(entry.state), COLORS[entry.state]) for id, entry in self._entries().items()]
+        return boxes, [drawing.Arrow(a, b) for a, b in self._plan.edges]
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts().items())
+        return f"<Run in '{self._store}': {counts}>"
+
+    # How it comes about
+
+    def _entries(self) -> dict[str, Entry]:
+        """What is known of the jobs. Once the run is over this does not change any more, and is kept."""
+        if self._final is not None:
+            return self._final
+        is_over = self.has_ended
+        entries = read_entries(self._store, was_cut_short=is_over and self.status.phase not in ("ended", "cancelled"))
+        if is_over:
+            self._final = entries
+        return entries
+
+    def _known(self, job: object) -> str:
+        id = str(job)
+        if id not in self._number:
+            near = difflib.get_close_matches(id, self._number, 1)
+            raise NoResult(f"there is no job '{id}' in this run{f'; did you mean {near[0]!r}?' if near else ''}")
+        return id
+
+    def _master(self) -> Identity:
+        return Identity.of(self._process.pid) if self._process is not None else self.status.master
+
+    def _last_words(self) -> str:
+        """What the master printed before it died: nothing, unless there is a fault in it."""
+        path = self._store.folder / "master.log"
+        lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
+        return f" (it said: {lines[-1]})" if lines else ""
+
+
+class NoResult(PyriteError, KeyError):
+    """A job has no result, or there is no such job."""
+
+    def __str__(self) -> str:  # KeyError would show its repr
+        return str(self.args[0])
+
+
+class Results(Mapping[str, Any]):
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __getitem__(self, job: str) -> Any:
+        return self._run.result_of(job)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row["job"] for row in self._run.table() if row["state"].has_result)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<results of {len(self)} jobs>"
+
+
+COLORS = {
+    JobState.WAITING: "#eeeeee",
+    JobState.READY: "#dbe9f6",
+    JobState.ASSIGNED: "#b7d4ea",
+    JobState.RUNNING: "#ffe08a",
+    JobState.DONE: "#a8d8a0",
+    JobState.SKIPPED: "#d5ecd0",
+    JobState.FAILED: "#f2a19a",
+    JobState.CRASHED: "#d66a62",
+    JobState.TIMEOUT: "#f4b183",
+    JobState.BLOCKED: "#c9b3c9",
+    JobState.CANCELLED: "#c8c8c8",
+}
+
+
+def _row(id: str, entry: Entry) -> dict[str, Any]:
+    seconds = entry.ended - entry.started if entry.ended is not None and entry.started is not None else None
+    return {
+        "job": id,
+        "state": entry.state,
+        "attempt": entry.attempt,
+        "worker": entry.worker,
+        "started": entry.started,
+        "ended": entry.ended,
+        "seconds": seconds,
+        "error": entry.error,
+    }
+
+
+def _remove(store: Store, process: Any) -> None:
+    """Removes a temporary store, unless its run is under way still."""
+    if process is None or process.poll() is not None:
+        shutil.rmtree(store.folder, ignore_errors=True)

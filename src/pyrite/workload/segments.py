@@ -1,0 +1,209 @@
+"""Segments: the files that workers append finished jobs to, a record a job, with its result or its error.
+
+A record is written with one call, result and completion together, before the master hears of it. So a worker that is killed at any
+moment either finished the job, result and all, or did not; and whoever reads the segment later can tell which. The master gets the
+head of the record by a pipe, never the result.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from pyrite.workload.fingerprints import NO_FINGERPRINT, SIZE, digest
+from pyrite.workload.results import Encoded, Kind
+
+INLINE_BYTES = 1 << 20  # a larger result has a file of its own
+_ERROR = 100  # in the place of a Kind: the payload is an error's message and traceback
+_IN_FILE = 64  # added to a Kind: the payload is the name of the file that has the result
+
+_HEAD = struct.Struct(f"<4sIIB{SIZE}s{SIZE}sddQQQQ")
+_CHECK = struct.Struct("<I")
+_MAGIC = b"\xf1pyr"
+HEAD_BYTES = _HEAD.size + _CHECK.size
+
+
+class Record(NamedTuple):
+    """The head of a record: what the master knows of a finished try of a job."""
+
+    job: int
+    attempt: int
+    kind: int
+    fingerprint: bytes
+    result_digest: bytes
+    started: float
+    ended: float
+    log_start: int
+    log_end: int
+    offset: int  # of the record in its segment
+    length: int  # of the payload behind the head
+
+    @property
+    def succeeded(self) -> bool:
+        return self.kind != _ERROR
+
+
+class Ending(NamedTuple):
+    """A try of a job that came to its end in a worker."""
+
+    job: int
+    attempt: int
+    fingerprint: bytes
+    started: float
+    ended: float
+    result: Encoded | None
+    error: str = ""
+    traceback: str = ""
+    log_start: int = 0
+    log_end: int = 0
+
+
+class SegmentWriter:
+    """Appends to one segment; each has one writer only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._offset = os.fstat(self._file).st_size
+
+    def append(self, ending: Ending) -> bytes:
+        """Writes the record; returns its head. If the disk is full, nothing of it stays behind, and OSError is raised."""
+        kind, payload, result_digest = self._payload(ending)
+        fields = (
+            _MAGIC,
+            ending.job,
+            ending.attempt,
+            kind,
+            ending.fingerprint,
+            result_digest,
+            ending.started,
+            ending.ended,
+            ending.log_start,
+            ending.log_end,
+            self._offset,
+            len(payload),
+        )
+        head = _HEAD.pack(*fields)
+        head += _CHECK.pack(crc32(payload, crc32(head)))
+        _write_all(self._file, head + payload, back_to=self._offset)
+        self._offset += len(head) + len(payload)
+        return head
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _payload(self, ending: Ending) -> tuple[int, bytes, bytes]:
+        if ending.result is None:
+            text = f"{ending.error}\0{ending.traceback}"
+            return _ERROR, text.encode("utf-8", "backslashreplace"), NO_FINGERPRINT
+        kind, data = ending.result.kind, ending.result.data
+        if kind is Kind.NOTHING:
+            return kind, b"", NO_FINGERPRINT
+        result_digest = digest(data)
+        if len(data) <= INLINE_BYTES:
+            return kind, data, result_digest
+        path = self.path.with_name(f"{self.path.stem}-{ending.job}-{ending.attempt}{kind.suffix}")
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            _write_all(file, data, back_to=0)
+        except OSError:
+            path.unlink()
+            raise
+        finally:
+            os.close(file)
+        return kind | _IN_FILE, path.name.encode(), result_digest
+
+
+def heads(data: bytes) -> Iterator[Record]:
+    """The heads that stand one after the other in `data`."""
+    for n in range(0, len(data), HEAD_BYTES):
+        yield _record(data, n)
+
+
+def read_records(path: Path, start: int = 0) -> Iterator[Record]:
+    """The records of a segment from `start` on, as far as they are whole."""
+    with open(path, "rb") as file:
+        file.seek(start)
+        while len(head := file.read(HEAD_BYTES)) == HEAD_BYTES and head.startswith(_MAGIC):
+            record = _record(head, 0)
+            payload = file.read(record.length)
+            if len(payload) < record.length or not _is_whole(head, payload):
+                return
+            yield record
+
+
+def end_of(record: Record) -> int:
+    return record.offset + HEAD_BYTES + record.length
+
+
+def read_result(path: Path, offset: int) -> Encoded:
+    """The result of the record at `offset`. Raises OSError if it is gone or damaged."""
+    kind, payload = _read_payload(path, offset)
+    if kind == _ERROR:
+        raise OSError(f"the record at {offset} of {path.name} has no result, but an error")
+    if kind & _IN_FILE:
+        return Encoded(Kind(kind & ~_IN_FILE), path.with_name(payload.decode()).read_bytes())
+    return Encoded(Kind(kind), payload)
+
+
+def read_error(path: Path, offset: int) -> tuple[str, str]:
+    """The message and the traceback of the record at `offset`."""
+    message, _, traceback = _read_payload(path, offset)[1].decode("utf-8", "replace").partition("\0")
+    return message, traceback
+
+
+def has_result(path: Path, offset: int) -> bool:
+    """Whether the result at `offset` is still there, without reading a file of its own."""
+    try:
+        kind, payload = _read_payload(path, offset)
+    except OSError:
+        return False
+    return path.with_name(payload.decode()).exists() if kind & _IN_FILE else kind != _ERROR
+
+
+def files_of(path: Path) -> set[str]:
+    """The names of the files that hold results of this segment's records."""
+    names = set()
+    for record in read_records(path):
+        if record.kind != _ERROR and record.kind & _IN_FILE:
+            names.add(_read_payload(path, record.offset)[1].decode())
+    return names
+
+
+def _record(data: bytes, at: int) -> Record:
+    _, job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length = _HEAD.unpack_from(data, at)
+    return Record(job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length)
+
+
+def _is_whole(head: bytes, payload: bytes) -> bool:
+    (check,) = _CHECK.unpack_from(head, _HEAD.size)
+    return bool(check == crc32(payload, crc32(head[: _HEAD.size])))
+
+
+def _read_payload(path: Path, offset: int) -> tuple[int, bytes]:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        head = os.pread(file, HEAD_BYTES, offset)
+        if len(head) < HEAD_BYTES or not head.startswith(_MAGIC):
+            raise OSError(f"there is no record at {offset} of {path.name}")
+        record = _record(head, 0)
+        payload = os.pread(file, record.length, offset + HEAD_BYTES)
+    finally:
+        os.close(file)
+    if not _is_whole(head, payload):
+        raise OSError(f"the record at {offset} of {path.name} is damaged")
+    return record.kind, payload
+
+
+def _write_all(file: int, data: bytes, *, back_to: int) -> None:
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(file, left) :]
+    except OSError:
+        os.ftruncate(file, back_to)
+        raise

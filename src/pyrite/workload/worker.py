@@ -1,0 +1,109 @@
+"""A persistent worker: a process that does the jobs it is sent, one after the other, until there is nothing left.
+
+It takes an order only when it has done the one before; so whatever is still in its inbox has not begun, and can be taken back. For each
+job it appends one record to its segment and sends the head of it to the master. What jobs print goes to its log.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pyrite.workload import orders
+from pyrite.workload.commands import Command
+from pyrite.workload.doing import do
+from pyrite.workload.orders import Order
+from pyrite.workload.results import Encoded
+from pyrite.workload.segments import SegmentWriter, read_result
+from pyrite.workload.store import Commands, Store
+
+TROUBLE = b"!"
+"""What a report that is no record's head begins with: the worker cannot write to the store, and says why."""
+
+
+def main(config: dict[str, Any]) -> NoReturn:
+    worker = Worker(
+        Store(config["store"]),
+        segment=config["segment"],
+        inbox=socket.socket(fileno=config["inbox"]),
+        reports=config["reports"],
+    )
+    threading.Thread(target=_end_with_the_master, args=(config["inbox"],), daemon=True).start()
+    try:
+        worker.work()
+    finally:
+        _leave()
+
+
+def _end_with_the_master(inbox: int) -> NoReturn:
+    """The inbox is closed by the master's death only; then all that belongs to this worker goes, whatever it is at."""
+    watch = select.poll()
+    watch.register(inbox, select.POLLRDHUP)
+    while not watch.poll():
+        pass
+    os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _leave() -> NoReturn:
+    """Without waiting for threads that jobs left behind."""
+    import atexit
+
+    atexit._run_exitfuncs()
+    os._exit(0)
+
+
+class Worker:
+    def __init__(self, store: Store, *, segment: int, inbox: socket.socket, reports: int) -> None:
+        self._store = store
+        self._inbox = inbox
+        self._reports = reports
+        self._segment = SegmentWriter(store.segment(segment))
+        self._commands = Commands(store.folder)
+        self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
+        self._folder = os.getcwd()
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+
+    def work(self) -> None:
+        while True:
+            data = self._inbox.recv(1 << 20)
+            if not data or data == orders.DONE:
+                return
+            report = self._do(orders.unpack(data))
+            os.write(self._reports, report)
+
+    def _do(self, order: Order) -> bytes:
+        log_start = os.fstat(1).st_size
+        ending = do(
+            order, self._commands.bytes_of(order.job), self._load_command, [self._reader(place) for place in order.inputs]
+        )
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if os.getcwd() != self._folder:
+                os.chdir(self._folder)
+            return self._segment.append(ending._replace(log_start=log_start, log_end=os.fstat(1).st_size))
+        except OSError as error:
+            text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
+            return TROUBLE + text.encode()
+
+    def _read_command(self, span: tuple[int, int]) -> Command:
+        command: Command = pickle.loads(self._commands.bytes_at(span))
+        return command
+
+    def _reader(self, place: tuple[int, int]) -> Any:
+        segment, offset = place
+
+        def read() -> Encoded:
+            return read_result(Path(self._store.segment(segment)), offset)
+
+        return read

@@ -1,0 +1,294 @@
+"""The scheduler against a simulated world: workers that finish, fail, crash and die, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrite.workload.schedule import in_order, remaining_paths, upstream_of
+from pyrite.workload.scheduler import Assignment, Rules, Scheduler
+from pyrite.workload.states import JobState
+
+
+def rules(count: int, edges: Sequence[tuple[int, int]] = (), **options: Any) -> Rules:
+    upstream, downstream = upstream_of(count, edges)
+    lists: dict[str, Any] = {
+        "priorities": [0] * count,
+        "retries": [0] * count,
+        "timeouts": [None] * count,
+        "pools": [None] * count,
+    }
+    return Rules(upstream=upstream, downstream=downstream, **{**lists, **options})
+
+
+def scheduler(count: int, edges: Sequence[tuple[int, int]] = (), workers: int = 1, **options: Any) -> Scheduler:
+    made = Scheduler(rules(count, edges, **options))
+    for n in range(workers):
+        made.joined(f"w{n}")
+    return made
+
+
+def jobs(assignments: list[Assignment]) -> list[tuple[str, int]]:
+    return [(a.worker, a.job) for a in assignments]
+
+
+DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
+
+
+def test_a_job_goes_out_when_its_upstream_jobs_are_done() -> None:
+    s = scheduler(4, DIAMOND)
+    assert jobs(s.assignments(0)) == [("w0", 0)]
+    s.finished(0, 1, succeeded=True, now=1)
+    assert jobs(s.assignments(1)) == [("w0", 1), ("w0", 2)]
+    s.finished(1, 1, succeeded=True, now=2)
+    assert s.assignments(2) == []
+    s.finished(2, 1, succeeded=True, now=2)
+    assert jobs(s.assignments(2)) == [("w0", 3)]
+    s.finished(3, 1, succeeded=True, now=3)
+    assert s.has_ended()
+
+
+def test_the_least_busy_worker_gets_the_next_job_and_none_has_more_than_two() -> None:
+    s = scheduler(9, workers=3)
+    assert jobs(s.assignments(0)) == [("w0", 0), ("w1", 1), ("w2", 2), ("w0", 3), ("w1", 4), ("w2", 5)]
+    s.finished(1, 1, succeeded=True, now=1)
+    assert jobs(s.assignments(1)) == [("w1", 6)]
+
+
+def test_the_job_at_the_front_of_a_hand_is_running_and_the_other_is_assigned() -> None:
+    s = scheduler(2)
+    s.assignments(0)
+    assert s.states == [JobState.RUNNING, JobState.ASSIGNED]
+    s.finished(0, 1, succeeded=True, now=1)
+    assert s.states == [JobState.DONE, JobState.RUNNING]
+
+
+def test_a_completion_counts_once() -> None:
+    s = scheduler(2, [(0, 1)])
+    s.assignments(0)
+    assert s.finished(0, 1, succeeded=True, now=1)
+    assert not s.finished(0, 1, succeeded=True, now=2)
+    assert jobs(s.assignments(2)) == [("w0", 1)]
+
+
+def test_a_completion_of_an_earlier_try_counts_for_nothing() -> None:
+    s = scheduler(1, workers=2, retries=[1])
+    s.assignments(0)
+    s.died("w0", "crash", 1)
+    s.assignments(1)
+    assert not s.finished(0, 1, succeeded=True, now=2)
+    assert s.states == [JobState.RUNNING]
+
+
+def test_only_the_running_job_is_blamed_for_a_death() -> None:
+    s = scheduler(2, crashes_max=0)
+    s.assignments(0)
+    assert s.died("w0", "crash", 1) == 0
+    assert s.states == [JobState.CRASHED, JobState.READY]
+    assert s.attempts == [1, 0]
+
+
+def test_a_job_that_always_kills_its_worker_gets_crashes_max_and_one_tries() -> None:
+    s = Scheduler(rules(2, [(0, 1)], crashes_max=2))
+    for n in range(3):
+        s.joined(f"w{n}")
+        assert jobs(s.assignments(n)) == [(f"w{n}", 0)]
+        s.died(f"w{n}", "crash", n)
+    assert s.states == [JobState.CRASHED, JobState.BLOCKED]
+    assert s.attempts[0] == 3
+    assert s.has_ended()
+
+
+def test_a_job_that_fails_last_still_finds_a_worker_for_its_retry() -> None:
+    s = scheduler(1, retries=[1])
+    s.assignments(0)
+    s.finished(0, 1, succeeded=False, now=1)
+    assert not s.has_ended()
+    assert s.assignments(1) == [Assignment("w0", 0, 2)]
+
+
+def test_a_timeout_uses_up_a_retry() -> None:
+    s = Scheduler(rules(1, retries=[1], timeouts=[5.0]))
+    s.joined("w0")
+    s.assignments(10)
+    assert s.overdue(14.9) == []
+    assert s.next_deadline() == 15
+    assert s.overdue(15) == ["w0"]
+    s.died("w0", "timeout", 15)
+    assert s.states == [JobState.READY]
+    s.joined("w1")
+    s.assignments(16)
+    s.died("w1", "timeout", 21)
+    assert s.states == [JobState.TIMEOUT]
+
+
+def test_the_time_of_a_queued_job_begins_when_it_runs() -> None:
+    s = scheduler(2, timeouts=[None, 5.0])
+    s.assignments(0)
+    assert s.overdue(100) == []
+    s.finished(0, 1, succeeded=True, now=100)
+    assert s.next_deadline() == 105
+
+
+def test_continue_runs_all_that_is_not_downstream_of_a_failure() -> None:
+    s = scheduler(4, [(0, 1), (1, 2)])
+    s.assignments(0)
+    s.finished(0, 1, succeeded=False, now=1)
+    assert s.states == [JobState.FAILED, JobState.BLOCKED, JobState.BLOCKED, JobState.RUNNING]
+    s.finished(3, 1, succeeded=True, now=2)
+    assert s.has_ended()
+
+
+@pytest.mark.parametrize("mode", ["abridge", "stop"])
+def test_abridge_and_stop_start_nothing_after_a_failure(mode: str) -> None:
+    s = scheduler(7, [(0, 6)], workers=2, on_error=mode)
+    assert len(s.assignments(0)) == 4
+    s.finished(0, 1, succeeded=False, now=1)
+    assert s.assignments(1) == []
+    assert s.states[6] is JobState.BLOCKED
+    assert s.states[4] is JobState.CANCELLED
+    assert s.stops_running_jobs == (mode == "stop")
+
+
+def test_abridge_takes_back_what_has_not_begun_and_lets_the_rest_finish() -> None:
+    s = scheduler(4, workers=2, on_error="abridge")
+    s.assignments(0)
+    s.finished(0, 1, succeeded=False, now=1)  # 2 runs on w0 now; 3 waits behind 1
+    assert s.recalls() == [("w1", 3)]
+    s.returned(3, 1)
+    s.finished(2, 1, succeeded=True, now=2)
+    s.finished(1, 1, succeeded=True, now=2)
+    assert s.states == [JobState.FAILED, JobState.DONE, JobState.DONE, JobState.CANCELLED]
+    assert s.has_ended()
+
+
+def test_an_idle_worker_is_given_what_waits_behind_a_long_job() -> None:
+    s = scheduler(3, workers=2)
+    assert jobs(s.assignments(0)) == [("w0", 0), ("w1", 1), ("w0", 2)]
+    assert s.recalls() == []
+    s.finished(1, 1, succeeded=True, now=1)
+    assert s.recalls() == [("w0", 2)]
+    s.returned(2, 1)
+    assert s.assignments(1) == [Assignment("w1", 2, 1)]
+
+
+def test_priority_goes_before_arrival() -> None:
+    s = scheduler(3, priorities=[5, 0, -1])
+    assert [a.job for a in s.assignments(0)] == [2, 1]
+
+
+def test_the_longest_remaining_path_goes_first_where_lengths_are_known() -> None:
+    edges = [(0, 1), (2, 3)]
+    upstream, downstream = upstream_of(4, edges)
+    remaining = remaining_paths(in_order(upstream, downstream), downstream, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0})
+    s = scheduler(4, edges, remaining=remaining)
+    assert [a.job for a in s.assignments(0)] == [2, 0]
+
+
+def test_a_pool_runs_only_so_many_at_a_time() -> None:
+    s = scheduler(4, workers=4, pools=["db", "db", None, "db"], pool_sizes={"db": 1})
+    assert [a.job for a in s.assignments(0)] == [0, 2]
+    assert s.assignments(0) == []
+    s.finished(0, 1, succeeded=True, now=1)
+    assert [a.job for a in s.assignments(1)] == [1]
+    s.died(s._holder[1], "crash", 2)
+    assert [a.job for a in s.assignments(2)] == [3]
+
+
+def test_what_is_up_to_date_is_skipped_and_releases_what_is_downstream() -> None:
+    s = Scheduler(rules(4, DIAMOND), is_current=lambda job: job in (0, 1))
+    s.joined("w0")
+    assert [a.job for a in s.assignments(0)] == [2]
+    assert s.states[:2] == [JobState.SKIPPED, JobState.SKIPPED]
+
+
+def test_cancel_ends_everything_that_has_not_ended() -> None:
+    s = scheduler(5, [(0, 4)], workers=1)
+    s.assignments(0)
+    s.finished(0, 1, succeeded=True, now=1)
+    s.cancel()
+    assert s.stops_running_jobs
+    s.died("w0", "cancel", 2)
+    assert s.states == [JobState.DONE, *[JobState.CANCELLED] * 4]
+    assert s.has_ended()
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], dict[str, Any]]:
+    count = draw(st.integers(1, 12))
+    pairs = [(a, b) for b in range(count) for a in range(b)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=20)) if pairs else []
+    options = {
+        "retries": draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)),
+        "priorities": draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)),
+        "pools": draw(st.lists(st.sampled_from([None, "p"]), min_size=count, max_size=count)),
+        "pool_sizes": {"p": draw(st.integers(1, 2))},
+        "on_error": draw(st.sampled_from(["continue", "abridge", "stop"])),
+        "crashes_max": draw(st.integers(0, 2)),
+    }
+    return count, edges, options
+
+
+@given(worlds(), st.data())
+def test_whatever_happens_every_job_ends_and_none_starts_too_early(
+    world: tuple[int, list[tuple[int, int]], dict[str, Any]], data: st.DataObject
+) -> None:
+    count, edges, options = world
+    s = Scheduler(rules(count, edges, **options))
+    upstream, _ = upstream_of(count, edges)
+    hands: dict[str, list[Assignment]] = {}
+    done: set[int] = set()
+    tried: set[tuple[int, int]] = set()
+    born = 0
+    now = 0.0
+    for _ in range(400):
+        if s.has_ended():
+            break
+        while len(hands) < 2:
+            hands[f"w{born}"] = []
+            s.joined(f"w{born}")
+            born += 1
+        for assignment in s.assignments(now):
+            assert all(above in done for above in upstream[assignment.job])
+            assert assignment.job not in done
+            assert (assignment.job, assignment.attempt) not in tried
+            tried.add((assignment.job, assignment.attempt))
+            hands[assignment.worker].append(assignment)
+            assert len(hands[assignment.worker]) <= 2
+        in_pool = [a for hand in hands.values() for a in hand if options["pools"][a.job]]
+        assert len(in_pool) <= options["pool_sizes"]["p"]
+        for worker, job in s.recalls():
+            if data.draw(st.booleans()) and hands[worker][-1].job == job:
+                taken = hands[worker].pop()
+                tried.discard((taken.job, taken.attempt))
+                s.returned(job, now)
+        busy = [worker for worker, hand in hands.items() if hand]
+        if not busy:
+            continue
+        worker = data.draw(st.sampled_from(busy))
+        now += 1
+        event = data.draw(st.sampled_from(["done", "done", "done", "fails", "dies", "stopped", "again"]))
+        if event in ("done", "fails"):
+            ended = hands[worker].pop(0)
+            assert s.finished(ended.job, ended.attempt, succeeded=event == "done", now=now)
+            if event == "done":
+                done.add(ended.job)
+        elif event == "again" and done:
+            assert not s.finished(min(done), 1, succeeded=True, now=now)
+        else:
+            waiting = hands.pop(worker)[1:]
+            tried -= {(a.job, a.attempt) for a in waiting}
+            s.died(worker, "cancel" if s.stops_running_jobs else "crash", now)
+    else:
+        raise AssertionError("the run does not end")
+    assert {job for job, state in enumerate(s.states) if state is JobState.DONE} == done
+    for job, state in enumerate(s.states):
+        assert state.has_ended
+        if state is JobState.BLOCKED:
+            assert any(s.states[above].is_failure or s.states[above] is JobState.BLOCKED for above in upstream[job])
+        if state is JobState.CANCELLED:
+            assert options["on_error"] != "continue"
