@@ -11,6 +11,9 @@ import pytest
 
 from pyrite.workload import JobState, Run
 
+SHARED = ("resource_tracker", "java", "pyspark.daemon")
+"""Processes that serve several tests: of Python's own pools, and of a Spark session that a module shares."""
+
 
 def processes_of(store: Path) -> list[tuple[int, str]]:
     """The processes whose command line, or folder of work, names this folder."""
@@ -20,6 +23,8 @@ def processes_of(store: Path) -> list[tuple[int, str]]:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             environment = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
         except OSError:
+            continue
+        if any(name in command for name in SHARED):
             continue
         if int(pid) != os.getpid() and (str(store) in command or f"PYRITE_TEST={store}" in environment):
             found.append((int(pid), command[:200]))

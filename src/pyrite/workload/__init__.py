@@ -3,6 +3,7 @@
 from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
 from pyrite.workload.run import NoResult, Run
 from pyrite.workload.schedule import Schedule
+from pyrite.workload.spark_executor import SparkExecutor
 from pyrite.workload.states import JobState, OnError
 from pyrite.workload.workload import Workload
 
@@ -14,6 +15,7 @@ __all__ = [
     "Run",
     "RunBroken",
     "Schedule",
+    "SparkExecutor",
     "StoreInUse",
     "Workload",
 ]

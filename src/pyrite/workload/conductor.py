@@ -15,7 +15,7 @@ from pyrite.workload.orders import Order
 from pyrite.workload.plan import Plan
 from pyrite.workload.queues import put_message
 from pyrite.workload.schedule import remaining_paths
-from pyrite.workload.scheduler import Assignment, Cause, Rules, Scheduler
+from pyrite.workload.scheduler import DEPTH, Assignment, Cause, Rules, Scheduler
 from pyrite.workload.segments import Record, end_of, has_result, read_error, read_result
 from pyrite.workload.states import JobState, OnError
 from pyrite.workload.store import Store
@@ -35,6 +35,7 @@ class Options:
     max_jobs: int = 1
     pools: dict[str, int] = field(default_factory=dict)
     rerun: bool = False
+    depth: int = DEPTH
 
 
 class Conductor:
@@ -67,7 +68,7 @@ class Conductor:
             done=[n for n, entry in enumerate(self._entries) if entry.state.has_result and self._result_is_there(n)],
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if knows_results else None,
-            depth=1 if options.kind == "transient" else 2,
+            depth=options.depth,
         )
         for job in range(len(plan.ids)):  # what was under way, or failed, in a run that is resumed starts anew
             if self._entries[job].state not in (self.scheduler.states[job], JobState.SKIPPED):

@@ -62,6 +62,12 @@ def failure(order: Order, error: BaseException, started: float) -> Ending:
     )
 
 
+def span_of(blob: bytes) -> tuple[int, int]:
+    """Where the command of a job's bytes is in the book."""
+    span: tuple[int, int] = pickle.loads(blob)[0]
+    return span
+
+
 def load(
     blob: bytes, load_command: Callable[[tuple[int, int]], Command], inputs: Sequence[Callable[[], Encoded]]
 ) -> tuple[Command, tuple[Any, ...], dict[str, Any]]:

@@ -10,7 +10,6 @@ import os
 import selectors
 import signal
 import socket
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -18,7 +17,7 @@ from typing import Any, NoReturn
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
-from pyrite.workload import orders, processes
+from pyrite.workload import launching, orders, processes
 from pyrite.workload.conductor import Conductor, Options
 from pyrite.workload.journal import Journal
 from pyrite.workload.plan import Plan
@@ -26,6 +25,7 @@ from pyrite.workload.scheduler import Cause
 from pyrite.workload.segments import HEAD_BYTES, Record, end_of, heads, read_records
 from pyrite.workload.store import Store
 from pyrite.workload.worker import TROUBLE
+from pyrite.workload.workers import LaunchedWorker, LocalWorker, WorkerLink
 
 STILLBIRTHS_MAX = 3  # workers in a row that die before they take a job
 LEAVING_SECONDS = 10.0
@@ -33,7 +33,8 @@ LEAVING_SECONDS = 10.0
 
 def main(config: dict[str, Any]) -> NoReturn:
     store = Store(config["store"])
-    if sys.stdin.buffer.read() != b"go":
+    word = sys.stdin.buffer.read()
+    if not word:
         os._exit(1)  # whoever wanted the run is gone before it began
     status = store.status()
     assert status is not None
@@ -41,7 +42,9 @@ def main(config: dict[str, Any]) -> NoReturn:
     try:
         journal = Journal(store)
         try:
-            master = Master(store, store.read_plan(), journal, Options(**config["options"]), lock=config["lock"])
+            listener = socket.socket(fileno=config["listener"]) if "listener" in config else None
+            options = Options(**config["options"])
+            master = Master(store, store.read_plan(), journal, options, lock=config["lock"], listener=listener, secret=word)
             phase = master.run()
         finally:
             journal.close()
@@ -57,27 +60,20 @@ def main(config: dict[str, Any]) -> NoReturn:
     os._exit(code)
 
 
-class _Worker:
-    """A worker's process, and the two ways to and from it. The master keeps the worker's end of the inbox too, to take orders back."""
-
-    def __init__(self, name: str, segment: int) -> None:
-        self.name = name
-        self.segment = segment
-        self.process: subprocess.Popen[bytes]
-        self.inbox: socket.socket
-        self.their_inbox: socket.socket
-        self.reports = -1
-        self.alive = -1
-        self.partial = b""
-        self.log_end = 0
-        self.read_to = 0  # of its segment
-        self.ended_by: tuple[int, Cause, str] | None = None  # the job for which it was ended, and why
-        self.has_begun = False
-        self.is_silent = False  # its end of the pipe is closed
-
-
 class Master:
-    def __init__(self, store: Store, plan: Plan, journal: Journal, options: Options, *, lock: int) -> None:
+    """With a `listener`, workers come by themselves and must know the `secret`; else the master starts them."""
+
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        journal: Journal,
+        options: Options,
+        *,
+        lock: int,
+        listener: socket.socket | None = None,
+        secret: bytes = b"",
+    ) -> None:
         self._store = store
         self._plan = plan
         self._journal = journal
@@ -85,13 +81,18 @@ class Master:
         self._lock = lock
         self._conductor = Conductor(store, plan, journal, options)
         self._scheduler = self._conductor.scheduler
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, WorkerLink] = {}
         self._names = 0
         self._stillbirths = 0
         self._last_segment = 0
         self._selector = selectors.EpollSelector()
         self._reaper = processes.Reaper()
         self._woken, self._wake = os.pipe()
+        self._listener = listener
+        self._secret = secret
+        self._launcher_ended = False
+        if listener is not None:
+            self._selector.register(listener, selectors.EVENT_READ, self._accept)
 
     def run(self) -> str:
         """Runs until every job has ended; returns the phase that the run is in then."""
@@ -116,9 +117,9 @@ class Master:
             self._salvage()
             raise
         finally:
-            for worker in list(self._workers.values()):
-                processes.kill_group(worker.process.pid)
-                worker.process.wait()
+            for worker in self._workers.values():
+                worker.kill()
+                worker.bury(self._selector)
             self._reaper.close()
         return "cancelled" if self._scheduler.cancelled else "ended"
 
@@ -133,6 +134,9 @@ class Master:
 
     def _hire(self) -> None:
         """Keeps up the number of workers, as long as there is something for one more to do."""
+        if self._listener is not None:
+            self._check_launcher()
+            return
         while len(self._workers) < self._options.workers and self._scheduler.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
@@ -142,42 +146,25 @@ class Master:
             self._assign()
 
     def _start_worker(self) -> None:
+        name, segment = self._new_name()
+        with self._store.explaining("write to"):
+            self._welcome(LocalWorker(name, segment, self._store, lock=self._lock, reaper=self._reaper))
+
+    def _new_name(self) -> tuple[str, int]:
         self._names += 1
         name = f"w{self._names}"
-        worker = _Worker(name, self._journal.new_segment(name))
-        worker.inbox, worker.their_inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        worker.inbox.setblocking(False)
-        worker.reports, their_reports = os.pipe()
-        os.set_blocking(worker.reports, False)
-        with self._store.explaining("write to"):
-            worker.process = processes.start(
-                "worker",
-                {
-                    "store": str(self._store),
-                    "segment": worker.segment,
-                    "inbox": worker.their_inbox.fileno(),
-                    "reports": their_reports,
-                },
-                log=self._store.log(worker.segment),
-                files=(worker.their_inbox.fileno(), their_reports, self._lock),
-            )
-        os.close(their_reports)
-        self._reaper.watch(worker.process.pid)
-        worker.alive = os.pidfd_open(worker.process.pid)
-        self._selector.register(worker.reports, selectors.EVENT_READ, lambda: self._read_reports(worker))
-        self._selector.register(worker.alive, selectors.EVENT_READ, lambda: self._bury(worker))
-        self._workers[name] = worker
-        self._scheduler.joined(name)
+        return name, self._journal.new_segment(name)
 
-    def _bury(self, worker: _Worker) -> None:
-        """A worker's process is gone: takes in what it finished, takes back what it had not begun, and blames what is left."""
+    def _welcome(self, worker: WorkerLink) -> None:
+        worker.register(self._selector, lambda: self._read_reports(worker), lambda: self._bury(worker))
+        self._workers[worker.name] = worker
+        self._scheduler.joined(worker.name)
+
+    def _bury(self, worker: WorkerLink) -> None:
+        """A worker is gone: takes in what it finished, takes back what it had not begun, and blames what is left."""
         if worker.name not in self._workers:
             return
-        if not worker.is_silent:
-            self._read_reports(worker)
-        processes.kill_group(worker.process.pid)  # what it started goes with it
-        code = worker.process.wait()
-        self._reaper.forget(worker.process.pid)
+        self._read_reports(worker)
         del self._workers[worker.name]
         now = time.monotonic()
         if self._store.segment(worker.segment).exists():
@@ -188,21 +175,34 @@ class Master:
         has_begun = worker.has_begun or bool(self._scheduler.jobs_of(worker.name))
         self._stillbirths = 0 if has_begun else self._stillbirths + 1
         self._last_segment = worker.segment
-        self._blame(worker, code, now)
-        if not worker.is_silent:
-            self._selector.unregister(worker.reports)
-        self._selector.unregister(worker.alive)
-        os.close(worker.reports)
-        os.close(worker.alive)
-        worker.inbox.close()
-        worker.their_inbox.close()
+        self._blame(worker, worker.bury(self._selector), now)
 
-    def _blame(self, worker: _Worker, code: int, now: float) -> None:
+    def _accept(self) -> None:
+        """Lets a launched worker in."""
+        assert self._listener is not None
+        connection, _ = self._listener.accept()
+        if launching.admit(connection, self._secret):
+            self._welcome(LaunchedWorker(*self._new_name(), connection))
+        else:
+            connection.close()
+
+    def _check_launcher(self) -> None:
+        if self._launcher_ended and not self._workers:
+            raise RunBroken(
+                f"the launcher came back, and its workers are gone, before all jobs had ended{self._why_launcher_ended()}; "
+                "what was recorded is there still, and can be resumed"
+            )
+
+    def _why_launcher_ended(self) -> str:
+        path = self._store.folder / "launcher.error"
+        return f" ({path.read_text()})" if path.exists() else ""
+
+    def _blame(self, worker: WorkerLink, what: str, now: float) -> None:
         running = self._scheduler.jobs_of(worker.name)
         job, cause, why = worker.ended_by or (
             -1,
             "crash",
-            f"its worker {worker.name} was ended by {_cause_of(code)} while it ran",
+            f"its worker {worker.name} was ended by {what} while it ran",
         )
         if worker.ended_by is not None and running and running[0] != job:
             self._scheduler.lost(worker.name, now)  # the job that it was ended for had come to its end after all
@@ -210,19 +210,16 @@ class Master:
         log = (worker.log_end, _size(self._store.log(worker.segment)))
         self._conductor.died(worker.name, cause, why, segment=worker.segment, log=log, now=now, wall=time.time())
 
-    def _end_worker(self, worker: _Worker, cause: Cause, why: str) -> None:
+    def _end_worker(self, worker: WorkerLink, cause: Cause, why: str) -> None:
         """Kills a worker for what it is running. If it finishes that first, after all, nothing is lost."""
         if worker.ended_by is None:
             worker.ended_by = (next(iter(self._scheduler.jobs_of(worker.name)), -1), cause, why)
-            processes.kill_group(worker.process.pid)
+            worker.kill()
 
     def _dismiss(self) -> None:
         """Tells the workers that all is done, and sees them out."""
         for worker in self._workers.values():
-            try:
-                worker.inbox.send(orders.DONE)
-            except OSError:
-                pass
+            worker.send(orders.DONE)
         give_up = time.monotonic() + LEAVING_SECONDS
         while self._workers and (left := give_up - time.monotonic()) > 0:
             for key, _ in self._selector.select(left):
@@ -239,20 +236,11 @@ class Master:
         for assignment in self._scheduler.assignments(now):
             worker = self._workers[assignment.worker]
             self._conductor.began(assignment.job, worker.name, time.time())
-            worker.inbox.send(orders.pack(self._conductor.order(assignment)))
+            worker.send(orders.pack(self._conductor.order(assignment)))
 
-    def _read_reports(self, worker: _Worker) -> None:
+    def _read_reports(self, worker: WorkerLink) -> None:
         now = time.monotonic()
-        while True:
-            try:
-                data = os.read(worker.reports, 1 << 16)
-            except BlockingIOError:
-                return
-            if not data:
-                processes.kill_group(worker.process.pid)  # it is on its way out; or it closed the pipe, and is of no use any more
-                self._selector.unregister(worker.reports)
-                worker.is_silent = True
-                return
+        while data := worker.read():
             data = worker.partial + data
             if data.startswith(TROUBLE):
                 raise RunBroken(
@@ -266,7 +254,7 @@ class Master:
             if len(data) < 1 << 12:
                 return
 
-    def _take_in(self, worker: _Worker, record: Record, now: float) -> None:
+    def _take_in(self, worker: WorkerLink, record: Record, now: float) -> None:
         worker.has_begun = True
         worker.read_to = end_of(record)
         worker.log_end = record.log_end
@@ -276,13 +264,10 @@ class Master:
         for name, _ in self._scheduler.recalls():
             self._take_back(self._workers[name])
 
-    def _take_back(self, worker: _Worker) -> bool:
+    def _take_back(self, worker: WorkerLink) -> bool:
         """Takes an order out of the worker's inbox that it has not taken itself."""
-        try:
-            data = worker.their_inbox.recv(1 << 20, socket.MSG_DONTWAIT)
-        except OSError:
-            return False
-        if not data or data == orders.DONE:
+        data = worker.take_back()
+        if data is None:
             return False
         self._scheduler.returned(orders.unpack(data).job, time.monotonic())
         return True
@@ -291,8 +276,7 @@ class Master:
         now = time.monotonic()
         for name in self._scheduler.overdue(now):
             worker = self._workers[name]
-            if not worker.is_silent:
-                self._read_reports(worker)
+            self._read_reports(worker)
             if name in self._scheduler.overdue(now):
                 job = self._scheduler.jobs_of(name)[0]
                 self._end_worker(
@@ -318,21 +302,17 @@ class Master:
         os.set_blocking(self._woken, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(signal.SIGUSR1, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._selector.register(self._woken, selectors.EVENT_READ, self._signalled)
+        processes.take_signals()
 
     def _signalled(self) -> None:
-        if signal.SIGTERM in os.read(self._woken, 100) and not self._scheduler.cancelled:
+        signals = os.read(self._woken, 100)
+        if signal.SIGUSR1 in signals:
+            self._launcher_ended = True
+        if signal.SIGTERM in signals and not self._scheduler.cancelled:
             self._scheduler.cancel()
-
-
-def _cause_of(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
 
 
 def _size(path: Any) -> int:

@@ -19,6 +19,8 @@ from importlib import import_module
 import_module("pyrite.workload." + config["module"]).main(config)
 """
 
+KEPT_SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+
 _REAPER = """import os, signal, sys
 groups = set()
 for line in iter(sys.stdin.readline, ""):
@@ -36,10 +38,12 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Runs `main(config)` of a module of this room in a process, and process group, of its own. It prints to `log`.
 
-    If it `waits`, it is given a pipe as its input, to be told when to begin.
+    If it `waits`, it is given a pipe as its input, to be told when to begin; and signals that it is sent before it can deal with them
+    are kept for it (see `take_signals`).
     """
     config = {**config, "module": module, "path": sys.path}
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, KEPT_SIGNALS if waits else ())
     try:
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(config)],
@@ -50,7 +54,13 @@ def start(
             start_new_session=True,
         )
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(output)
+
+
+def take_signals() -> None:
+    """From now on the signals that were kept come through."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, KEPT_SIGNALS)
 
 
 class Reaper:

@@ -7,32 +7,38 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
-from pyrite.workload import processes
+from pyrite.workload import launching, processes
 from pyrite.workload.alive import Identity
 from pyrite.workload.conductor import Options
 from pyrite.workload.doing import load, run_command
 from pyrite.workload.journal import Entry, Journal, read_entries
+from pyrite.workload.launching import Launcher, Post
 from pyrite.workload.plan import CommandBook, Plan
+from pyrite.workload.queues import SqliteQueue
 from pyrite.workload.results import decode
 from pyrite.workload.schedule import remaining_paths
 from pyrite.workload.segments import read_error, read_result
 from pyrite.workload.states import JobState
 from pyrite.workload.store import Commands, Status, Store
+from pyrite.workload.transient import CONTROL, TransientMaster
 
-Launcher = Callable[..., Iterable[Any]]
+POLL_SECONDS = 0.1
 
 
 def begin(
@@ -73,33 +79,92 @@ def _start(
 ) -> Run:
     earlier = store.status()
     session = 1 + (earlier.session if earlier is not None else 0)
+    status = Status("running", Identity.here(), session, asdict(options), time.time())
     with store.explaining("write to"):
-        config = {"store": str(store), "options": asdict(options), "lock": lock}
-        process = processes.start("master", config, log=store.folder / "master.log", files=(lock,), waits=True)
-        assert process.stdin is not None
-        try:
-            store.write_status(Status("running", Identity.of(process.pid), session, asdict(options), time.time()))
-            process.stdin.write(b"go")
-        finally:
-            process.stdin.close()  # without the word, it goes
-        return Run(store.folder, _process=process, _is_temporary=is_temporary)
+        if options.kind == "transient":
+            return _start_here(store, options, status, os.dup(lock), executor, is_temporary=is_temporary)
+        return _start_apart(store, options, status, lock, launcher, is_temporary=is_temporary)
+
+
+def _start_apart(
+    store: Store, options: Options, status: Status, lock: int, launcher: Launcher | None, *, is_temporary: bool
+) -> Run:
+    """The master as a process of its own."""
+    if launcher is not None:
+        options = replace(options, depth=1)
+    config: dict[str, Any] = {"store": str(store), "options": asdict(options), "lock": lock}
+    files = [lock]
+    word = b"go"
+    listener = None
+    if launcher is not None:
+        listener, word = launching.listen()
+        config["listener"] = listener.fileno()
+        files.append(listener.fileno())
+        (store.folder / "launcher.error").unlink(missing_ok=True)
+    process = processes.start("master", config, log=store.folder / "master.log", files=files, waits=True)
+    assert process.stdin is not None
+    try:
+        store.write_status(replace(status, master=Identity.of(process.pid)))
+        process.stdin.write(word)
+    finally:
+        process.stdin.close()  # without the word, it goes
+    run = Run(store.folder, _process=process, _is_temporary=is_temporary)
+    if launcher is not None and listener is not None:
+        host, port = listener.getsockname()[:2]
+        listener.close()
+        posts = [Post(n, str(store), host, port, word, tuple(sys.path)) for n in range(options.workers)]
+        launching.launch(launcher, posts, lambda why: _launcher_ended(store, run, why))
+    return run
+
+
+def _launcher_ended(store: Store, run: Run, why: str) -> None:
+    """Tells the master that no worker will come any more."""
+    try:
+        if why:
+            (store.folder / "launcher.error").write_text(why)
+        run.status.master.signal(signal.SIGUSR1)
+    except (OSError, PyriteError):
+        pass
+
+
+def _start_here(
+    store: Store,
+    options: Options,
+    status: Status,
+    lock: int,
+    executor: Executor | Callable[[], Executor] | None,
+    *,
+    is_temporary: bool,
+) -> Run:
+    """The master as a thread of this process."""
+    store.write_status(status)
+    master = TransientMaster(store, store.read_plan(), options, status, executor, lock=lock)
+    return Run(store.folder, _master=master, _is_temporary=is_temporary)
 
 
 class Run:
     """Made by `Workload.run`, or by `Run.attach` from the store of a run."""
 
-    def __init__(self, store: str | os.PathLike[str], *, _process: Any = None, _is_temporary: bool = False) -> None:
+    def __init__(
+        self,
+        store: str | os.PathLike[str],
+        *,
+        _process: subprocess.Popen[bytes] | None = None,
+        _master: TransientMaster | None = None,
+        _is_temporary: bool = False,
+    ) -> None:
         self._store = Store(store)
         self._store.check_exists()
         self._plan = self._store.read_plan()
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
         self._process = _process
+        self._transient = _master
         self._final: dict[str, Entry] | None = None
         if _process is not None:
             # The system keeps a process that ended until somebody asks how; the user may never.
             threading.Thread(target=_process.wait, name="workload master", daemon=True).start()
         if _is_temporary:
-            weakref.finalize(self, _remove, self._store, _process)
+            weakref.finalize(self, _remove, self._store)
 
     @classmethod
     def attach(cls, store: str | os.PathLike[str]) -> Run:
@@ -148,6 +213,8 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
+        if self._transient is not None:
+            return self._transient.has_ended
         return self.status.has_ended or not self._master().is_alive
 
     def wait(self, timeout: float | None = None, *, progress: bool | None = None) -> Run:
@@ -172,7 +239,16 @@ class Run:
 
     def wait_for_master(self, seconds: float | None) -> bool:
         """Whether the master is gone, or goes within that time."""
-        return self._master().wait(seconds)
+        if self._transient is not None:
+            return self._transient.join(seconds)
+        if self.status.options.get("kind") != "transient" or self._process is not None:
+            return self._master().wait(seconds)
+        # The master is a thread of a process that may go on after it: only what it writes down tells.
+        give_up = inf if seconds is None else time.monotonic() + seconds
+        while not self.has_ended:
+            if time.monotonic() >= give_up or self._master().wait(min(POLL_SECONDS, give_up - time.monotonic())):
+                return self.has_ended
+        return True
 
     def table(self) -> list[dict[str, Any]]:
         """A dict for each job, in the order of the workload: its state, the last try of it, on which worker, when (in seconds since 1970),
@@ -238,7 +314,14 @@ class Run:
 
     def cancel(self, timeout: float | None = 30.0) -> Run:
         """Ends the jobs that run, starts no other, and waits until that is so. Results that are there stay."""
-        self._master().signal(signal.SIGTERM)
+        if self._transient is not None:
+            self._transient.cancel()
+        elif self.status.options.get("kind") == "transient":
+            queue = SqliteQueue(self._store.journal, CONTROL)
+            queue.put(b"cancel")
+            queue.close()
+        else:
+            self._master().signal(signal.SIGTERM)
         if not self.wait_for_master(timeout):
             raise TimeoutError(f"the run in '{self._store}' has not ended {timeout:g} s after it was cancelled")
         return self
@@ -380,7 +463,8 @@ def _row(id: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _remove(store: Store, process: Any) -> None:
+def _remove(store: Store) -> None:
     """Removes a temporary store, unless its run is under way still."""
-    if process is None or process.poll() is not None:
+    status = store.status()
+    if status is None or status.has_ended:
         shutil.rmtree(store.folder, ignore_errors=True)

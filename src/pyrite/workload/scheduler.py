@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal, NamedTuple
 
 from pyrite.workload.queue import PriorityQueue
 from pyrite.workload.states import JobState, OnError
 
 Cause = Literal["crash", "timeout", "cancel"]
+
+_FIRST = (-inf, 0.0)  # a rank before all others
 
 DEPTH = 2  # jobs with a worker: the one that runs and one that waits, so that a death strands little
 
@@ -116,10 +119,6 @@ class Scheduler:
     def busy_workers(self) -> Iterator[str]:
         return (worker for worker, hand in self._hands.items() if hand.jobs)
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._holder
-
     # What happens
 
     def joined(self, worker: str) -> None:
@@ -164,13 +163,18 @@ class Scheduler:
                 self._crashed(blamed)
         return blamed
 
+    def left(self, worker: str) -> None:
+        """A worker that has no job is gone."""
+        if self._hands.pop(worker).jobs:
+            raise ValueError(f"worker {worker} has jobs, and cannot just leave")
+
     def lost(self, worker: str, now: float) -> None:
-        """A worker is gone for a reason that no job of its is to blame for: they all go back to the queue."""
+        """A worker is gone, and which job is to blame, if any, is not known: they go back, to the front of the queue."""
         hand = self._hands.pop(worker)
         while hand.jobs:
             job = hand.jobs.pop()
             self._let_go(job)
-            self._back(job)
+            self._back(job, rank=_FIRST)
 
     def cancel(self) -> None:
         """No job is started any more; those that run are to be ended."""
@@ -302,11 +306,11 @@ class Scheduler:
         else:
             self._fail(job, JobState.CRASHED)
 
-    def _back(self, job: int) -> None:
+    def _back(self, job: int, rank: tuple[float, float] | None = None) -> None:
         if self._winding_down:
             self._end(job, JobState.CANCELLED)
         else:
-            self._queue.push(job, key=0, rank=self._rank(job))
+            self._queue.push(job, key=0, rank=rank or self._rank(job))
             self._set(job, JobState.READY)
 
     def _fail(self, job: int, state: JobState) -> None:

@@ -24,6 +24,7 @@ from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded
 from pyrite.workload.segments import SegmentWriter, read_result
 from pyrite.workload.store import Commands, Store
+from pyrite.workload.workers import receive
 
 TROUBLE = b"!"
 """What a report that is no record's head begins with: the worker cannot write to the store, and says why."""
@@ -36,17 +37,19 @@ def main(config: dict[str, Any]) -> NoReturn:
         inbox=socket.socket(fileno=config["inbox"]),
         reports=config["reports"],
     )
-    threading.Thread(target=_end_with_the_master, args=(config["inbox"],), daemon=True).start()
+    lifelines = [config["inbox"], *([config["lifeline"]] if "lifeline" in config else [])]
+    threading.Thread(target=_end_with_the_master, args=(lifelines,), daemon=True).start()
     try:
         worker.work()
     finally:
         _leave()
 
 
-def _end_with_the_master(inbox: int) -> NoReturn:
+def _end_with_the_master(lifelines: list[int]) -> NoReturn:
     """The inbox is closed by the master's death only; then all that belongs to this worker goes, whatever it is at."""
     watch = select.poll()
-    watch.register(inbox, select.POLLRDHUP)
+    for lifeline in lifelines:
+        watch.register(lifeline, select.POLLRDHUP)
     while not watch.poll():
         pass
     os.killpg(0, signal.SIGKILL)
@@ -65,6 +68,7 @@ class Worker:
     def __init__(self, store: Store, *, segment: int, inbox: socket.socket, reports: int) -> None:
         self._store = store
         self._inbox = inbox
+        self._takes_packets = inbox.type == socket.SOCK_SEQPACKET
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment))
         self._commands = Commands(store.folder)
@@ -75,7 +79,7 @@ class Worker:
 
     def work(self) -> None:
         while True:
-            data = self._inbox.recv(1 << 20)
+            data = self._inbox.recv(1 << 20) if self._takes_packets else receive(self._inbox)
             if not data or data == orders.DONE:
                 return
             report = self._do(orders.unpack(data))

@@ -12,9 +12,11 @@ from pyrite.functions import describe, shorten
 from pyrite.workload.commands import parameters_of
 from pyrite.workload.conductor import Options
 from pyrite.workload.jobs import OPTIONS, Job
+from pyrite.workload.launching import Launcher
 from pyrite.workload.plan import CommandBook, Plan, make_plan
-from pyrite.workload.run import Launcher, Run, begin
+from pyrite.workload.run import Run, begin
 from pyrite.workload.schedule import Schedule
+from pyrite.workload.scheduler import DEPTH
 from pyrite.workload.states import ON_ERROR, OnError
 from pyrite.workload.tables import as_columns, is_missing, job_id
 
@@ -157,6 +159,7 @@ class Workload:
                 max_jobs=max_jobs,
                 pools=dict(pools or {}),
                 rerun=rerun,
+                depth=1 if kind == "transient" else DEPTH,
             ),
             executor,
             launcher,
@@ -222,6 +225,10 @@ def _checked(options: Options, executor: Any, launcher: Any) -> Options:
         problems.append("a launcher is for persistent workers; transient ones are started by an executor")
     if launcher is not None and not callable(launcher):
         problems.append(f"launcher must behave like map, as an executor's map does; got {shorten(launcher)}")
+    if executor is not None and options.max_jobs != 1:
+        problems.append(
+            "max_jobs is for the processes that transient workers are by default; how long an executor's live is for it to say"
+        )
     if options.kind != "transient" and options.max_jobs != 1:
         problems.append("max_jobs is for transient workers; give kind='transient' with it")
     if problems:

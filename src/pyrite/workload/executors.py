@@ -1,0 +1,208 @@
+"""The executor that transient workers have by default: processes that are started for a number of calls, and then replaced.
+
+Unlike Python's own pool it survives the death of a process, says whose call that was, and can end a single call.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import cloudpickle
+
+from pyrite.workload import processes
+from pyrite.workload.workers import LENGTH, cause_of
+
+Result = TypeVar("Result")
+
+
+class WorkerDied(BrokenExecutor):
+    """The process that ran this one call is gone. The executor itself goes on."""
+
+
+class KillableFuture(Future[Any]):
+    """A future whose call can be ended while it runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kill: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self._is_killed = False
+
+    def kill(self) -> None:
+        """Ends the call, if it runs; it ends with WorkerDied then."""
+        if self.cancel():
+            return
+        with self._lock:
+            self._is_killed = True
+            if self._kill is not None:
+                self._kill()
+
+    def begin(self, kill: Callable[[], None]) -> None:
+        """From now on this is how to end the call."""
+        with self._lock:
+            self._kill = kill
+            if self._is_killed:
+                kill()
+
+    def over(self) -> None:
+        with self._lock:
+            self._kill = None
+
+
+class ProcessExecutor(Executor):
+    """`max_workers` processes at a time, each for `max_calls` calls."""
+
+    def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
+        self._max_calls = max_calls
+        self._calls: queue.SimpleQueue[tuple[KillableFuture, bytes] | None] = queue.SimpleQueue()
+        self._reaper = processes.Reaper()
+        self._is_shut_down = False
+        # Daemons: an interpreter that ends does not wait for them; the processes end with it.
+        self._threads = [threading.Thread(target=self._serve, name="transient worker", daemon=True) for _ in range(max_workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        if self._is_shut_down:
+            raise RuntimeError("this executor is shut down")
+        future = KillableFuture()
+        self._calls.put((future, cloudpickle.dumps((fn, args, kwargs), protocol=5)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if not self._is_shut_down:
+            self._is_shut_down = True
+            for _ in self._threads:
+                self._calls.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
+            self._reaper.close()
+
+    def _serve(self) -> None:
+        process: _Process | None = None
+        while (call := self._calls.get()) is not None:
+            future, data = call
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                if process is None:
+                    process = _Process(self._reaper)
+                future.begin(process.kill)
+                answer = process.call(data)
+            except WorkerDied as error:
+                future.over()
+                process = None
+                future.set_exception(error)
+                continue
+            except BaseException as error:
+                future.over()
+                future.set_exception(error)
+                continue
+            future.over()
+            if process.calls >= self._max_calls:
+                process.end()
+                process = None
+            succeeded, value = pickle.loads(answer)
+            if succeeded:
+                future.set_result(value)
+            else:
+                future.set_exception(value)
+        if process is not None:
+            process.end()
+
+
+class _Process:
+    def __init__(self, reaper: processes.Reaper) -> None:
+        self.calls = 0
+        self._reaper = reaper
+        answers, their_answers = os.pipe()
+        try:
+            self._process = processes.start(
+                "executors", {"answers": their_answers}, log=Path(os.devnull), files=(their_answers,), waits=True
+            )
+        finally:
+            os.close(their_answers)
+        self._answers = os.fdopen(answers, "rb")
+        reaper.watch(self._process.pid)
+
+    def call(self, data: bytes) -> bytes:
+        self.calls += 1
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(LENGTH.pack(len(data)) + data)
+            self._process.stdin.flush()
+            head = self._answers.read(LENGTH.size)
+            answer = self._answers.read(LENGTH.unpack(head)[0]) if head else b""
+        except BrokenPipeError:
+            answer = b""
+        if not answer:
+            raise WorkerDied(f"the worker was ended by {self.end()}")
+        return answer
+
+    def kill(self) -> None:
+        processes.kill_group(self._process.pid)
+
+    def end(self) -> str:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except OSError:
+            pass
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            code = self._process.wait()
+        self.kill()
+        self._reaper.forget(self._process.pid)
+        self._answers.close()
+        return cause_of(code)
+
+
+def main(config: dict[str, Any]) -> NoReturn:
+    """The process: answers calls until its input ends, which it does when whoever started it dies."""
+    processes.take_signals()
+    answers = os.fdopen(config["answers"], "wb")
+    calls = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
+    while head := calls.read(LENGTH.size):
+        answer = answer_call(calls.read(LENGTH.unpack(head)[0]))
+        answers.write(LENGTH.pack(len(answer)) + answer)
+        answers.flush()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def answer_call(data: bytes) -> bytes:
+    """Makes a call that came as bytes; what it returns, or raises, as bytes."""
+    try:
+        fn, args, kwargs = pickle.loads(data)
+        answer: bytes = cloudpickle.dumps((True, fn(*args, **kwargs)), protocol=5)
+    except BaseException as error:
+        try:
+            answer = cloudpickle.dumps((False, error), protocol=5)
+        except Exception:
+            answer = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")), protocol=5)
+    return answer
+
+
+def _end_with_the_caller(calls: int) -> NoReturn:
+    watch = select.poll()
+    watch.register(calls, select.POLLRDHUP)
+    while not any(event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()):
+        pass
+    os.killpg(0, signal.SIGKILL)
+    os._exit(1)

@@ -1,0 +1,130 @@
+"""Persistent workers that a launcher starts: anything that behaves like a parallel `map` runs `host_worker` once for each of them.
+
+Where it runs, `host_worker` starts a process, which connects to the master and does jobs; it starts another when that one dies. The store
+must be a folder that is the same there. The connection is opened with a secret that only the run's own processes know.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import select
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.workload import processes
+from pyrite.workload.store import Store
+from pyrite.workload.workers import exactly, receive
+
+CONNECT_SECONDS = 10.0
+ANSWER_SECONDS = 1.0  # the master waits for nobody for longer
+
+Launcher = Callable[[Callable[["Post"], None], Iterable["Post"]], Iterable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Where a launched worker finds its master."""
+
+    number: int
+    store: str
+    host: str
+    port: int
+    secret: bytes
+    path: tuple[str, ...]
+
+
+def listen(host: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
+    """A socket for workers to connect to, and the secret that they must know."""
+    return socket.create_server((host, 0)), secrets.token_bytes(32)
+
+
+def admit(connection: socket.socket, secret: bytes) -> bool:
+    """Whether who connected knows the secret: it answers a question that is new each time, so the secret itself is never sent."""
+    question = secrets.token_bytes(32)
+    connection.settimeout(ANSWER_SECONDS)
+    try:
+        connection.sendall(question)
+        answer = exactly(connection, 32)
+    except OSError:
+        return False
+    return hmac.compare_digest(answer, hmac.digest(secret, question, "sha256"))
+
+
+def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None]) -> None:
+    """Calls the launcher, in a thread: it comes back when its workers do. `on_end` is told how that was."""
+
+    def run() -> None:
+        try:
+            for _ in launcher(host_worker, posts):
+                pass
+        except BaseException as error:
+            on_end(f"{type(error).__name__}: {error}")
+        else:
+            on_end("")
+
+    threading.Thread(target=run, name="workload launcher", daemon=True).start()
+
+
+def host_worker(post: Post) -> None:
+    """Keeps one worker process going, until the master is gone or says that all is done."""
+    for folder in post.path:
+        if folder not in sys.path:
+            sys.path.append(folder)
+    while (connection := _connect(post)) is not None:
+        with connection:
+            hello = receive(connection)
+            if not hello:
+                return
+            if _host_one(post, connection, hello.decode()) == 0:
+                return
+
+
+def _connect(post: Post) -> socket.socket | None:
+    try:
+        connection = socket.create_connection((post.host, post.port), timeout=CONNECT_SECONDS)
+    except OSError:
+        return None
+    try:
+        question = exactly(connection, 32)
+        connection.sendall(hmac.digest(post.secret, question, "sha256"))
+    except OSError:
+        connection.close()
+        return None
+    connection.settimeout(None)
+    return connection
+
+
+def _host_one(post: Post, connection: socket.socket, hello: str) -> int:
+    """Runs a worker on this connection; ends it if the master hangs up, or if whatever called this goes."""
+    segment = json.loads(hello)["segment"]
+    store = Store(post.store)
+    lifeline, ours = os.pipe()
+    try:
+        config = {
+            "store": post.store,
+            "segment": segment,
+            "inbox": connection.fileno(),
+            "reports": connection.fileno(),
+            "lifeline": lifeline,
+        }
+        process = processes.start("worker", config, log=store.log(segment), files=(connection.fileno(), lifeline))
+        alive = os.pidfd_open(process.pid)
+        watch = select.poll()
+        watch.register(alive, select.POLLIN)
+        watch.register(connection, select.POLLRDHUP)
+        try:
+            watch.poll()
+        finally:
+            processes.kill_group(process.pid)
+            os.close(alive)
+        return process.wait()
+    finally:
+        os.close(lifeline)
+        os.close(ours)

@@ -1,0 +1,116 @@
+"""A job that goes to a transient worker: everything it needs as bytes, so that it runs wherever this package is installed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from pyrite.workload.doing import do
+from pyrite.workload.orders import Order
+from pyrite.workload.results import Encoded
+from pyrite.workload.segments import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    order: Order
+    blob: bytes
+    command: bytes
+    inputs: tuple[Encoded, ...]
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a task ended, and what it printed."""
+
+    ending: Ending
+    output: bytes
+
+
+def run_task(task: Task) -> Outcome:
+    """Never raises, whatever the job does, short of killing the process."""
+    for folder in task.path:
+        if folder not in sys.path:
+            sys.path.append(folder)
+    inputs = [lambda encoded=encoded: encoded for encoded in task.inputs]
+    with _capturing() as output:
+        ending = do(task.order, task.blob, lambda span: pickle.loads(task.command), inputs)
+    return Outcome(ending, b"".join(output))
+
+
+def crashed_outcome(order: Order, why: str) -> Outcome:
+    now = time.time()
+    return Outcome(Ending(order.job, order.attempt, order.fingerprint, now, now, None, error=why), b"")
+
+
+@contextmanager
+def _capturing() -> Iterator[list[bytes]]:
+    """Collects what is printed. In a process that does one job at a time that is all of it, also what programs print; in a thread among
+    others, what Python code of this thread prints."""
+    output: list[bytes] = []
+    if threading.current_thread() is not threading.main_thread():
+        with _of_this_thread() as text:
+            yield output
+        output.append(text.getvalue().encode("utf-8", "backslashreplace"))
+        return
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(1), os.dup(2)
+        _flush()
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield output
+        finally:
+            _flush()
+            os.dup2(kept[0], 1)
+            os.dup2(kept[1], 2)
+            os.close(kept[0])
+            os.close(kept[1])
+            file.seek(0)
+            output.append(file.read())
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+
+
+_texts = threading.local()
+_redirecting = threading.Lock()
+
+
+class _ByThread:
+    """Stands in for sys.stdout, or sys.stderr: gives each thread that captures its own, and all others the real one."""
+
+    def __init__(self, real: Any) -> None:
+        self.real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(_texts, "text", None) or self.real, name)
+
+
+@contextmanager
+def _of_this_thread() -> Iterator[StringIO]:
+    with _redirecting:
+        if not isinstance(sys.stdout, _ByThread):
+            sys.stdout = _ByThread(sys.stdout)
+        if not isinstance(sys.stderr, _ByThread):
+            sys.stderr = _ByThread(sys.stderr)
+    _texts.text = StringIO()
+    try:
+        yield _texts.text
+    finally:
+        del _texts.text

@@ -1,0 +1,345 @@
+"""The master of transient workers: a thread of the user's own process that hands each job to an executor, wherever that runs it.
+
+Executors tell less than processes of our own: when one breaks, all that was under way is suspect. Suspects then run alone, one
+after the other, so that only the job that kills its worker is blamed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyrite.errors import RunBroken
+from pyrite.functions import message_of
+from pyrite.workload.conductor import Conductor, Options
+from pyrite.workload.doing import span_of
+from pyrite.workload.executors import ProcessExecutor, WorkerDied
+from pyrite.workload.journal import Journal
+from pyrite.workload.orders import Order
+from pyrite.workload.plan import Plan
+from pyrite.workload.queues import SqliteQueue
+from pyrite.workload.scheduler import Assignment
+from pyrite.workload.segments import Ending, SegmentWriter, heads, read_result
+from pyrite.workload.store import Commands, Status, Store
+from pyrite.workload.tasks import Outcome, Task, run_task
+
+CONTROL = "control"
+"""The queue by which other processes ask this master for something; it looks into it now and then."""
+
+LOOK_SECONDS = 0.5
+LEAVING_SECONDS = 5.0
+
+MakeExecutor = Callable[[], Executor]
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A job that is with the executor."""
+
+    order: Order
+    worker: str
+    future: Future[Outcome]
+    executor: Executor
+    ended_by: str = ""  # why it was ended, if it was
+
+
+class TransientMaster:
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        options: Options,
+        status: Status,
+        executor: Executor | MakeExecutor | None,
+        *,
+        lock: int,
+    ) -> None:
+        self._store = store
+        self._plan = plan
+        self._lock = lock
+        self._options = options
+        self._status = status
+        self._supply = _Supply(executor, options)
+        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._flights: dict[str, _Flight] = {}
+        self._suspects: set[int] = set()
+        self._names = 0
+        self._thread = threading.Thread(target=self._run_and_tell, name="workload master", daemon=True)
+        self._thread.start()
+        atexit.register(self._end_with_the_interpreter)
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def join(self, seconds: float | None) -> bool:
+        """Whether the run ends within that time."""
+        self._thread.join(seconds)
+        return self.has_ended
+
+    def _run_and_tell(self) -> None:
+        """Runs until every job has ended, and writes down how the run did."""
+        status = self._status
+        try:
+            self._journal = Journal(self._store)  # SQLite wants to be used by the thread that opened it
+            try:
+                status = replace(status, phase=self._run())
+            finally:
+                self._supply.close(ends_all=bool(self._flights))
+                self._journal.close()
+        except BaseException as error:
+            status = replace(status, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
+        try:
+            self._store.write_status(replace(status, ended=time.time()))
+        finally:
+            os.close(self._lock)
+            atexit.unregister(self._end_with_the_interpreter)
+
+    def _end_with_the_interpreter(self) -> None:
+        self.cancel()
+        self._thread.join(LEAVING_SECONDS)
+
+    def cancel(self) -> None:
+        """May be called from any thread."""
+        self._events.put(lambda: self._conductor.scheduler.cancel())
+
+    def _run(self) -> str:
+        self._segment = self._journal.new_segment("transient")
+        self._writer = SegmentWriter(self._store.segment(self._segment))
+        self._commands = Commands(self._store.folder)
+        self._control = SqliteQueue(self._store.journal, CONTROL)
+        self._conductor = Conductor(self._store, self._plan, self._journal, self._options)
+        self._scheduler = self._conductor.scheduler
+        try:
+            self._conductor.flush()
+            while not self._scheduler.has_ended():
+                self._send_out()
+                if self._scheduler.has_ended():
+                    break
+                self._end_overdue()
+                self._conductor.flush_if_due(time.monotonic())
+                self._wait()
+                if self._scheduler.stops_running_jobs:
+                    for flight in list(self._flights.values()):
+                        self._end(flight, "it was ended while it ran, because the run was", cause="cancel")
+            self._conductor.flush()
+        except RunBroken:
+            self._salvage()
+            raise
+        finally:
+            self._writer.close()
+            self._commands.close()
+            self._control.close()
+        return "cancelled" if self._scheduler.cancelled else "ended"
+
+    def _salvage(self) -> None:
+        try:
+            self._conductor.flush()
+        except RunBroken:
+            pass
+
+    # Out
+
+    def _send_out(self) -> None:
+        """A new worker for each job that may start now."""
+        while len(self._flights) < (1 if self._suspects else self._options.workers):
+            worker = f"t{self._names + 1}"
+            self._scheduler.joined(worker)
+            assignments = self._scheduler.assignments(time.monotonic())
+            if not assignments:
+                self._scheduler.left(worker)
+                return
+            self._names += 1
+            self._submit(assignments[0])
+
+    def _submit(self, assignment: Assignment) -> None:
+        order = self._conductor.order(assignment)
+        self._conductor.began(order.job, assignment.worker, time.time())
+        executor = self._supply.get()
+        try:
+            future = executor.submit(run_task, self._task(order))
+        except BrokenExecutor:
+            self._supply.renew(executor)
+            self._scheduler.lost(assignment.worker, time.monotonic())
+            return
+        flight = self._flights[assignment.worker] = _Flight(order, assignment.worker, future, executor)
+        future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
+
+    def _task(self, order: Order) -> Task:
+        blob = self._commands.bytes_of(order.job)
+        inputs = tuple(read_result(self._store.segment(segment), offset) for segment, offset in order.inputs)
+        return Task(order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(sys.path))
+
+    # Back
+
+    def _wait(self) -> None:
+        """Waits for what comes next, and takes in all that has come."""
+        times = [t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None]
+        patience = min([LOOK_SECONDS, *(max(0.0, t - time.monotonic()) for t in times)])
+        try:
+            event = self._events.get(timeout=patience)
+        except queue.Empty:
+            self._look_into_control()
+            return
+        event()
+        while not self._events.empty():
+            self._events.get()()
+
+    def _look_into_control(self) -> None:
+        message = self._control.try_consume()
+        if message is not None:
+            self._control.ack(message)
+            if message.body == b"cancel":
+                self._scheduler.cancel()
+
+    def _came_back(self, flight: _Flight) -> None:
+        if self._flights.get(flight.worker) is not flight:
+            return  # it was given up before
+        error = None if flight.future.cancelled() else flight.future.exception()
+        if flight.future.cancelled() or isinstance(error, BrokenExecutor):
+            self._broke(flight, error)
+            return
+        del self._flights[flight.worker]
+        if error is not None:  # the executor could not carry the task, or what came of it
+            now = time.time()
+            ending = Ending(*flight.order[:3], now, now, None, error=f"the executor could not run it: {message_of(error)}")
+            self._record(flight, Outcome(ending, b""))
+        else:
+            self._record(flight, flight.future.result())
+
+    def _record(self, flight: _Flight, outcome: Outcome) -> None:
+        now = time.monotonic()
+        self._suspects.discard(flight.order.job)
+        with self._store.explaining("write to"):
+            start, end = self._log(outcome.output)
+            head = self._writer.append(outcome.ending._replace(log_start=start, log_end=end))
+        for record in heads(head):
+            self._conductor.ended(record, segment=self._segment, worker=flight.worker, now=now)
+        self._scheduler.left(flight.worker)
+
+    def _log(self, output: bytes) -> tuple[int, int]:
+        if not output:
+            return 0, 0
+        with open(self._store.log(self._segment), "ab") as file:
+            start = file.tell()
+            file.write(output)
+            return start, file.tell()
+
+    def _broke(self, flight: _Flight, error: BaseException | None) -> None:
+        """A worker, or the whole executor, is gone."""
+        now = time.monotonic()
+        if not isinstance(error, WorkerDied):
+            self._supply.renew(flight.executor)
+        together = [other for other in self._flights.values() if other.executor is flight.executor]
+        is_sure = isinstance(error, WorkerDied) or len(together) == 1
+        del self._flights[flight.worker]
+        if flight.ended_by:
+            return  # it was accounted for when it was ended
+        if is_sure:
+            self._suspects.discard(flight.order.job)
+            why = (
+                f"{error}"
+                if isinstance(error, WorkerDied)
+                else f"its worker died ({message_of(error) if error else 'cancelled'})"
+            )
+            self._died(flight, "crash", f"{why} while it ran")
+        else:
+            for other in together:
+                self._flights.pop(other.worker, None)
+                self._suspects.add(other.order.job)
+                self._scheduler.lost(other.worker, now)
+
+    # Ends
+
+    def _end_overdue(self) -> None:
+        for worker in self._scheduler.overdue(time.monotonic()):
+            flight = self._flights[worker]
+            if not flight.future.done():
+                timeout = self._plan.timeouts[flight.order.job]
+                self._end(flight, f"it took longer than its timeout of {timeout:g} s and was ended", cause="timeout")
+
+    def _end(self, flight: _Flight, why: str, *, cause: Any) -> None:
+        """Ends a job as well as its executor can: alone, or with all that its pool is at. In a thread it can only be given up."""
+        if flight.worker not in self._flights or flight.future.done():
+            return
+        del self._flights[flight.worker]
+        flight.ended_by = why
+        self._suspects.discard(flight.order.job)
+        self._died(flight, cause, why)
+        kill = getattr(flight.future, "kill", None)
+        if callable(kill):
+            kill()
+        elif not flight.future.cancel() and isinstance(flight.executor, ProcessPoolExecutor):
+            now = time.monotonic()
+            for other in [other for other in self._flights.values() if other.executor is flight.executor]:
+                del self._flights[other.worker]
+                self._scheduler.lost(other.worker, now)
+            self._supply.renew(flight.executor)
+
+    def _died(self, flight: _Flight, cause: Any, why: str) -> None:
+        self._conductor.died(flight.worker, cause, why, segment=None, log=(0, 0), now=time.monotonic(), wall=time.time())
+
+
+class _Supply:
+    """Gives the executor, and a new one when it broke."""
+
+    def __init__(self, given: Executor | MakeExecutor | None, options: Options) -> None:
+        self._is_ours = not isinstance(given, Executor)
+        self._make: MakeExecutor | None = None
+        self._current: Executor | None = None
+        if given is None:
+            self._make = lambda: ProcessExecutor(options.workers, max_calls=options.max_jobs)
+        elif isinstance(given, Executor):
+            self._current = given
+            if type(given) is ProcessPoolExecutor:
+                self._make = lambda: _pool_like(given)
+        else:
+            self._make = given
+
+    def get(self) -> Executor:
+        if self._current is None:
+            assert self._make is not None
+            self._current = self._make()
+            if not isinstance(self._current, Executor):
+                raise RunBroken(f"executor must make an Executor; it made {type(self._current).__name__}")
+        return self._current
+
+    def renew(self, broken: Executor) -> None:
+        """Replaces an executor, and ends what is left of it."""
+        if broken is not self._current:
+            return
+        if self._make is None:
+            raise RunBroken(
+                f"the executor, a {type(broken).__name__}, is broken; give executor= a function that makes one, and it is replaced then"
+            )
+        _end(broken)
+        self._current = None
+        self._is_ours = True
+
+    def close(self, *, ends_all: bool) -> None:
+        if self._current is not None and self._is_ours:
+            if ends_all:
+                _end(self._current)
+            else:
+                self._current.shutdown(wait=True)
+
+
+def _end(executor: Executor) -> None:
+    if isinstance(executor, ProcessPoolExecutor):
+        for process in list((getattr(executor, "_processes", None) or {}).values()):
+            process.kill()
+    executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _pool_like(pool: Any) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(
+        max_workers=pool._max_workers, mp_context=pool._mp_context, initializer=pool._initializer, initargs=pool._initargs
+    )

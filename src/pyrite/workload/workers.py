@@ -1,0 +1,200 @@
+"""The master's side of a persistent worker: how orders go to it, how its reports come back, and how it is ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from pyrite.workload import orders, processes
+from pyrite.workload.scheduler import Cause
+from pyrite.workload.store import Store
+
+LENGTH = struct.Struct("<I")
+
+
+class WorkerLink(ABC):
+    """What every kind of worker has in common for the master."""
+
+    def __init__(self, name: str, segment: int) -> None:
+        self.name = name
+        self.segment = segment
+        self.partial = b""  # of a report
+        self.log_end = 0
+        self.read_to = 0  # of its segment
+        self.ended_by: tuple[int, Cause, str] | None = None  # the job for which it was ended, and why
+        self.has_begun = False
+        self.is_silent = False  # it cannot report any more
+
+    @abstractmethod
+    def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None: ...
+
+    @abstractmethod
+    def send(self, order: bytes) -> None: ...
+
+    @abstractmethod
+    def take_back(self) -> bytes | None:
+        """An order that the worker has not taken; None if there is none."""
+
+    @abstractmethod
+    def read(self) -> bytes | None:
+        """What it reported, as far as it came; empty at the end; None if there is nothing now."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Ends the worker and all that it started."""
+
+    @abstractmethod
+    def bury(self, selector: selectors.BaseSelector) -> str:
+        """Lets go of it once it is dead; returns what ended it."""
+
+
+class LocalWorker(WorkerLink):
+    """A process that the master started. The master keeps the worker's end of the inbox too, to take orders back."""
+
+    def __init__(self, name: str, segment: int, store: Store, *, lock: int, reaper: processes.Reaper) -> None:
+        super().__init__(name, segment)
+        self._reaper = reaper
+        # Packets, so that an order is taken as a whole: by the worker, or by the master who takes it back.
+        self._inbox, self._their_inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._inbox.setblocking(False)
+        self._reports, their_reports = os.pipe()
+        os.set_blocking(self._reports, False)
+        try:
+            self._process = processes.start(
+                "worker",
+                {"store": str(store), "segment": segment, "inbox": self._their_inbox.fileno(), "reports": their_reports},
+                log=store.log(segment),
+                files=(self._their_inbox.fileno(), their_reports, lock),
+            )
+        finally:
+            os.close(their_reports)
+        reaper.watch(self._process.pid)
+        self._alive = os.pidfd_open(self._process.pid)
+
+    def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None:
+        selector.register(self._reports, selectors.EVENT_READ, on_report)
+        selector.register(self._alive, selectors.EVENT_READ, on_death)
+        self._unregister = selector.unregister
+
+    def send(self, order: bytes) -> None:
+        self._inbox.send(order)
+
+    def take_back(self) -> bytes | None:
+        try:
+            data = self._their_inbox.recv(1 << 20, socket.MSG_DONTWAIT)
+        except OSError:
+            return None
+        return data if data and data != orders.DONE else None
+
+    def read(self) -> bytes | None:
+        if self.is_silent:
+            return None
+        try:
+            data = os.read(self._reports, 1 << 16)
+        except BlockingIOError:
+            return None
+        if not data:
+            self._unregister(self._reports)
+            self.is_silent = True
+            self.kill()  # it is on its way out; or it closed the pipe, and is of no use any more
+        return data
+
+    def kill(self) -> None:
+        processes.kill_group(self._process.pid)
+
+    def bury(self, selector: selectors.BaseSelector) -> str:
+        self.kill()  # what it started goes with it
+        code = self._process.wait()
+        self._reaper.forget(self._process.pid)
+        if not self.is_silent:
+            selector.unregister(self._reports)
+        selector.unregister(self._alive)
+        os.close(self._reports)
+        os.close(self._alive)
+        self._inbox.close()
+        self._their_inbox.close()
+        return cause_of(code)
+
+
+class LaunchedWorker(WorkerLink):
+    """A worker that a launcher started somewhere, and that connected to the master. Its connection ends when it does, and the reverse."""
+
+    def __init__(self, name: str, segment: int, connection: socket.socket) -> None:
+        super().__init__(name, segment)
+        self._connection = connection
+        connection.setblocking(True)
+        self.send(json.dumps({"segment": segment}).encode())
+        connection.setblocking(False)
+
+    def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None:
+        def on_readable() -> None:
+            on_report()
+            if self.is_silent:
+                on_death()
+
+        selector.register(self._connection, selectors.EVENT_READ, on_readable)
+
+    def send(self, order: bytes) -> None:
+        try:
+            self._connection.sendall(LENGTH.pack(len(order)) + order)
+        except OSError:
+            self.kill()  # its end will be noticed like any other
+
+    def take_back(self) -> bytes | None:
+        return None  # an order that is sent is out of reach; so a launched worker has one at a time
+
+    def read(self) -> bytes | None:
+        if self.is_silent:
+            return None
+        try:
+            data = self._connection.recv(1 << 16)
+        except BlockingIOError:
+            return None
+        except OSError:
+            data = b""
+        if not data:
+            self.is_silent = True
+        return data
+
+    def kill(self) -> None:
+        try:
+            self._connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def bury(self, selector: selectors.BaseSelector) -> str:
+        selector.unregister(self._connection)
+        self._connection.close()
+        return "the loss of its connection"
+
+
+def receive(connection: socket.socket) -> bytes:
+    """One order from a connection; empty at its end."""
+    head = exactly(connection, LENGTH.size)
+    return exactly(connection, LENGTH.unpack(head)[0]) if head else b""
+
+
+def cause_of(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def exactly(connection: socket.socket, size: int) -> bytes:
+    """So many bytes from a connection; empty if it ends before."""
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            return b""
+        data += more
+    return data

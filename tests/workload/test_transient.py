@@ -1,0 +1,280 @@
+"""Transient workers: through our own processes, Python's pools, and Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrite.workload import JobState, Run, RunBroken, SparkExecutor, StoreInUse, Workload
+from tests.workload import commands
+from tests.workload.conftest import processes_of, row_of, states, wait_until
+
+Make = Callable[[], Executor] | None
+
+
+def process_pool() -> Executor:
+    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+
+
+@pytest.fixture(scope="module")
+def spark_executor() -> Iterator[Executor]:
+    executor = SparkExecutor(master="local[2, 4]", max_workers=2)
+    yield executor
+    executor.shutdown()
+
+
+@pytest.fixture(params=["own processes", "process pool", "threads", "spark"])
+def executor(request: pytest.FixtureRequest) -> Any:
+    if request.param == "spark":
+        return request.getfixturevalue("spark_executor")
+    return {"own processes": None, "process pool": process_pool, "threads": lambda: ThreadPoolExecutor(2)}[request.param]
+
+
+@pytest.fixture(params=["own processes", "process pool", "spark"])
+def executor_of_processes(request: pytest.FixtureRequest) -> Any:
+    if request.param == "spark":
+        return request.getfixturevalue("spark_executor")
+    return {"own processes": None, "process pool": process_pool}[request.param]
+
+
+def test_results_order_and_output(tmp_path: Path, executor: Any) -> None:
+    workload = Workload()
+
+    @workload.job
+    def a() -> int:
+        print("from a")
+        return 2
+
+    @workload.job
+    def b(a: int) -> list[int]:
+        return [a] * 100_000
+
+    @workload.job
+    def c(a: int, b: list[int]) -> int:
+        return a + len(b)
+
+    workload.add("fails", commands.fail, retries=1)
+    workload.add("below", commands.nothing, after=["fails"])
+    run = workload.run(kind="transient", executor=executor, workers=2, store=tmp_path / "run").wait()
+    assert states(run) == {"a": "DONE", "b": "DONE", "c": "DONE", "fails": "FAILED", "below": "BLOCKED"}
+    assert run.results["c"] == 100_002
+    assert run.log("a") == "from a\n"
+    assert row_of(run, "fails")["error"] == "ValueError: on purpose"
+    assert row_of(run, "fails")["attempt"] == 2
+    assert "raise ValueError(message)" in run.traceback("fails")
+    assert states(workload.run(kind="transient", executor=executor, store=tmp_path / "run").wait())["c"] == "SKIPPED"
+
+
+def test_a_job_that_kills_its_worker_is_tried_again_and_no_other_is_blamed(tmp_path: Path, executor_of_processes: Any) -> None:
+    workload = Workload().add("once", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")])
+    workload.add("always", commands.kill_worker).add("below", commands.nothing, after=["always"])
+    for n in range(4):
+        workload.add(f"j{n}", commands.nothing)
+    run = workload.run(kind="transient", executor=executor_of_processes, workers=2, crashes_max=1, store=tmp_path / "run").wait()
+    expected = {"once": "DONE", "always": "CRASHED", "below": "BLOCKED", **{f"j{n}": "DONE" for n in range(4)}}
+    assert states(run) == expected
+    assert run.results["once"] == "survived"
+
+
+def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path, executor_of_processes: Any) -> None:
+    said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
+    workload = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=6, retries=1)
+    workload.add("other", commands.nothing)
+    run = workload.run(kind="transient", executor=executor_of_processes, workers=2, store=tmp_path / "run").wait()
+    assert states(run) == {"job": "DONE", "other": "DONE"}
+    assert row_of(run, "job")["attempt"] == 2
+    wait_until(lambda: not Path(f"/proc/{commands.lines(said)[0]}").exists())
+
+
+def test_a_job_in_a_thread_that_hangs_is_given_up(tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    workload = Workload().add("job", commands.wait_for, args=[go], timeout=0.2).add("other", commands.nothing)
+    with ThreadPoolExecutor(2) as pool:
+        run = workload.run(kind="transient", executor=pool, workers=2, store=tmp_path / "run").wait()
+        assert states(run) == {"job": "TIMEOUT", "other": "DONE"}
+        Path(go).touch()
+
+
+def test_threads_share_this_process(tmp_path: Path) -> None:
+    run = (
+        Workload()
+        .add("job", os.getpid)
+        .run(kind="transient", executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run")
+        .wait()
+    )
+    assert run.results["job"] == os.getpid()
+
+
+def test_an_executor_that_was_given_is_left_open(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        Workload().add("job", commands.nothing).run(kind="transient", executor=pool, store=tmp_path / "run").wait()
+        assert pool.submit(int).result() == 0
+
+
+@pytest.mark.parametrize(("max_jobs", "processes"), [(1, 6), (3, 2)])
+def test_workers_are_replaced_after_max_jobs(tmp_path: Path, max_jobs: int, processes: int) -> None:
+    workload = Workload()
+    for n in range(6):
+        workload.add(f"j{n}", os.getpid)
+    run = workload.run(kind="transient", workers=1, max_jobs=max_jobs, store=tmp_path / "run").wait()
+    assert len(set(run.results.values())) == processes
+
+
+def test_cancel_ends_what_runs(tmp_path: Path, executor_of_processes: Any) -> None:
+    said, go = str(tmp_path / "said"), str(tmp_path / "go")
+    workload = Workload().add("job", commands.tell_and_wait, args=[said, go]).add("below", commands.nothing, after=["job"])
+    run = workload.run(kind="transient", executor=executor_of_processes, store=tmp_path / "run")
+    commands.wait_for(said)
+    run.cancel()
+    assert states(run) == {"job": "CANCELLED", "below": "CANCELLED"}
+    wait_until(lambda: not Path(f"/proc/{commands.lines(said)[0]}").exists())
+
+
+def test_another_process_can_look_in_and_cancel(tmp_path: Path) -> None:
+    said, go = str(tmp_path / "said"), str(tmp_path / "go")
+    run = Workload().add("job", commands.tell_and_wait, args=[said, go]).run(kind="transient", store=tmp_path / "run")
+    commands.wait_for(said)
+    code = f"from pyrite.workload import Run; run = Run.attach({str(tmp_path / 'run')!r}); print(run.has_ended); run.cancel()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    assert run.wait().status.phase == "cancelled"
+
+
+def test_a_second_master_is_refused(tmp_path: Path) -> None:
+    said, go = str(tmp_path / "said"), str(tmp_path / "go")
+    workload = Workload().add("job", commands.tell_and_wait, args=[said, go])
+    run = workload.run(kind="transient", store=tmp_path / "run")
+    with pytest.raises(StoreInUse):
+        workload.run(store=tmp_path / "run")
+    Path(go).touch()
+    run.wait()
+
+
+def test_an_executor_that_cannot_be_replaced_breaks_the_run(tmp_path: Path) -> None:
+    class Fragile(ProcessPoolExecutor):
+        pass
+
+    with Fragile(1, mp_context=get_context("spawn")) as pool:
+        run = Workload().add("job", commands.kill_worker).run(kind="transient", executor=pool, store=tmp_path / "run")
+        with pytest.raises(RunBroken, match="give executor= a function that makes one"):
+            run.wait()
+
+
+def test_a_killed_session_leaves_no_process_and_can_be_resumed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    said, out = str(tmp_path / "said"), str(tmp_path / "out")
+    script.write_text(
+        f"""
+import sys
+sys.path.insert(0, {os.getcwd()!r})
+from pyrite.workload import Workload
+from tests.workload import commands
+workload = Workload().add("before", commands.note, args=[{out!r}, "before"])
+workload.add("during", commands.tell_and_hang_the_first_time, args=[{said!r}, {str(tmp_path / "marker")!r}], after=["before"])
+workload.run(kind="transient", store={str(tmp_path / "run")!r}).wait()
+"""
+    )
+    session = subprocess.Popen([sys.executable, str(script)])
+    commands.wait_for(said)
+    session.send_signal(signal.SIGKILL)
+    session.wait()
+    wait_until(lambda: not processes_of(tmp_path), 2)
+    with pytest.raises(RunBroken, match="killed"):
+        Run.attach(tmp_path / "run").wait()
+    run = Run.resume(tmp_path / "run").wait()
+    assert states(run) == {"before": "DONE", "during": "DONE"}
+    assert commands.lines(out) == ["before"]
+
+
+def test_an_interpreter_that_ends_takes_its_transient_workers_along(tmp_path: Path) -> None:
+    said = str(tmp_path / "said")
+    code = f"""
+import sys
+from pyrite.workload import Workload
+from tests.workload import commands
+Workload().add("job", commands.tell_and_wait, args=[{said!r}, "/nowhere"]).run(kind="transient", store={str(tmp_path / "run")!r})
+commands.wait_for({said!r})
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == 0
+    assert Run.attach(tmp_path / "run").status.phase == "cancelled"
+    wait_until(lambda: not processes_of(tmp_path), 2)
+
+
+# Persistent workers that a launcher starts
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_launcher_starts_persistent_workers_wherever_it_likes(tmp_path: Path, kind: str) -> None:
+    with ThreadPoolExecutor(2) if kind == "threads" else ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        workload = Workload().add("killer", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")])
+        for n in range(20):
+            workload.add(f"j{n}", commands.note, args=[str(tmp_path / "out"), str(n)])
+        workload.add("fails", commands.fail)
+        hanging = [str(tmp_path / "said"), str(tmp_path / "first")]
+        workload.add("hangs", commands.tell_and_hang_the_first_time, args=hanging, timeout=1, retries=1)
+        run = workload.run(workers=2, launcher=pool.map, store=tmp_path / "run").wait()
+    assert [row["job"] for row in run.table() if row["state"] != JobState.DONE] == ["fails"]
+    assert run.results["killer"] == "survived"
+    assert row_of(run, "hangs")["attempt"] == 2
+    assert sorted(map(int, commands.lines(tmp_path / "out"))) == list(range(20))
+
+
+def test_a_launcher_that_fails_breaks_the_run(tmp_path: Path) -> None:
+    def launcher(function: Any, posts: Any) -> Any:
+        raise OSError("no machines today")
+
+    run = Workload().add("job", commands.nothing).run(launcher=launcher, store=tmp_path / "run")
+    with pytest.raises(RunBroken, match="no machines today"):
+        run.wait()
+
+
+def test_launched_workers_do_not_outlive_their_master(tmp_path: Path) -> None:
+    said, go = str(tmp_path / "said"), str(tmp_path / "go")
+    with ThreadPoolExecutor(1) as pool:
+        run = (
+            Workload()
+            .add("job", commands.tell_and_wait, args=[said, go])
+            .run(workers=1, launcher=pool.map, store=tmp_path / "run")
+        )
+        commands.wait_for(said)
+        os.kill(run.pid, signal.SIGKILL)
+        wait_until(lambda: not processes_of(tmp_path), 2)
+
+
+def test_who_does_not_know_the_secret_is_not_let_in() -> None:
+    import socket
+
+    from pyrite.workload import launching
+
+    listener, secret = launching.listen()
+    with listener, socket.create_connection(listener.getsockname()) as stranger:
+        connection, _ = listener.accept()
+        with connection:
+            stranger.sendall(b"x" * 32)
+            assert not launching.admit(connection, secret)
+
+
+def test_a_future_killed_before_it_runs_is_cancelled() -> None:
+    from pyrite.workload.executors import ProcessExecutor, WorkerDied
+
+    executor = ProcessExecutor(1)
+    first: Any = executor.submit(time.sleep, 1000)
+    second: Any = executor.submit(time.sleep, 1000)
+    second.kill()
+    assert second.cancelled()
+    wait_until(first.running)
+    threading.Timer(0.1, first.kill).start()
+    with pytest.raises(WorkerDied):
+        first.result(timeout=10)
+    executor.shutdown()
