@@ -1,24 +1,22 @@
-"""The commands, and what they have in common: a DAG named on the command line, one job run to its end, clean errors and Ctrl-C."""
+"""The commands: `demo`, `run`, `show`, `version`, and those of workloads."""
 
 from __future__ import annotations
 
 import logging
 import time
-import traceback
 from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.markup import escape
 
 from pyrite import __version__
 from pyrite.cli import demo as demo_command
+from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
 from pyrite.cli.progress import run_to_end, show_outcome
-from pyrite.errors import JobCancelled, PyriteError
+from pyrite.cli.workload import app as workload_app
 from pyrite.instance import instance
 from pyrite.job import JobConfig
 
@@ -28,6 +26,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(workload_app, name="workload")
 
 DagArgument = Annotated[str, typer.Argument(metavar="MODULE:DAG", help="A module, or a .py file, and the name of a DAG in it.")]
 
@@ -92,30 +92,3 @@ def show(
 def version() -> None:
     """Say which version this is."""
     typer.echo(__version__)
-
-
-class reporting_errors:
-    """Turns an error of Pyrite's into one message and exit code 1, and Ctrl-C into exit code 130."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, where: object) -> None:
-        console = Console(stderr=True)
-        if isinstance(error, (KeyboardInterrupt, JobCancelled)):
-            console.print("cancelled", style="yellow")
-            raise typer.Exit(130) from None
-        if isinstance(error, PyriteError):
-            console.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
-            cause = error.__cause__
-            if cause is not None and not isinstance(cause, PyriteError):
-                console.print(escape(_users_traceback(cause)), style="dim", soft_wrap=True, end="")
-            raise typer.Exit(1) from None
-
-
-def _users_traceback(error: BaseException) -> str:
-    """The traceback of a user's error, without the frames of this package that called it."""
-    here = str(Path(__file__).parents[1])
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((here, "<pyrite"))]
-    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
-    return "".join([*lines, *traceback.format_exception_only(error)])

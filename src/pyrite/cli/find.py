@@ -1,4 +1,4 @@
-"""Finds the DAG that a command line names: `package.module:name`, or `path/to/file.py:name`."""
+"""Finds what a command line names, a DAG or a module: `package.module:name`, or `path/to/file.py:name`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ def find_dag(text: str) -> DAG:
     where, _, name = text.rpartition(":")
     if not where or not name:
         raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in my_jobs.words:dag")
-    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
-    if not _is_installed(module):
-        cloudpickle.register_pickle_by_value(module)  # Spark's workers may not find it: its functions travel with the job
+    module = find_module(where)
     try:
         found = getattr(module, name)
     except AttributeError:
@@ -34,6 +32,14 @@ def find_dag(text: str) -> DAG:
     if not isinstance(found, DAG):
         raise PyriteError(f"'{text}' is not a DAG, nor a function that returns one; it is {shorten(found)}")
     return found
+
+
+def find_module(where: str) -> ModuleType:
+    """The module of that name, or in that file; its functions travel with a job, since workers may not find it."""
+    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    if not _is_installed(module):
+        cloudpickle.register_pickle_by_value(module)
+    return module
 
 
 def _load_module(name: str) -> ModuleType:

@@ -81,6 +81,8 @@ class Fingerprints:
             yield value.__name__.encode()
         elif isinstance(value, BuiltinFunctionType):
             yield f"{value.__module__}.{value.__qualname__}".encode()
+            if value.__self__ is not None and not isinstance(value.__self__, (ModuleType, type)):
+                yield self.of(value.__self__)
         elif isinstance(value, DAG):
             for vertex in value.vertices:
                 yield from map(self.of, (vertex.name, vertex.supplier))

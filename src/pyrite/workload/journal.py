@@ -228,7 +228,19 @@ def _entries(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
 
 
 def _result_of(entry: Entry) -> dict[str, Any]:
-    names = ("result_segment", "result_offset", "fingerprint", "result_digest", "result_seconds")
+    """What stays of an earlier run: its result, and what was printed on the way to it."""
+    if entry.result_segment is None:
+        return {}
+    names = (
+        "segment",
+        "log_start",
+        "log_end",
+        "result_segment",
+        "result_offset",
+        "fingerprint",
+        "result_digest",
+        "result_seconds",
+    )
     return {name: getattr(entry, name) for name in names}
 
 

@@ -218,6 +218,9 @@ class Master:
 
     def _dismiss(self) -> None:
         """Tells the workers that all is done, and sees them out."""
+        if self._listener is not None:
+            self._selector.unregister(self._listener)
+            self._listener.close()  # who comes now finds that all is over
         for worker in self._workers.values():
             worker.send(orders.DONE)
         give_up = time.monotonic() + LEAVING_SECONDS

@@ -66,9 +66,7 @@ class Plan:
         return [(self.ids[a], self.ids[b]) for a, below in enumerate(self.downstream) for b in below]
 
 
-def make_plan(
-    jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int], with_fingerprints: bool = True
-) -> tuple[Plan, CommandBook]:
+def make_plan(jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int]) -> tuple[Plan, CommandBook]:
     """Raises InvalidWorkload with all problems."""
     problems: list[str] = []
     ids, number = _numbered(jobs, problems)
@@ -80,28 +78,21 @@ def make_plan(
     if len(order) < len(ids):
         cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
         problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
-    for job in jobs:
-        if job.args or job.kwargs or job.timeout is not None or job.retries or job.priority or job.pool is not None or job.light:
-            problems.extend(f"job '{job.id}' {problem}" for problem in option_problems(job))
-            if isinstance(job.pool, str) and job.pool not in pools:
-                near = f"pools={{'{job.pool}': 1}}"
-                problems.append(
-                    f"job '{job.id}' is of the pool '{job.pool}', which has no size; give the run {near}, or how many at a time"
-                )
-    if problems:
-        raise InvalidWorkload(problems)
+    wrong = _option_problems(jobs, pools, problems)
     book = CommandBook()
-    writer = _CommandWriter(book, Fingerprints() if with_fingerprints else None)
+    writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
     for n, job in enumerate(jobs):
+        if n in wrong:
+            continue
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(job, names)
         book.spans.extend(span)
         passed.append(tuple([number[name] for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
-    if writer.problems:
-        raise InvalidWorkload(writer.problems)
+    if problems:
+        raise InvalidWorkload(problems)
     plan = Plan(
         ids=ids,
         upstream=upstream,
@@ -126,6 +117,21 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
             counts[id] = counts.get(id, 0) + 1
         problems.extend(f"the id '{id}' is there {count} times; ids must be unique" for id, count in counts.items() if count > 1)
     return ids, number
+
+
+def _option_problems(jobs: Sequence[Job], pools: Mapping[str, int], problems: list[str]) -> set[int]:
+    """The jobs whose options cannot be."""
+    wrong = set()
+    for n, job in enumerate(jobs):
+        if not (job.args or job.kwargs or job.retries or job.priority or job.light) and job.timeout is None and job.pool is None:
+            continue
+        found = option_problems(job)
+        if isinstance(job.pool, str) and job.pool not in pools:
+            found.append(f"is of the pool '{job.pool}', which has no size; say how many run at a time: pools={{'{job.pool}': 1}}")
+        if found:
+            wrong.add(n)
+            problems.extend(f"job '{job.id}' {problem}" for problem in found)
+    return wrong
 
 
 def _edges(
@@ -159,10 +165,10 @@ def _near(id: str, ids: Mapping[str, int]) -> str:
 class _CommandWriter:
     """Turns jobs into bytes. What many jobs share, their function above all, is pickled and looked at once."""
 
-    def __init__(self, book: CommandBook, fingerprints: Fingerprints | None) -> None:
-        self.problems: list[str] = []
+    def __init__(self, book: CommandBook, problems: list[str]) -> None:
+        self.problems = problems
         self._book = book
-        self._fingerprints = fingerprints
+        self._fingerprints = Fingerprints()
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # so that the id of a command stays its own while it is a key
         self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
@@ -210,7 +216,7 @@ class _CommandWriter:
                 hashed = arguments
             else:
                 arguments = cloudpickle.dumps(given, protocol=5)
-                hashed = self._fingerprints.of(given) if self._fingerprints else b""
+                hashed = self._fingerprints.of(given)
         except Exception as error:
             self.problems.append(f"the arguments of job '{job.id}' cannot be serialized: {message_of(error)}")
             return (0, 0), (), b""
@@ -223,12 +229,15 @@ class _CommandWriter:
             command = interpret(value, light=light)
         except ValueError as error:
             return str(error)
+        if isinstance(command, RunDag):
+            try:
+                command.dag.validate()
+            except PyriteError as error:
+                return f"is a DAG that cannot run: {error}"
         description = describe_command(command)
-        fingerprint = b""
-        if self._fingerprints is not None:
-            fingerprint = (
-                self._fingerprints.of_program(command.argv) if isinstance(command, Program) else self._fingerprints.of(command)
-            )
+        of_command = (
+            self._fingerprints.of_program(command.argv) if isinstance(command, Program) else self._fingerprints.of(command)
+        )
         try:
             span = self._book.put(_pickled(command))
         except _Unserializable as error:
@@ -236,7 +245,7 @@ class _CommandWriter:
         except Exception as error:
             return f"cannot be serialized: {description} gave {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
-        return _Known(span, fingerprint, parameters, description)
+        return _Known(span, of_command, parameters, description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +278,6 @@ def _pickled(command: Command) -> bytes:
         from pyrite.spark.serializable import check_serializable
 
         try:
-            command.dag.validate()
             check_serializable(command.dag)
         except PyriteError as error:
             raise _Unserializable(str(error)) from None

@@ -126,12 +126,15 @@ def heads(data: bytes) -> Iterator[Record]:
 
 def read_records(path: Path, start: int = 0) -> Iterator[Record]:
     """The records of a segment from `start` on, as far as they are whole."""
+    size = path.stat().st_size
     with open(path, "rb") as file:
         file.seek(start)
         while len(head := file.read(HEAD_BYTES)) == HEAD_BYTES and head.startswith(_MAGIC):
             record = _record(head, 0)
+            if record.length > size - file.tell():
+                return
             payload = file.read(record.length)
-            if len(payload) < record.length or not _is_whole(head, payload):
+            if not _is_whole(head, payload):
                 return
             yield record
 
@@ -191,6 +194,8 @@ def _read_payload(path: Path, offset: int) -> tuple[int, bytes]:
         if len(head) < HEAD_BYTES or not head.startswith(_MAGIC):
             raise OSError(f"there is no record at {offset} of {path.name}")
         record = _record(head, 0)
+        if record.length > os.fstat(file).st_size - offset - HEAD_BYTES:
+            raise OSError(f"the record at {offset} of {path.name} is damaged")
         payload = os.pread(file, record.length, offset + HEAD_BYTES)
     finally:
         os.close(file)

@@ -1,0 +1,195 @@
+"""The commands of workloads: `pyrite workload run`, `status`, `log`, `resume`, `cancel`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pyrite.cli.errors import reporting_errors
+from pyrite.cli.find import find_module
+from pyrite.cli.progress import duration
+from pyrite.errors import PyriteError
+from pyrite.workload import JobState, Run
+from pyrite.workload.files import Written, of_module, read_yaml
+from pyrite.workload.progress import STYLES
+
+app = typer.Typer(help="Run a DAG of jobs on workers, and look after it.", no_args_is_help=True)
+
+StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="The folder of the run.")]
+
+ROWS_SHOWN = 100
+
+
+class Kind(str, Enum):
+    persistent = "persistent"
+    transient = "transient"
+
+
+class OnErrorOption(str, Enum):
+    go_on = "continue"
+    abridge = "abridge"
+    stop = "stop"
+
+
+class Picture(str, Enum):
+    table = "table"
+    mermaid = "mermaid"
+    dot = "dot"
+    svg = "svg"
+
+
+@app.command()
+def run(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .yaml file, or a Python module or file with a `workload` in it.")
+    ],
+    workers: Annotated[int | None, typer.Option(help="Jobs at a time; default: one for each core.", min=1)] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="The folder for results, logs and states; default: FILE's name with .run.")
+    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="The kind of workers.")] = None,
+    on_error: Annotated[OnErrorOption | None, typer.Option(help="What a job that failed does to the others.")] = None,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Run jobs that are up to date too.")] = False,
+) -> None:
+    """Run the jobs of a file to their end; jobs that are up to date are skipped."""
+    console = Console()
+    with reporting_errors():
+        written = read(file)
+        options: dict[str, Any] = dict(written.options)
+        options.setdefault("store", f"{Path(file.partition(':')[0]).stem}.run")
+        chosen = {"workers": workers, "store": store, "kind": kind and kind.value, "on_error": on_error and on_error.value}
+        options.update({name: value for name, value in chosen.items() if value is not None})
+        if rerun:
+            options["rerun"] = True
+        see_through(written.workload.run(written.schedule, **options), console)
+
+
+@app.command()
+def resume(
+    store: StoreArgument,
+    workers: Annotated[int | None, typer.Option(help="Jobs at a time; default: as before.", min=1)] = None,
+) -> None:
+    """Go on with a run that was cancelled, broken or killed."""
+    with reporting_errors():
+        see_through(Run.resume(store, **({"workers": workers} if workers is not None else {})), Console())
+
+
+@app.command()
+def status(
+    store: StoreArgument,
+    format: Annotated[Picture, typer.Option(help="A table, or the graph of the jobs coloured by state.")] = Picture.table,
+    all: Annotated[bool, typer.Option("--all", help="Show every job, however many they are.")] = False,
+) -> None:
+    """Show how a run stands."""
+    with reporting_errors():
+        found = Run.attach(store)
+        if format is Picture.table:
+            show(found, Console(), everything=all)
+        else:
+            typer.echo({Picture.mermaid: found.to_mermaid, Picture.dot: found.to_dot, Picture.svg: found.to_svg}[format]())
+
+
+@app.command()
+def log(store: StoreArgument, job: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]) -> None:
+    """Show what a job printed, and its traceback if it failed."""
+    with reporting_errors():
+        found = Run.attach(store)
+        typer.echo(found.log(job), nl=False)
+        typer.echo(found.traceback(job), nl=False, err=True)
+
+
+@app.command()
+def cancel(store: StoreArgument) -> None:
+    """End a run; what is done stays."""
+    with reporting_errors():
+        found = Run.attach(store)
+        if found.has_ended:
+            raise PyriteError(f"the run in '{store}' has ended already")
+        found.cancel()
+        show(found, Console(), everything=False)
+
+
+def read(file: str) -> Written:
+    if file.endswith((".yaml", ".yml")):
+        path = Path(file)
+        sys.path.insert(0, str(path.parent.resolve()))  # functions that the file names may be in modules beside it
+        return read_yaml(path)
+    where, _, name = file.partition(":")
+    module = find_module(where)
+    name = name or "workload"
+    if not hasattr(module, name):
+        raise PyriteError(f"'{where}' has nothing called '{name}'; name the Workload in it, as in {where}:my_workload")
+    return of_module(getattr(module, name), getattr(module, "schedule", None), name)
+
+
+def see_through(run: Run, console: Console) -> None:
+    """Waits for a run and shows what came of it. Exit code 1 if a job failed; on Ctrl-C the run is cancelled first."""
+    try:
+        run.wait()
+    except KeyboardInterrupt:
+        console.print("cancelling", style="yellow")
+        run.cancel()
+        show(run, console, everything=False)
+        raise
+    show(run, console, everything=False)
+    if any(state not in (JobState.DONE, JobState.SKIPPED) for state in run.counts()):
+        raise typer.Exit(1)
+
+
+def show(run: Run, console: Console, *, everything: bool) -> None:
+    rows = run.table()
+    interesting = [
+        row
+        for row in rows
+        if everything or len(rows) <= ROWS_SHOWN or row["state"].is_failure or row["state"] is JobState.RUNNING
+    ]
+    if interesting:
+        console.print(jobs_table(interesting if everything else interesting[:ROWS_SHOWN]))
+    if len(interesting) < len(rows):
+        console.print(f"{len(rows) - len(interesting)} other jobs are not shown; --all shows them", style="dim")
+    counts = run.counts()
+    words = ", ".join(
+        f"[{STYLES.get(state, 'dim')}]{counts[state]} {state.value.lower()}[/]" for state in JobState if state in counts
+    )
+    length, longest = run.lengths()
+    status = run.status
+    phase = status.phase if status.has_ended or not run.has_ended else "killed"
+    seconds = (status.ended or time.time()) - status.started
+    console.print(f"{phase} after {duration(seconds)}: {words}")
+    console.print(
+        f"from the first start to the last end {duration(length)}; longest chain of jobs {duration(longest)}", style="dim"
+    )
+    if status.problem:
+        console.print(f"[red]{escape(status.problem)}[/]", soft_wrap=True)
+    if run.failed():
+        console.print(
+            f"see why: pyrite workload log {escape(str(run.store))} {escape(run.failed()[0]['job'])}", style="dim", soft_wrap=True
+        )
+    if phase in ("killed", "broken", "cancelled"):
+        console.print(f"go on with: pyrite workload resume {escape(str(run.store))}", style="dim", soft_wrap=True)
+
+
+def jobs_table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for name in ("job", "state", "attempt", "worker", "seconds", "error"):
+        table.add_column(name, justify="right" if name in ("attempt", "seconds") else "left", overflow="fold")
+    for row in rows:
+        state: JobState = row["state"]
+        seconds = row["seconds"]
+        table.add_row(
+            escape(row["job"]),
+            f"[{STYLES.get(state, 'dim')}]{state.value}[/]",
+            str(row["attempt"] or ""),
+            row["worker"] or "",
+            "" if seconds is None else f"{seconds:.3f}",
+            escape(row["error"] or ""),
+        )
+    return table

@@ -1,0 +1,92 @@
+"""Workloads that are written in a file: YAML, as data; or Python, as a module that has a Workload in it.
+
+workers: 2                       # any option of Workload.run
+jobs:
+  download:
+    command: [curl, -o, data.csv, https://example.org/data.csv]
+    retries: 3
+  report:
+    command: my_reports:monthly  # package.module:function
+    kwargs: {month: 11}
+    after: download
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pyrite.errors import InvalidWorkload
+from pyrite.functions import shorten
+from pyrite.workload.schedule import Schedule
+from pyrite.workload.workload import Workload
+
+OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "rerun", "max_jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a file says: the jobs, who waits for whom, and how to run them."""
+
+    workload: Workload
+    schedule: Schedule | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def read_yaml(path: Path) -> Written:
+    """Raises InvalidWorkload if the file is not as described above. A store is relative to the file."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise InvalidWorkload([f"cannot read '{path}': {error.strerror}"]) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidWorkload([f"'{path}' is not YAML: {error}"]) from None
+    if not isinstance(content, Mapping) or "jobs" not in content:
+        raise InvalidWorkload([f"'{path}' must have 'jobs:', and under it an id and a command for each"])
+    unknown = [str(key) for key in content if key not in ("jobs", "schedule", *OPTIONS)]
+    if unknown:
+        raise InvalidWorkload(
+            [
+                f"'{path}' has '{name}:', which means nothing here; it may have jobs, schedule, {', '.join(OPTIONS)}"
+                for name in unknown
+            ]
+        )
+    options = {name: content[name] for name in OPTIONS if content.get(name) is not None}
+    if "store" in options:
+        options["store"] = os.path.join(path.parent, str(options["store"]))
+    schedule = content.get("schedule")
+    return Written(
+        Workload.from_table(_rows(content["jobs"], path)), None if schedule is None else _schedule(schedule, path), options
+    )
+
+
+def of_module(found: Any, schedule: Any, name: str) -> Written:
+    """From what a module has under a name: a Workload, or a function that makes one."""
+    if callable(found) and not isinstance(found, Workload):
+        found = found()
+    if not isinstance(found, Workload):
+        raise InvalidWorkload([f"'{name}' is not a Workload, nor a function that returns one; it is {shorten(found)}"])
+    return Written(found, schedule if isinstance(schedule, Schedule) else None)
+
+
+def _rows(jobs: Any, path: Path) -> list[Any]:
+    if isinstance(jobs, list):
+        return jobs
+    if not isinstance(jobs, Mapping):
+        raise InvalidWorkload(
+            [f"'jobs:' in '{path}' must be a mapping from ids, or a list with 'job' and 'command'; got {shorten(jobs)}"]
+        )
+    return [{"job": id, **(job if isinstance(job, Mapping) else {"command": job})} for id, job in jobs.items()]
+
+
+def _schedule(edges: Any, path: Path) -> Schedule:
+    if isinstance(edges, list) and all(isinstance(edge, Mapping) for edge in edges):
+        return Schedule.from_table(edges)
+    if isinstance(edges, list):
+        return Schedule([tuple(edge) if isinstance(edge, list) else edge for edge in edges])
+    raise InvalidWorkload([f"'schedule:' in '{path}' must be a list of {{from: ..., to: ...}}; got {shorten(edges)}"])

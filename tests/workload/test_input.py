@@ -1,0 +1,202 @@
+"""What users give: tables, schedules, commands; and that everything wrong with them is told at once, before anything starts."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrite import DAG
+from pyrite.workload import InvalidWorkload, Schedule, Workload
+from pyrite.workload.schedule import find_cycle, in_order, remaining_paths, upstream_of
+from tests.workload import commands
+
+ROWS = [{"from": "a", "to": "b"}, {"from": "b", "to": "c"}, {"from": "d", "to": "d"}, {"from": "a", "to": "b"}]
+
+
+def problems_of(jobs: Any, edges: Any = None, **options: Any) -> list[str]:
+    with pytest.raises(InvalidWorkload) as caught:
+        run(jobs, edges, options)
+    return caught.value.problems
+
+
+def run(jobs: Any, edges: Any, options: dict[str, Any]) -> None:
+    workload = jobs if isinstance(jobs, Workload) else Workload.from_table(jobs)
+    workload.run(None if edges is None else Schedule.from_table(edges), **options)
+
+
+def jobs(*ids: str) -> list[dict[str, Any]]:
+    return [{"job": id, "command": commands.nothing} for id in ids]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ROWS,
+        {"from": [r["from"] for r in ROWS], "to": [r["to"] for r in ROWS]},
+        pd.DataFrame(ROWS),
+        polars.DataFrame(ROWS),
+        pa.Table.from_pylist(ROWS),
+        (row for row in ROWS),
+    ],
+    ids=["dicts", "columns", "pandas", "polars", "Arrow", "generator"],
+)
+def test_a_schedule_from_any_table(table: Any) -> None:
+    schedule = Schedule.from_table(table)
+    assert schedule.edges == [("a", "b"), ("b", "c")]
+    assert list(schedule.ids) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, polars.DataFrame, lambda rows: pa.Table.from_pylist(rows)], ids=["pandas", "polars", "Arrow"]
+)
+def test_a_workload_from_any_table(make: Any, tmp_path: Path) -> None:
+    rows = [
+        {"job": "a", "command": "math:sqrt", "args": [16.0], "retries": None, "priority": 1},
+        {"job": "b", "command": "math:sqrt", "args": [9.0], "retries": 2, "priority": None},
+    ]
+    found = Workload.from_table(make(rows)).jobs
+    assert [(job.id, list(job.args), job.retries, job.priority) for job in found] == [("a", [16.0], 0, 1), ("b", [9.0], 2, 0)]
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    table = [
+        *jobs("a", "a", "b", "c"),
+        {"job": "locked", "command": threading.Lock().acquire},
+        {"job": "odd", "command": 17},
+        {"job": "missing", "command": "nowhere.at_all:f"},
+        {"job": "shell", "command": "rm -rf x"},
+        {"job": "late", "command": commands.nothing, "timeout": -1, "retries": 1.5, "pool": "db"},
+        {"job": "hungry", "command": commands.note},
+    ]
+    edges = [{"from": "b", "to": "c"}, {"from": "c", "to": "b"}, {"from": "a", "to": "z"}]
+    found = "\n".join(problems_of(table, edges))
+    for part in [
+        "the id 'a' is there 2 times",
+        "'z' is in the schedule and not in the workload",
+        "'locked' is in the workload and not in the schedule",
+        "the schedule has a cycle: b -> c -> b",
+        "the command of job 'locked' cannot be serialized",
+        "the command of job 'odd' must be a function",
+        "the command of job 'missing' 'nowhere.at_all:f' cannot be found",
+        "the command of job 'shell' 'rm -rf x' is not of the form package.module:function",
+        "job 'late' has a timeout of -1",
+        "job 'late' has retries of 1.5",
+        "job 'late' is of the pool 'db', which has no size",
+        "<function note, commands.py line",
+        "has a parameter 'path' that gets no value",
+    ]:
+        assert part in found, part
+
+
+def test_nothing_is_started_or_written_if_something_is_wrong(tmp_path: Path) -> None:
+    problems_of(jobs("a", "a"), store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([{"id": "a", "command": print}], "has no column 'job'"),
+        ([{"job": "a", "command": print, "retires": 3}], "did you mean 'retries'"),
+        ("jobs.csv", "must be a table"),
+        ([{"job": None, "command": print}], "row 0 of the workload: 'job' must be a job's id"),
+        ([{"job": "", "command": print}], "is empty"),
+        ([["a", print]], "row 0 of the workload must be a dict"),
+        ({"job": ["a", "b"], "command": [print]}, "differ in length"),
+        ([], "the workload has no jobs"),
+        ([{"job": "a", "command": []}], "empty list"),
+        ([{"job": "a", "command": None}], "got None"),
+        ([{"job": "a", "command": commands.nothing, "args": [1]}], "takes 0 arguments by position, and args has 1"),
+        ([{"job": "a", "command": commands.note, "kwargs": {"path": "x", "lime": "y"}}], "has no parameter 'lime'"),
+        ([{"job": "a", "command": ["ls"], "args": [1]}], "takes none"),
+        ([{"job": "a", "command": commands.nothing, "light": True}], "only a DAG can be"),
+        ([{"job": "a", "command": DAG()}], "is a DAG that cannot run: the DAG is empty"),
+    ],
+)
+def test_bad_tables_are_explained(table: Any, message: str) -> None:
+    assert message in "\n".join(problems_of(table))
+
+
+def test_bad_schedules_are_explained() -> None:
+    assert "has no column 'to'" in problems_of(jobs("a"), [{"from": "a"}])[0]
+    assert "'to' must be a job's id" in problems_of(jobs("a"), [{"from": "a", "to": None}])[0]
+    with pytest.raises(InvalidWorkload, match="must be a pair"):
+        Schedule([("a",)])  # type: ignore[list-item]
+    with pytest.raises(InvalidWorkload, match=r"Schedule\.from_table"):
+        Workload.from_table(jobs("a")).run([("a", "a")])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers must be"),
+        ({"kind": "eternal"}, "kind must be"),
+        ({"on_error": "panic"}, "on_error must be"),
+        ({"crashes_max": -1}, "crashes_max must be"),
+        ({"pools": {"db": 0}}, "pool 'db'"),
+        ({"executor": 3}, "executor is for transient"),
+        ({"max_jobs": 3}, "max_jobs is for transient"),
+        ({"launcher": "ssh"}, "must behave like map"),
+    ],
+)
+def test_bad_options_are_explained(options: dict[str, Any], message: str) -> None:
+    assert message in "\n".join(problems_of(jobs("a"), **options))
+
+
+def test_a_parameter_that_names_no_job_is_explained() -> None:
+    workload = Workload()
+
+    @workload.job
+    def first() -> int:
+        return 1
+
+    @workload.job
+    def second(fisrt: int, size: int = 3) -> int:
+        return fisrt + size
+
+    assert "has a parameter 'fisrt' that gets no value" in problems_of(workload)[0]
+
+
+def test_a_misspelt_upstream_job_is_explained() -> None:
+    assert problems_of(Workload().add("first", print).add("second", print, after="frist")) == [
+        "job 'second' comes after 'frist', which is no job; did you mean 'first'?"
+    ]
+
+
+def test_an_option_that_does_not_exist_is_explained() -> None:
+    with pytest.raises(TypeError, match="a job has no option 'retires'"):
+        Workload().add("a", print, retires=3)
+
+
+def test_building_and_validating_is_linear_in_the_number_of_jobs() -> None:
+    """A long chain: nothing in it may call itself for each job, or look at all jobs for each."""
+    count = 20_000
+    schedule = Schedule([(f"j{n}", f"j{n + 1}") for n in range(count - 1)])
+    Workload.from_table([{"job": f"j{n}", "command": lambda: None} for n in range(count)]).validate(schedule)
+
+
+@given(st.integers(1, 20), st.data())
+def test_the_order_has_every_job_after_its_upstream_jobs_or_there_is_a_cycle(count: int, data: st.DataObject) -> None:
+    pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
+    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=25)) if pairs else []
+    upstream, downstream = upstream_of(count, edges)
+    order = in_order(upstream, downstream)
+    place = {job: n for n, job in enumerate(order)}
+    assert all(place[a] < place[b] for a, b in edges if b in place)
+    if len(order) < count:
+        cycle = find_cycle(upstream, set(range(count)) - set(order))
+        assert cycle[0] == cycle[-1]
+        assert len(cycle) > 2
+        assert all(pair in edges for pair in itertools.pairwise(cycle))
+    else:
+        remaining = remaining_paths(order, downstream, dict.fromkeys(range(count), 1.0))
+        assert all(remaining[a] >= remaining[b] + 1 for a, b in edges)

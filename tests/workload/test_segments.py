@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pyrite.workload.fingerprints import NO_FINGERPRINT
+from pyrite.workload.results import Encoded, Kind, decode, encode
+from pyrite.workload.segments import (
+    INLINE_BYTES,
+    Ending,
+    SegmentWriter,
+    end_of,
+    has_result,
+    heads,
+    read_error,
+    read_records,
+    read_result,
+)
+
+
+def ending(job: int, result: Encoded | None = None, error: str = "") -> Ending:
+    return Ending(job, 1, NO_FINGERPRINT, 1.0, 2.0, result, error=error, traceback="tb" if error else "")
+
+
+def test_what_was_appended_can_be_read(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path / "s")
+    head = (
+        writer.append(ending(1, encode({"a": 1})))
+        + writer.append(ending(2, error="went wrong"))
+        + writer.append(ending(3, encode(None)))
+    )
+    first, second, third = heads(head)
+    assert [*read_records(tmp_path / "s")] == [first, second, third]
+    assert decode(read_result(tmp_path / "s", first.offset)) == {"a": 1}
+    assert read_error(tmp_path / "s", second.offset) == ("went wrong", "tb")
+    assert decode(read_result(tmp_path / "s", third.offset)) is None
+    assert [record.succeeded for record in (first, second, third)] == [True, False, True]
+
+
+def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
+    (record,) = heads(SegmentWriter(tmp_path / "s").append(ending(1, Encoded(Kind.PICKLE, bytes(INLINE_BYTES + 1)))))
+    assert (tmp_path / "s").stat().st_size < 1000
+    assert len(read_result(tmp_path / "s", record.offset).data) == INLINE_BYTES + 1
+    next(tmp_path.glob("*.pickle")).unlink()
+    assert not has_result(tmp_path / "s", record.offset)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(1, 60))
+def test_a_segment_that_was_cut_off_anywhere_has_its_whole_records(tmp_path: Path, payloads: list[bytes], cut: int) -> None:
+    path = tmp_path / "s"
+    path.unlink(missing_ok=True)
+    writer = SegmentWriter(path)
+    records = [
+        record for n, data in enumerate(payloads) for record in heads(writer.append(ending(n, Encoded(Kind.PICKLE, data))))
+    ]
+    writer.close()
+    left = max(0, path.stat().st_size - cut)
+    os.truncate(path, left)
+    assert list(read_records(path)) == [record for record in records if end_of(record) <= left]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_record_is_not_taken_for_a_result(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "s"
+    path.unlink(missing_ok=True)
+    writer = SegmentWriter(path)
+    (record,) = heads(writer.append(ending(1, Encoded(Kind.PICKLE, b"some bytes of a result"))))
+    writer.close()
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    assert list(read_records(path)) == []
+    assert not has_result(path, record.offset)
+    with pytest.raises(OSError, match=r"record at|damaged"):
+        read_result(path, record.offset)
+
+
+def test_nothing_of_a_record_stays_behind_if_the_disk_is_full(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path / "s")
+    writer.append(ending(1, encode("first")))
+    size = (tmp_path / "s").stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            writer.append(ending(2, Encoded(Kind.PICKLE, bytes(1000))))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    writer.append(ending(3, encode("third")))
+    assert [record.job for record in read_records(tmp_path / "s")] == [1, 3]
+
+
+VALUES = [None, 0, 1.5, "text", b"bytes", True, (1, [2, {3: {4}}]), Path("/nowhere/at/all"), ValueError("x").args]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_results_come_back_as_they_were(value: object) -> None:
+    back = decode(encode(value))
+    assert back == value
+    assert type(back) is type(value)
