@@ -8,10 +8,16 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs, memory, on_spark
+from benchmarks import chain, light_jobs, memory, on_spark, workloads
 
 # In this order whatever is asked for: see light_jobs.
-COMPARISONS = {"light_jobs": light_jobs.run, "chain": chain.run, "on_spark": on_spark.run, "memory": memory.run}
+COMPARISONS = {
+    "light_jobs": light_jobs.run,
+    "chain": chain.run,
+    "on_spark": on_spark.run,
+    "memory": memory.run,
+    "workloads": workloads.run,
+}
 
 
 def main(names: list[str]) -> int:

@@ -16,9 +16,9 @@ def main(module: str, function: str, items: str) -> int:
     except ModuleNotFoundError:
         return NOT_INSTALLED
     started = perf_counter()
-    counts = run(int(items))
+    outcome = run(int(items))
     seconds = perf_counter() - started
-    print(json.dumps({"seconds": seconds, "counts": counts}))
+    print(json.dumps({"seconds": seconds, "outcome": outcome}))
     return 0
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.child import NOT_INSTALLED
 from benchmarks.ratios import CannotRun
@@ -22,13 +23,23 @@ _PATIENCE_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A function of a module of this package that does the work of the chain with another tool."""
+    """A function of a module of this package that does the work with another tool."""
 
     module: str
     function: str
 
     def run(self, items: int) -> float:
         """The seconds that the work took, without those to start Python and to import."""
+        answer = self._answer(items)
+        if answer["outcome"] != plain_loop(items):
+            raise CannotRun("gave other counts than the plain loop")
+        return float(answer["seconds"])
+
+    def run_jobs(self, items: int) -> float:
+        """The seconds that so many jobs took, as the function itself says: without those to start a cluster."""
+        return float(self._answer(items)["outcome"])
+
+    def _answer(self, items: int) -> dict[str, Any]:
         python = next(python for python in _PYTHONS if python.exists())
         command = [str(python), "-m", "benchmarks.child", self.module, self.function, str(items)]
         try:
@@ -39,7 +50,5 @@ class Peer:
             raise CannotRun("not installed")
         if child.returncode:
             raise CannotRun(f"failed: {(child.stderr.strip().splitlines() or [f'exit code {child.returncode}'])[-1]}")
-        answer = json.loads(child.stdout.splitlines()[-1])
-        if answer["counts"] != plain_loop(items):
-            raise CannotRun("gave other counts than the plain loop")
-        return float(answer["seconds"])
+        answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+        return answer

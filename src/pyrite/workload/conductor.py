@@ -20,7 +20,7 @@ from pyrite.workload.segments import Record, end_of, has_result, read_error, rea
 from pyrite.workload.states import JobState, OnError
 from pyrite.workload.store import Store
 
-BATCH_JOBS = 50
+BATCH_JOBS = 250  # the segments are ahead of the journal, so a batch that is lost costs nothing but reading them
 BATCH_SECONDS = 0.02
 
 
@@ -70,9 +70,9 @@ class Conductor:
             is_current=self._is_current if knows_results else None,
             depth=options.depth,
         )
-        for job in range(len(plan.ids)):  # what was under way, or failed, in a run that is resumed starts anew
-            if self._entries[job].state not in (self.scheduler.states[job], JobState.SKIPPED):
-                self.scheduler.changed[job] = None
+        for job, (entry, state) in enumerate(zip(self._entries, self.scheduler.states)):
+            if entry.state is not state and entry.state is not JobState.SKIPPED:
+                self.scheduler.changed[job] = None  # what was under way, or failed, in a run that is resumed starts anew
 
     # Orders
 

@@ -48,7 +48,7 @@ _COLUMNS = ", ".join(Entry._fields)
 _SCHEMA = f"""
 create table if not exists jobs (
     number integer primary key,
-    id text not null unique,
+    id text not null,
     state text not null,
     attempt integer not null,
     worker text, started real, ended real, error text,
@@ -62,30 +62,22 @@ create table if not exists segments (number integer primary key, worker text not
 
 def with_record(entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None) -> Entry:
     """What is known of a job after a try of it came to the end that the record tells of."""
-    entry = entry._replace(
-        state=JobState.DONE if record.succeeded else JobState.FAILED,
-        attempt=record.attempt,
-        worker=worker,
-        started=record.started,
-        ended=record.ended,
-        error=error,
-        segment=segment,
-        offset=record.offset,
-        log_start=record.log_start,
-        log_end=record.log_end,
-    )
-    if record.succeeded:
-        return with_result(entry, record, segment)
-    return entry
-
-
-def with_result(entry: Entry, record: Record, segment: int) -> Entry:
-    return entry._replace(
-        result_segment=segment,
-        result_offset=record.offset,
-        fingerprint=record.fingerprint,
-        result_digest=record.result_digest,
-        result_seconds=record.ended - record.started,
+    if not record.succeeded:
+        result = entry[10:]
+    else:
+        result = (segment, record.offset, record.fingerprint, record.result_digest, record.ended - record.started)
+    return Entry(
+        JobState.DONE if record.succeeded else JobState.FAILED,
+        record.attempt,
+        worker,
+        record.started,
+        record.ended,
+        error,
+        segment,
+        record.offset,
+        record.log_start,
+        record.log_end,
+        *result,
     )
 
 
@@ -128,16 +120,18 @@ class Journal:
         """Starts a run of this plan. What is known of earlier results stays with the jobs of the same ids."""
         with _explaining(self._store):
             earlier = self.entries()
-            rows = []
+            kept = []
             for number, id in enumerate(plan.ids):
                 known = earlier.get(id)
-                entry = FRESH if known is None else FRESH._replace(**_result_of(known))
-                rows.append((number, id, *entry))
+                if known is not None and known.result_segment is not None:
+                    kept.append((number, FRESH._replace(**_result_of(known))))
             with queues.transaction(self.database):
                 self.database.execute("delete from jobs")
                 self.database.execute("delete from messages")
-                marks = ", ".join("?" * (2 + len(Entry._fields)))
-                self.database.executemany(f"insert into jobs (number, id, {_COLUMNS}) values ({marks})", rows)
+                self.database.executemany(
+                    "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)", _first_states(plan)
+                )
+                self._update(kept)
                 self._drop_unused_segments()
 
     def write(self, entries: Iterable[tuple[int, Entry]], scanned: Iterable[tuple[int, int]], also: Callable[[], None]) -> None:
@@ -223,8 +217,16 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _entries(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
+    states = {state.value: state for state in JobState}
+    fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
     for id, state, *rest in database.execute(f"select id, {_COLUMNS} from jobs order by number"):
-        yield id, Entry(JobState(state), *rest)
+        is_fresh = rest[0] == 0 and rest[9] is None and states[state] in fresh
+        yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
+
+
+def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
+    for number, (id, above) in enumerate(zip(plan.ids, plan.upstream)):
+        yield number, id, "WAITING" if above else "READY"
 
 
 def _result_of(entry: Entry) -> dict[str, Any]:

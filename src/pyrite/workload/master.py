@@ -6,6 +6,7 @@ scheduler's; what happened goes to the journal in batches.
 
 from __future__ import annotations
 
+import gc
 import os
 import selectors
 import signal
@@ -45,6 +46,8 @@ def main(config: dict[str, Any]) -> NoReturn:
             listener = socket.socket(fileno=config["listener"]) if "listener" in config else None
             options = Options(**config["options"])
             master = Master(store, store.read_plan(), journal, options, lock=config["lock"], listener=listener, secret=word)
+            gc.collect()
+            gc.freeze()  # the plan is large, and stays
             phase = master.run()
         finally:
             journal.close()

@@ -123,7 +123,7 @@ def _option_problems(jobs: Sequence[Job], pools: Mapping[str, int], problems: li
     """The jobs whose options cannot be."""
     wrong = set()
     for n, job in enumerate(jobs):
-        if not (job.args or job.kwargs or job.retries or job.priority or job.light) and job.timeout is None and job.pool is None:
+        if job[2:] == _DEFAULTS:
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
@@ -149,6 +149,8 @@ def _edges(
                 )
         edges = {(number[a], number[b]): None for a, b in schedule.edges if a in number and b in number}
     for n, job in enumerate(jobs):
+        if not job.after:
+            continue
         for id in job.after:
             if id not in number:
                 problems.append(f"job '{job.id}' comes after '{id}', which is no job{_near(id, number)}")
@@ -160,6 +162,9 @@ def _edges(
 def _near(id: str, ids: Mapping[str, int]) -> str:
     near = difflib.get_close_matches(id, ids, 1) if len(ids) < 10_000 else []
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+_DEFAULTS = Job("", None)[2:]
 
 
 class _CommandWriter:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
-from pyrite.workload.tables import as_columns, job_id
+from pyrite.workload.tables import as_columns, job_id, without_garbage_collection
 
 
 class Schedule:
@@ -33,6 +34,7 @@ class Schedule:
         self._set(sources, destinations)
 
     @classmethod
+    @without_garbage_collection()
     def from_table(cls, table: Any) -> Schedule:
         """From a table with the columns `from` and `to`: a list of dicts, a dict of columns, pandas, polars or Arrow."""
         columns = as_columns(table, what="schedule", required=("from", "to"))
@@ -47,7 +49,7 @@ class Schedule:
         if problems:
             raise InvalidWorkload(problems)
         pairs = dict.fromkeys(zip(froms, tos))  # duplicates count once; the order stays
-        self.ids: dict[str, None] = dict.fromkeys(id for pair in pairs for id in pair)
+        self.ids: dict[str, None] = dict.fromkeys(chain.from_iterable(pairs))
         self.edges: list[tuple[str, str]] = [pair for pair in pairs if pair[0] != pair[1]]
 
     def __repr__(self) -> str:
@@ -55,7 +57,7 @@ class Schedule:
 
 
 def _ids(values: Sequence[Any], column: str, problems: list[str]) -> list[str]:
-    if all(type(value) is str for value in values) and all(values):
+    if set(map(type, values)) == {str} and all(values):
         return list(values)
     ids = []
     for n, value in enumerate(values):

@@ -74,6 +74,7 @@ class Worker:
         self._commands = Commands(store.folder)
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
         self._folder = os.getcwd()
+        self._log_end = os.fstat(1).st_size
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
 
@@ -86,7 +87,7 @@ class Worker:
             os.write(self._reports, report)
 
     def _do(self, order: Order) -> bytes:
-        log_start = os.fstat(1).st_size
+        log_start = self._log_end
         ending = do(
             order, self._commands.bytes_of(order.job), self._load_command, [self._reader(place) for place in order.inputs]
         )
@@ -95,7 +96,8 @@ class Worker:
             sys.stderr.flush()
             if os.getcwd() != self._folder:
                 os.chdir(self._folder)
-            return self._segment.append(ending._replace(log_start=log_start, log_end=os.fstat(1).st_size))
+            self._log_end = os.fstat(1).st_size
+            return self._segment.append(ending._replace(log_start=log_start, log_end=self._log_end))
         except OSError as error:
             text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
             return TROUBLE + text.encode()

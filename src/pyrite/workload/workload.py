@@ -18,7 +18,7 @@ from pyrite.workload.run import Run, begin
 from pyrite.workload.schedule import Schedule
 from pyrite.workload.scheduler import DEPTH
 from pyrite.workload.states import ON_ERROR, OnError
-from pyrite.workload.tables import as_columns, is_missing, job_id
+from pyrite.workload.tables import as_columns, is_missing, job_id, without_garbage_collection
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,6 +48,7 @@ class Workload:
         self._by_parameters: set[int] = set()  # the jobs whose parameters name their upstream jobs
 
     @classmethod
+    @without_garbage_collection()
     def from_table(cls, table: Any) -> Workload:
         """From a table with the columns `job` and `command`, and any of the options: a list of dicts, a dict of columns, pandas,
         polars or Arrow. Raises InvalidWorkload if it is no such table."""
@@ -56,7 +57,7 @@ class Workload:
         ids = columns.pop("job")
         commands = columns.pop("command")
         problems: list[str] = []
-        if all(type(id) is str for id in ids) and all(ids) and not columns:
+        if set(map(type, ids)) == {str} and all(ids) and not columns:
             workload._jobs = list(map(Job, ids, commands))
             return workload
         rows = zip(*columns.values()) if columns else iter(() for _ in ids)
@@ -167,6 +168,7 @@ class Workload:
         plan, book = self._plan(schedule, options.pools)
         return begin(plan, book, options, store=store, executor=executor, launcher=launcher)
 
+    @without_garbage_collection()
     def _plan(self, schedule: Schedule | None, pools: Mapping[str, int]) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload([f"a schedule is made by Schedule.from_table(...); got {shorten(schedule)}"])
