@@ -3,11 +3,12 @@
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit bench lock clean help
+.PHONY: demo test lint unit soak bench lock clean help
 
 help:
 	@echo "make demo   the word count, with the DAG drawn"
 	@echo "make test   linters, types, import direction, tests, doctests, examples"
+	@echo "make soak   long runs while processes are killed all the time"
 	@echo "make bench  speed against a plain loop and against other tools"
 	@echo "make lock   resolve the dependencies anew into requirements/*.lock"
 	@echo "make clean  remove the environment and what tools left behind"
@@ -25,6 +26,9 @@ lint: $(VENV)/ready
 
 unit: $(VENV)/ready
 	$(BIN)/pytest
+
+soak: $(VENV)/ready
+	$(BIN)/pytest -m soak
 
 bench: $(VENV)/ready $(VENV)-bench/ready
 	$(BIN)/python -m benchmarks

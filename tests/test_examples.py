@@ -12,6 +12,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 PRINTED = {
     "word_count.py": "5 the\n",
     "enrich.py": "priced [('ann', 6), ('bob', 4)]\nunknown [('ann', 'plum', 5)]\n",
+    "nightly.py": "revenue 15\ntries {'prices': 1, 'orders': 2, 'revenue': 1}\n"
+    "again {'prices': 'SKIPPED', 'orders': 'SKIPPED', 'revenue': 'SKIPPED'}\n",
     "primes.py": "odd primes below 1000 are 167\n",
 }
 
