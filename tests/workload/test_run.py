@@ -146,6 +146,8 @@ def test_what_is_asked_for_and_not_there_is_explained(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="there is no job 'brokn' in this run; did you mean 'broken'"):
         run.results["brokn"]
     assert run.results.get("broken") is None
+    assert "broken" in run.failed()
+    assert "other" not in run.failed()
 
 
 def test_attach_looks_in_from_elsewhere(tmp_path: Path) -> None:

@@ -158,6 +158,7 @@ class Run:
         self._plan = self._store.read_plan()
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
         self._process = _process
+        self._own_master = self.status.master if _process is not None else None
         self._transient = _master
         self._final: dict[str, Entry] | None = None
         if _process is not None:
@@ -259,9 +260,9 @@ class Run:
         """How many jobs are in each state."""
         return dict(Counter(entry.state for entry in self._entries().values()))
 
-    def failed(self) -> list[dict[str, Any]]:
-        """The rows of `table()` whose jobs failed: with an error, a crash or a timeout."""
-        return [row for row in self.table() if row["state"].is_failure]
+    def failed(self) -> FailedJobs:
+        """The rows of `table()` whose jobs failed: with an error, a crash or a timeout. `"job" in run.failed()` asks for an id."""
+        return FailedJobs(row for row in self.table() if row["state"].is_failure)
 
     @property
     def results(self) -> Results:
@@ -401,7 +402,7 @@ class Run:
         return id
 
     def _master(self) -> Identity:
-        return Identity.of(self._process.pid) if self._process is not None else self.status.master
+        return self._own_master if self._own_master is not None else self.status.master
 
     def _last_words(self) -> str:
         """What the master printed before it died: nothing, unless there is a fault in it."""
@@ -415,6 +416,13 @@ class NoResult(PyriteError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show its repr
         return str(self.args[0])
+
+
+class FailedJobs(list[dict[str, Any]]):
+    """Rows; an id is in it if one of them is of that job."""
+
+    def __contains__(self, job: object) -> bool:
+        return super().__contains__(job) if isinstance(job, dict) else any(row["job"] == str(job) for row in self)
 
 
 class Results(Mapping[str, Any]):
