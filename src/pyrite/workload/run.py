@@ -418,7 +418,7 @@ class NoResult(PyriteError, KeyError):
         return str(self.args[0])
 
 
-class FailedJobs(list[dict[str, Any]]):
+class FailedJobs(list[Any]):
     """Rows; an id is in it if one of them is of that job."""
 
     def __contains__(self, job: object) -> bool:
