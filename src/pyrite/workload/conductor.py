@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pyrite.errors import RunBroken
 from pyrite.workload import results
 from pyrite.workload.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.journal import Entry, Journal, with_record
@@ -191,6 +192,13 @@ class Conductor:
         self._journal.write(batch, self._scanned.items(), lambda: self._keep_queues(changed))
         scheduler.changed.clear()
         self._scanned.clear()
+
+    def salvage(self) -> None:
+        """Writes down what is known when the run breaks, if that can be; if not, the segments have it still."""
+        try:
+            self.flush()
+        except RunBroken:
+            pass
 
     def _keep_queues(self, changed: Iterable[int]) -> None:
         """Each worker's queue lists the jobs that it has at the time of this batch."""

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
@@ -60,67 +61,96 @@ class KillableFuture(Future[Any]):
             self._kill = None
 
 
-class ProcessExecutor(Executor):
-    """`max_workers` processes at a time, each for `max_calls` calls."""
+class KillableExecutor(Executor, ABC):
+    """An executor with up to `max_workers` threads, each of which has one call made somewhere else at a time. Calls travel as bytes."""
 
-    def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
-        self._max_calls = max_calls
+    def __init__(self, max_workers: int) -> None:
+        self._max_workers = max_workers
         self._calls: queue.SimpleQueue[tuple[KillableFuture, bytes] | None] = queue.SimpleQueue()
-        self._reaper = processes.Reaper()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
         self._is_shut_down = False
-        # Daemons: an interpreter that ends does not wait for them; the processes end with it.
-        self._threads = [threading.Thread(target=self._serve, name="transient worker", daemon=True) for _ in range(max_workers)]
-        for thread in self._threads:
-            thread.start()
+
+    @abstractmethod
+    def make_call(self, future: KillableFuture, call: bytes) -> bytes:
+        """Has `answer_call(call)` run elsewhere; returns its answer, or raises WorkerDied."""
+
+    def end_thread(self) -> None:
+        """Called in a thread that will make no more calls."""
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
-        if self._is_shut_down:
-            raise RuntimeError("this executor is shut down")
+        call = cloudpickle.dumps((fn, args, kwargs), protocol=5)
         future = KillableFuture()
-        self._calls.put((future, cloudpickle.dumps((fn, args, kwargs), protocol=5)))
+        with self._lock:
+            if self._is_shut_down:
+                raise RuntimeError("this executor is shut down")
+            self._calls.put((future, call))
+            if len(self._threads) < self._max_workers:
+                # Daemons: an interpreter that ends does not wait for them.
+                thread = threading.Thread(target=self._serve, name="workload executor", daemon=True)
+                self._threads.append(thread)
+                thread.start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        if not self._is_shut_down:
-            self._is_shut_down = True
-            for _ in self._threads:
-                self._calls.put(None)
+        with self._lock:
+            if not self._is_shut_down:
+                self._is_shut_down = True
+                for _ in self._threads:
+                    self._calls.put(None)
         if wait:
             for thread in self._threads:
                 thread.join()
-            self._reaper.close()
 
     def _serve(self) -> None:
-        process: _Process | None = None
         while (call := self._calls.get()) is not None:
             future, data = call
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                if process is None:
-                    process = _Process(self._reaper)
-                future.begin(process.kill)
-                answer = process.call(data)
-            except WorkerDied as error:
-                future.over()
-                process = None
-                future.set_exception(error)
-                continue
+                succeeded, value = pickle.loads(self.make_call(future, data))
             except BaseException as error:
-                future.over()
-                future.set_exception(error)
-                continue
+                succeeded, value = False, error
             future.over()
-            if process.calls >= self._max_calls:
-                process.end()
-                process = None
-            succeeded, value = pickle.loads(answer)
             if succeeded:
                 future.set_result(value)
             else:
                 future.set_exception(value)
+        self.end_thread()
+
+
+class ProcessExecutor(KillableExecutor):
+    """`max_workers` processes at a time, each for `max_calls` calls."""
+
+    def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
+        super().__init__(max_workers)
+        self._max_calls = max_calls
+        self._reaper = processes.Reaper()
+        self._mine = threading.local()
+
+    def make_call(self, future: KillableFuture, call: bytes) -> bytes:
+        process: _Process | None = getattr(self._mine, "process", None)
+        if process is None:
+            process = _Process(self._reaper)
+        self._mine.process = None
+        future.begin(process.kill)
+        answer = process.call(call)
+        future.over()
+        if process.calls < self._max_calls:
+            self._mine.process = process
+        else:
+            process.end()
+        return answer
+
+    def end_thread(self) -> None:
+        process: _Process | None = getattr(self._mine, "process", None)
         if process is not None:
             process.end()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        if wait:
+            self._reaper.close()
 
 
 class _Process:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from pyrite.errors import RunBroken
-from pyrite.functions import message_of
 from pyrite.workload import launching, orders, processes
 from pyrite.workload.conductor import Conductor, Options
 from pyrite.workload.journal import Journal
@@ -53,7 +52,7 @@ def main(config: dict[str, Any]) -> NoReturn:
             journal.close()
         status = replace(status, phase=phase)
     except BaseException as error:
-        status = replace(status, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
+        status = status.broken_by(error)
         code = 1
         if not isinstance(error, RunBroken):
             import traceback
@@ -117,7 +116,7 @@ class Master:
             self._conductor.flush()
             self._dismiss()
         except RunBroken:
-            self._salvage()
+            self._conductor.salvage()
             raise
         finally:
             for worker in self._workers.values():
@@ -125,13 +124,6 @@ class Master:
                 worker.bury(self._selector)
             self._reaper.close()
         return "cancelled" if self._scheduler.cancelled else "ended"
-
-    def _salvage(self) -> None:
-        """Writes down what is known, if that can be; if not, the segments have it still."""
-        try:
-            self._conductor.flush()
-        except RunBroken:
-            pass
 
     # Workers
 

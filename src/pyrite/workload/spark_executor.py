@@ -2,98 +2,54 @@
 
 from __future__ import annotations
 
-import pickle
-import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import cloudpickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.spark.session import LazySession
-from pyrite.workload.executors import KillableFuture, WorkerDied, answer_call
+from pyrite.workload.executors import KillableExecutor, KillableFuture, WorkerDied, answer_call
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Result = TypeVar("Result")
-
+CALLS_AT_A_TIME = 32
 CANCEL_SECONDS = 0.2
 _CRASHED = b"crashed"
 
 
-class SparkExecutor(Executor):
+class SparkExecutor(KillableExecutor):
     """Runs calls on Spark: on `spark`, a session that exists, or on `master` (default: this machine). `max_workers` calls at a time."""
 
-    def __init__(self, spark: SparkSession | None = None, *, master: str | None = None, max_workers: int | None = None) -> None:
-        if max_workers is not None and (isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1):
+    def __init__(
+        self, spark: SparkSession | None = None, *, master: str | None = None, max_workers: int = CALLS_AT_A_TIME
+    ) -> None:
+        if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
             raise PyriteError(f"max_workers must be a whole number above 0; got {max_workers!r}")
+        super().__init__(max_workers)
         self._session = LazySession(master=master, conf=None, spark=spark)
-        self._calls: queue.SimpleQueue[tuple[KillableFuture, bytes] | None] = queue.SimpleQueue()
-        self._max_workers = max_workers
-        self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
-        self._is_shut_down = False
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
-        with self._lock:
-            if self._is_shut_down:
-                raise RuntimeError("this executor is shut down")
-            future = KillableFuture()
-            self._calls.put((future, cloudpickle.dumps((fn, args, kwargs), protocol=5)))
-            if len(self._threads) < (self._max_workers or 32):
-                thread = threading.Thread(target=self._serve, name="spark executor", daemon=True)
-                self._threads.append(thread)
-                thread.start()
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        with self._lock:
-            self._is_shut_down = True
-            for _ in self._threads:
-                self._calls.put(None)
-        if wait:
-            for thread in self._threads:
-                thread.join()
-        self._session.stop()
-
-    def _serve(self) -> None:
-        while (call := self._calls.get()) is not None:
-            future, data = call
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                answer = self._run(future, data)
-            except BaseException as error:
-                future.set_exception(error)
-                continue
-            succeeded, value = pickle.loads(answer)
-            if succeeded:
-                future.set_result(value)
-            else:
-                future.set_exception(value)
-
-    def _run(self, future: KillableFuture, data: bytes) -> bytes:
+    def make_call(self, future: KillableFuture, call: bytes) -> bytes:
         spark = self._session.get()
-        call = _Tagged(spark)
-        future.begin(call.cancel)
+        tagged = _Tagged(spark)
+        future.begin(tagged.cancel)
         try:
-            with call:
-                frame = spark.createDataFrame([(data,)], "call binary").coalesce(1)
+            with tagged:
+                frame = spark.createDataFrame([(call,)], "call binary").coalesce(1)
                 rows = frame.mapInArrow(_answer_calls, "answer binary").collect()
         except Exception as error:
             raise WorkerDied(f"the Spark task was ended ({_first_line(message_of(error))})") from None
-        finally:
-            future.over()
         answer = bytes(rows[0]["answer"])
         if answer == _CRASHED:
             raise WorkerDied("the Spark task's Python worker died")
         return answer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        self._session.stop()
 
 
 class _Tagged:

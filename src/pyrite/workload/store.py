@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
+from pyrite.functions import message_of
 from pyrite.workload.alive import Identity
 from pyrite.workload.plan import CommandBook, Plan
 
@@ -48,6 +49,9 @@ class Status:
     @property
     def has_ended(self) -> bool:
         return self.phase != "running"
+
+    def broken_by(self, error: BaseException) -> Status:
+        return replace(self, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
 
 
 class Store:

@@ -96,7 +96,7 @@ class TransientMaster:
                 self._supply.close(ends_all=bool(self._flights))
                 self._journal.close()
         except BaseException as error:
-            status = replace(status, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
+            status = status.broken_by(error)
         try:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
@@ -132,19 +132,13 @@ class TransientMaster:
                         self._end(flight, "it was ended while it ran, because the run was", cause="cancel")
             self._conductor.flush()
         except RunBroken:
-            self._salvage()
+            self._conductor.salvage()
             raise
         finally:
             self._writer.close()
             self._commands.close()
             self._control.close()
         return "cancelled" if self._scheduler.cancelled else "ended"
-
-    def _salvage(self) -> None:
-        try:
-            self._conductor.flush()
-        except RunBroken:
-            pass
 
     # Out
 
