@@ -1,4 +1,5 @@
-"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one list.
+"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one list;
+if all are pairs, as two lists, of their halves.
 
 Besides items, rows carry what is meant for the driver: what was put into named collections, and each task's report. These are handed on
 from stage to stage like packets for a later stage, and so count only for the attempt of a task that Spark takes.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
@@ -67,11 +68,20 @@ class PacketWriter:
 
     def pack(self, items: list[Any], edge: EdgePlan) -> bytes:
         """Pickles the items of one packet."""
-        packed = pickled(items, edge)
-        bytes_per_item = max(1, len(packed) // len(items))
+        packed = pickled(items, items, edge)
+        self._learn(len(packed), len(items))
+        return packed
+
+    def pack_pairs(self, firsts: list[Any], seconds: list[Any], edge: EdgePlan) -> bytes:
+        """Pickles the items of one packet, all of them pairs, as two lists."""
+        packed = pickled((firsts, seconds), zip(firsts, seconds), edge)
+        self._learn(len(packed), len(firsts))
+        return packed
+
+    def _learn(self, size: int, count: int) -> None:
+        bytes_per_item = max(1, size // count)
         self.items_per_packet = max(1, min(ITEMS_PER_PACKET, PACKET_BYTES // bytes_per_item))
         self.items_held = max(1, min(ITEMS_HELD, BATCH_BYTES // bytes_per_item))
-        return packed
 
     def outlet(self, edge: EdgePlan, rank: int, member: int, partition: int | None) -> PacketOutlet:
         """Where items of one edge go, for one member and partition."""
@@ -186,8 +196,8 @@ class PacketReader:
     def take(self) -> tuple[int, list[Any]]:
         """The partition and the items of the row that `head` showed."""
         row = self._rows.popleft()
-        items: list[Any] = pickle.loads(row.items)
-        return row.partition, items
+        items = pickle.loads(row.items)
+        return row.partition, list(zip(*items)) if type(items) is tuple else items
 
     def has_ended(self, edge: int) -> bool:
         """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of a later rank is next."""
@@ -205,20 +215,20 @@ class PacketReader:
             self._rows.append(Row(members[i], ranks[i], edges[i], partitions[i], memoryview(items[i].as_buffer())))
 
 
-def pickled(items: list[Any], edge: EdgePlan) -> bytes:
-    """Items as bytes. What the worker's own modules do not have, as a class of the user's script, is pickled with its code."""
+def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:
+    """A packet of items as bytes. What the worker's own modules do not have, as a class of the user's script, is pickled with its code."""
     try:
-        return pickle.dumps(items, 5)
+        return pickle.dumps(packet, 5)
     except Exception:
         pass
     try:
-        packed: bytes = cloudpickle.dumps(items, 5)
+        packed: bytes = cloudpickle.dumps(packet, 5)
         return packed
     except Exception as error:
         raise RoutingFailed(edge.name, _first_unpicklable(items), error) from error
 
 
-def _first_unpicklable(items: list[Any]) -> Any:
+def _first_unpicklable(items: Iterable[Any]) -> Any:
     for item in items:
         try:
             cloudpickle.dumps(item, 5)
