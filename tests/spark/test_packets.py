@@ -41,7 +41,7 @@ def sent(items: list[Any], edge: EdgePlan, chunk: int = 3) -> dict[int, list[Any
         route.drain(items[start : start + chunk])
     route.finish()
     reader = PacketReader(writer.rest(), {0: 0}, PacketWriter(0))
-    arrived = defaultdict(list)
+    arrived: dict[int, list[Any]] = defaultdict(list)
     while reader.head() is not None:
         number, packet = reader.take()
         arrived[number] += packet
@@ -57,10 +57,12 @@ def kinds(item: Any) -> Any:
     return (type(item), [type(part) for part in item])
 
 
-@pytest.mark.parametrize("key", [lambda kv: kv[0], lambda kv: kv[1], lambda kv: (kv[1], kv[0]), None], ids="0 1 both all".split())
+@pytest.mark.parametrize(
+    "key", [lambda kv: kv[0], lambda kv: kv[1], lambda kv: (kv[1], kv[0]), None], ids=["0", "1", "both", "all"]
+)
 @given(items=st.lists(pairs) | st.lists(others))
 def test_items_arrive_in_order_at_the_partition_of_their_key_as_what_they_were(key: Any, items: list[Any]) -> None:
-    expected = defaultdict(list)
+    expected: dict[int, list[Any]] = defaultdict(list)
     for item in items:
         expected[partition_id(item if key is None else key(item), PARTITIONS)].append(item)
     arrived = sent(list(items), edge_by(key))
@@ -86,7 +88,7 @@ def test_a_key_that_cannot_be_had_names_its_item(bad: Any) -> None:
 
 
 def test_half_of_a_pair_that_cannot_be_pickled_names_the_pair() -> None:
-    unpicklable = (1, (n for n in ()))
+    unpicklable = (1, (n for n in [1]))
     with pytest.raises(RoutingFailed) as raised:
         sent([(0, 1), unpicklable], edge_by(lambda kv: 1))
     assert raised.value.item == unpicklable

@@ -176,6 +176,15 @@ class GroupAndAccumulate(_Grouping):
         return self._lines(index, value, self.key, check_new_key, code, names)
 
     @property
+    def only_counts(self) -> bool:  # type: ignore[override]
+        return (
+            type(self.initial) is int
+            and self.initial == 0
+            and call_or_inline(self.key, "", "item") == "item"
+            and call_or_inline(self.accumulate, "", "count", "item") == "count + 1"
+        )
+
+    @property
     def finishes(self) -> bool:  # type: ignore[override]
         return self.finish is not None
 

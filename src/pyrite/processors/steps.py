@@ -29,6 +29,8 @@ class Lines:
     """Whether the lines count in `n<index>` what they let through; else as many come out as go in."""
     setup: list[str] = field(default_factory=list)
     """Lines that stand before the loop."""
+    whole: str = ""
+    """The variable with a list of values, if there is one, that the last loop among the lines goes through."""
 
 
 class Step:
@@ -68,6 +70,8 @@ class Fold(Step):
     """Whether a function of the user's is called for each result."""
     is_grouping = False
     """Whether what is emitted for a key depends on the items of that key only."""
+    only_counts = False
+    """Whether it emits how many of each item there were, and no more: its state is a dict of these numbers."""
 
     def new_state(self) -> Any:
         raise NotImplementedError
