@@ -19,9 +19,17 @@ import pyarrow as pa
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 
-SCHEMA: Final = "member int, rank int, edge int, partition int, items binary"
+SCHEMA: Final = "member int, rank int, edge int, partition int, items binary, sender int, sequence int"
 ARROW_SCHEMA: Final = pa.schema(
-    [("member", pa.int32()), ("rank", pa.int32()), ("edge", pa.int32()), ("partition", pa.int32()), ("items", pa.binary())]
+    [
+        ("member", pa.int32()),
+        ("rank", pa.int32()),
+        ("edge", pa.int32()),
+        ("partition", pa.int32()),
+        ("items", pa.binary()),
+        ("sender", pa.int32()),
+        ("sequence", pa.int32()),
+    ]
 )
 
 REPORT: Final = -1
@@ -34,6 +42,8 @@ SEED_COLUMNS: Final = (
     f"cast({SEED} as int) edge",
     "cast(-1 as int) partition",
     "cast('' as binary) items",
+    "cast(-1 as int) sender",
+    "cast(-1 as int) sequence",
 )
 
 NO_PARTITION: Final = -1
@@ -50,6 +60,9 @@ class Row(NamedTuple):
     edge: int
     partition: int
     items: bytes | memoryview
+    sender: int
+    sequence: int
+    """The member that made the row, and how many it had made before: together, a place in an order that does not depend on arrival."""
 
 
 class PacketWriter:
@@ -62,6 +75,7 @@ class PacketWriter:
         self._held = 0
         self._rows: list[Row] = []
         self._bytes = 0
+        self._made = 0
         self.items_per_packet = 64
         self.items_held = 4096
         """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits into a batch."""
@@ -95,9 +109,16 @@ class PacketWriter:
             packed = pickle.dumps(message, 5)
         except Exception:
             packed = cloudpickle.dumps(message, 5)
-        self.add_row(Row(self._member, -1, kind, NO_PARTITION, packed))
+        self.add(self._member, -1, kind, NO_PARTITION, packed)
 
-    def add_row(self, row: Row) -> None:
+    def add(self, member: int, rank: int, edge: int, partition: int, items: bytes) -> None:
+        """Adds a row that is made here."""
+        with self.lock:
+            self.hand_on(Row(member, rank, edge, partition, items, self._member, self._made))
+            self._made += 1
+
+    def hand_on(self, row: Row) -> None:
+        """Adds a row as it came."""
         with self.lock:
             self._rows.append(row)
             self._bytes += len(row.items)
@@ -163,7 +184,7 @@ class PacketOutlet:
     def close_packet(self) -> None:
         if self._items:
             packed = self._writer.pack(self._items, self._edge)
-            self._writer.add_row(Row(self._member, self._rank, self._edge.id, self._partition, packed))
+            self._writer.add(self._member, self._rank, self._edge.id, self._partition, packed)
             self._items = []
 
 
@@ -187,7 +208,7 @@ class PacketReader:
                     return row
                 self._rows.popleft()
                 if row.edge != SEED:
-                    self._handed_on.add_row(row)
+                    self._handed_on.hand_on(row)
             elif self._ended:
                 return None
             else:
@@ -210,9 +231,9 @@ class PacketReader:
             self._ended = True
             return
         members, ranks, edges, partitions = (batch.column(i).to_pylist() for i in range(4))
-        items = batch.column(4)
-        for i in range(batch.num_rows):
-            self._rows.append(Row(members[i], ranks[i], edges[i], partitions[i], memoryview(items[i].as_buffer())))
+        items = [memoryview(each.as_buffer()) for each in batch.column(4)]
+        senders, sequences = (batch.column(i).to_pylist() for i in (5, 6))
+        self._rows.extend(map(Row, members, ranks, edges, partitions, items, senders, sequences))
 
 
 def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
-from pyrite.spark.packets import PacketWriter, Row
+from pyrite.spark.packets import PacketWriter
 from pyrite.spark.spreading import write_spread, write_spread_pairs
 
 
@@ -63,7 +63,7 @@ class PartitionPackets(Route):
         for partition, items in enumerate(lists):
             if items:
                 packed = writer.pack(items, edge) if seconds is None else writer.pack_pairs(items, seconds[partition], edge)
-                writer.add_row(Row(self._owners[partition], self._rank, edge.id, partition, packed))
+                writer.add(self._owners[partition], self._rank, edge.id, partition, packed)
                 lists[partition] = []
                 if seconds is not None:
                     seconds[partition] = []

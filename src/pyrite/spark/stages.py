@@ -8,7 +8,7 @@ the DAG looks like, and one Spark action runs the whole job.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.dag import Pattern
@@ -27,6 +27,9 @@ class Stage:
     ranks: Mapping[int, int]
     grouped: frozenset[int]
     """The edges that lead to a grouping of their own key: read partition by partition, a partition's groups can be forgotten."""
+    in_order: bool = False
+    """Whether its tasks must do the same in the same order, should Spark run one again: what it, or a stage after it, spreads over the
+    members in turn goes elsewhere if it comes in another order, and Spark may have handed on a part of it before it was lost."""
 
     @property
     def label(self) -> str:
@@ -35,6 +38,8 @@ class Stage:
     @property
     def sort_columns(self) -> tuple[str, ...]:
         """What the rows of each task must be sorted by, if at all."""
+        if self.in_order:
+            return ("rank", "partition", "edge", "sender", "sequence")
         columns = ["rank"] if len(set(self.ranks.values())) > 1 else []
         return (*columns, "partition") if self.grouped else tuple(columns)
 
@@ -48,7 +53,13 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
         arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of.get(edge.source, -1) < index]
         grouped = frozenset(edge.id for vertex in vertices for edge in arriving if _is_grouped(edge, vertex, suppliers))
         stages.append(Stage(index, vertices, _ranks(vertices, {edge.id for edge in arriving}), grouped))
-    return tuple(stages)
+    last = max((stage.index for stage in stages if stage.ranks and _spreads_in_turn(stage)), default=-1)
+    return tuple(replace(stage, in_order=stage.index <= last) for stage in stages)
+
+
+def _spreads_in_turn(stage: Stage) -> bool:
+    edges = [edge for vertex in stage.vertices for edge in vertex.outbound]
+    return any(edge.is_distributed and edge.settings.pattern is Pattern.UNICAST for edge in edges)
 
 
 def _levels(topology: Topology) -> dict[str, int]:
