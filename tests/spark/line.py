@@ -35,7 +35,7 @@ def run_task(work: StageWork, member: int, rows: Rows, arrange: Callable[[Rows],
     """What one task makes of the rows that arrive for its member, in the order that `arrange` says."""
     arrived = arrange([row for row in rows if row["member"] == member])
     for column in reversed(work.stage.sort_columns):
-        arrived = sorted(arrived, key=lambda row: row[column])  # noqa: B023 it is used at once
+        arrived = sorted(arrived, key=lambda row: row[column])
     batches = [pa.RecordBatch.from_pylist([row], ARROW_SCHEMA) for row in arrived]
     made = run_stage(cloudpickle.dumps(work), iter(batches), None, partition=member, attempt="0")
     return [row for batch in made for row in batch.to_pylist()]

@@ -8,7 +8,7 @@ the DAG looks like, and one Spark action runs the whole job.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pyrite.dag import Pattern
@@ -27,9 +27,9 @@ class Stage:
     ranks: Mapping[int, int]
     grouped: frozenset[int]
     """The edges that lead to a grouping of their own key: read partition by partition, a partition's groups can be forgotten."""
-    in_order: bool = False
-    """Whether its tasks must do the same in the same order, should Spark run one again: what it, or a stage after it, spreads over the
-    members in turn goes elsewhere if it comes in another order, and Spark may have handed on a part of it before it was lost."""
+    in_order: bool
+    """Whether its tasks must make the same rows should Spark run one again, since these go over another exchange: where some of them were
+    read already, and the rest is lost, other rows would mean items that are lost or there twice. So what arrives is put in order."""
 
     @property
     def label(self) -> str:
@@ -48,18 +48,14 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
     """Divides the vertices of a topology into stages, first to last."""
     stage_of = _levels(topology)
     stages = []
-    for index in range(max(stage_of.values()) + 1):
+    last = max(stage_of.values())
+    for index in range(last + 1):
         vertices = tuple(vertex for vertex in topology.vertices if stage_of[vertex.name] == index)
         arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of.get(edge.source, -1) < index]
         grouped = frozenset(edge.id for vertex in vertices for edge in arriving if _is_grouped(edge, vertex, suppliers))
-        stages.append(Stage(index, vertices, _ranks(vertices, {edge.id for edge in arriving}), grouped))
-    last = max((stage.index for stage in stages if stage.ranks and _spreads_in_turn(stage)), default=-1)
-    return tuple(replace(stage, in_order=stage.index <= last) for stage in stages)
-
-
-def _spreads_in_turn(stage: Stage) -> bool:
-    edges = [edge for vertex in stage.vertices for edge in vertex.outbound]
-    return any(edge.is_distributed and edge.settings.pattern is Pattern.UNICAST for edge in edges)
+        ranks = _ranks(vertices, {edge.id for edge in arriving})
+        stages.append(Stage(index, vertices, ranks, grouped, in_order=index < last))
+    return tuple(stages)
 
 
 def _levels(topology: Topology) -> dict[str, int]:

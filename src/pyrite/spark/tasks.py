@@ -25,7 +25,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
 from pyrite.engine.inline import run_inline
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
-from pyrite.engine.metrics import gather
+from pyrite.engine.metrics import gather, without_times
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
@@ -146,6 +146,8 @@ def run_stage(
         while reader.head() is not None:  # a row that no vertex waits for cannot be: but rows for later stages may still come
             raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+        if work.stage.in_order:
+            metrics = without_times(metrics)
         writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
         yield from writer.rest()
     except RoutingFailed as unpacked:  # a packet that was left to the end
