@@ -31,7 +31,7 @@ def copy(pyr: Instance, source: Any, sink: Any, *, parallelism: int = 1) -> None
     pyr.new_light_job(dag).execute().result(20)
 
 
-def read_back(pyr: Instance, pattern: Path, format: str) -> list[Any]:
+def read_back(pyr: Instance, pattern: Path | str, format: str) -> list[Any]:
     pyr.list("back").clear()
     copy(pyr, p.read_files(pattern, format=format), p.write_list("back"))
     return list(pyr.list("back"))

@@ -24,6 +24,7 @@ from pyrite.errors import InvalidDAG, JobCancelled
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
+from pyrite.processors.files import ReadFiles, WriteFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Sink
@@ -170,7 +171,8 @@ class SparkRun:
                 with at(name):
                     steps[name] = as_rows(number, arrow_schema_of(step.schema, spark))
             elif step is not None:
-                steps[name] = for_tasks(name, supplier, self._run.collections)
+                with at(name):
+                    steps[name] = for_tasks(name, supplier, self._run.collections)
         return stage_works(
             self._stages, topology, steps, by_member, choose_single_partitions(topology, random.Random()), self._run
         )
@@ -298,10 +300,16 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
 
 
 def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
-    """What a task is given for a step: a source that is in the driver's memory goes along as items."""
+    """What a task is given for a step: a source that is in the driver's memory goes along as items, and one of files with the files there
+    are now, since each task might find others."""
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
+    path = step.pattern if isinstance(step, ReadFiles) else step.dir if isinstance(step, WriteFiles) else ""
+    if path.startswith("memory://"):
+        raise InvalidDAG(f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one of its own of")
+    if isinstance(step, ReadFiles):
+        return StepSupplier(step.found(vertex))
     if isinstance(step, ReadOnce):
         return StepSupplier(ReadItems(list(step.take(vertex))))
     if isinstance(step, (ReadMap, ReadList)):
