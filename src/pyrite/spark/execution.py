@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -70,6 +71,7 @@ class SparkRun:
         self._spark: SparkSession | None = None
         self._stages: tuple[Stage, ...] = ()
         self._lock = threading.Lock()
+        self._cancelled: Future[None] = Future()
         check_serializable(dag)
 
     def begin(self, start: Callable[[Callable[[], None]], None]) -> None:
@@ -78,6 +80,8 @@ class SparkRun:
     def cancel(self) -> None:
         with self._lock:
             self._run.halt.cancel()
+            if not self._cancelled.done():
+                self._cancelled.set_result(None)
             on_spark = self._spark is not None
         if on_spark:
             threading.Thread(target=self._insist, name="pyrite-spark-cancel", daemon=True).start()
@@ -129,7 +133,7 @@ class SparkRun:
         meta_suppliers: MetaSuppliers | None = None
         try:
             with self._timed("session"):
-                spark = self._session.get()
+                spark = self._wait_for_session()
             self._run.member_count = self._members or default_members(spark)
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
             topology = with_frames(
@@ -156,6 +160,15 @@ class SparkRun:
             if meta_suppliers is not None:
                 meta_suppliers.close(error)
             self._on_end(error)
+
+    def _wait_for_session(self) -> SparkSession:
+        """The session, which may take long to start; nobody who cancels should wait for that."""
+        session = self._session.starting()
+        either: list[Future[Any]] = [session, self._cancelled]
+        wait(either, return_when=FIRST_COMPLETED)
+        if self._run.halt.is_set:
+            raise JobCancelled(self._run.job_name)
+        return session.result()
 
     def _works(
         self,
