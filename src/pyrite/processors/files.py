@@ -114,19 +114,35 @@ class WriteFiles(Sink):
             raise ProcessorError(f"vertex '{context.vertex_name}' cannot write to folder '{self.dir}': {error}") from error
 
     def commit(self, context: MetaSupplierContext, reports: Sequence[str | None]) -> None:
-        """Names the files of the attempts that count, and removes those that an earlier job had named like them."""
-        storage, attempt, suffix = storage_of(self.dir), self._attempt(context), FORMATS[self.format].suffix
-        named = {f"{name.rsplit('-', 1)[0]}{suffix}": name for name in reports if name is not None}
-        for final, name in named.items():
-            storage.move(f"{attempt}/{name}", f"{self.dir}/{final}")
+        """Names the files of the attempts that count, and sets aside those that an earlier job had named like them."""
+        storage, attempt = storage_of(self.dir), self._attempt(context)
+        storage.make_folder(f"{attempt}/{_BEFORE}")
         for name in storage.names(self.dir):
-            if name not in named and _OURS.fullmatch(name):
-                storage.remove(f"{self.dir}/{name}")
-        storage.remove_folder(attempt)
+            if _OURS.fullmatch(name):
+                storage.move(f"{self.dir}/{name}", f"{attempt}/{_BEFORE}/{name}")
+        for final, name in self._named(reports).items():
+            storage.move(f"{attempt}/{name}", f"{self.dir}/{final}")
+
+    def undo(self, context: MetaSupplierContext, reports: Sequence[str | None]) -> None:
+        storage, attempt = storage_of(self.dir), self._attempt(context)
+        for final, name in self._named(reports).items():
+            if not storage.exists(f"{attempt}/{name}"):
+                storage.move(f"{self.dir}/{final}", f"{attempt}/{name}")
+        if storage.exists(f"{attempt}/{_BEFORE}"):
+            for name in storage.names(f"{attempt}/{_BEFORE}"):
+                storage.move(f"{attempt}/{_BEFORE}/{name}", f"{self.dir}/{name}")
+
+    def finish(self, context: MetaSupplierContext) -> None:
+        storage_of(self.dir).remove_folder(self._attempt(context))
 
     def discard(self, context: MetaSupplierContext) -> None:
         storage, attempt = storage_of(self.dir), self._attempt(context)
         if storage.exists(attempt):
+            before = f"{attempt}/{_BEFORE}"
+            if storage.exists(before) and storage.names(before):
+                raise ProcessorError(
+                    f"what an earlier job had written to '{self.dir}' could not be put back; it is in '{before}'"
+                )
             made_folder = storage.exists(f"{attempt}/{_MADE_FOLDER}")
             storage.remove_folder(attempt)
             if made_folder and storage.exists(self.dir) and not storage.names(self.dir):
@@ -135,6 +151,11 @@ class WriteFiles(Sink):
     def target(self) -> str:
         return f"folder '{self.dir if is_url(self.dir) else os.path.realpath(self.dir)}'"
 
+    def _named(self, reports: Sequence[str | None]) -> dict[str, str]:
+        """The names of the files of attempts, by the names that they get."""
+        suffix = FORMATS[self.format].suffix
+        return {f"{name.rsplit('-', 1)[0]}{suffix}": name for name in reports if name is not None}
+
     def _attempt(self, context: MetaSupplierContext) -> str:
         vertex = re.sub(r"[^\w.-]", "_", context.vertex_name)
         return f"{self.dir}/.pyrite-{context.execution_id}-{vertex}"
@@ -142,6 +163,8 @@ class WriteFiles(Sink):
 
 _MADE_FOLDER = "made-the-folder"
 """Marks an attempt that made the target folder, and so takes it away if it fails."""
+_BEFORE = "before"
+"""The folder of an attempt for what an earlier job had written, until all of this one is committed."""
 _OURS = re.compile(rf"part-[0-9]{{5}}({'|'.join(sorted({re.escape(format.suffix) for format in FORMATS.values()}))})")
 """The names of what a sink writes, in any format."""
 

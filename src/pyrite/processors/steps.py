@@ -119,6 +119,12 @@ class Sink(Step):
     def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
         """Makes visible what the writers of a job that completed have written; `reports` is what each said when it completed."""
 
+    def undo(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
+        """Puts back what was there before `commit`, which may have raised half-way: another part of the job could not be committed."""
+
+    def finish(self, context: MetaSupplierContext) -> None:
+        """The whole job is committed, and `undo` will not be called any more."""
+
     def discard(self, context: MetaSupplierContext) -> None:
         """Removes what the writers of a job that failed have written, where that can be done."""
 

@@ -204,8 +204,7 @@ class SparkRun:
             if not self._run.halt.seal():
                 return
             reports = self._read_reports(table)
-            with self._timed("commit"):
-                meta_suppliers.commit(reports)
+            with self._timed("commit"), meta_suppliers.committed(reports):
                 for number, name, step in written:
                     with at(name):
                         step.save(frame_of_rows(frame, number, step.schema))
