@@ -119,6 +119,10 @@ class WriteFiles(Sink):
         storage.make_folder(f"{attempt}/{_BEFORE}")
         for name in storage.names(self.dir):
             if _OURS.fullmatch(name):
+                if storage.is_folder(f"{self.dir}/{name}"):  # no earlier job's
+                    raise ProcessorError(
+                        f"vertex '{context.vertex_name}' would have to replace '{self.dir}/{name}', which is a folder; move it away"
+                    )
                 storage.move(f"{self.dir}/{name}", f"{attempt}/{_BEFORE}/{name}")
         for final, name in self._named(reports).items():
             storage.move(f"{attempt}/{name}", f"{self.dir}/{final}")
