@@ -117,7 +117,7 @@ def test_the_default_partitioner_is_murmur3_over_271_partitions() -> None:
     import mmh3
 
     assert PARTITION_COUNT == 271
-    assert partition_id("whale") == mmh3.hash(b"swhale", signed=False) % 271
+    assert partition_id("whale") == mmh3.hash(b"whale", signed=False) % 271
 
 
 def test_keys_spread_over_the_partitions() -> None:

@@ -47,7 +47,7 @@ def instance(
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(session=session, cooperative_threads=cooperative_threads, collections=collections)
     if start_spark:
-        session.start_in_background()
+        session.starting()
     return made
 
 

@@ -42,10 +42,11 @@ def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
 
 
 def canonical_bytes(key: Any) -> bytes:
-    """Bytes that are the same for equal keys. The first byte tells the kind, so that keys of two kinds differ."""
+    """Bytes that are the same for equal keys. Those of a string are its UTF-8, which Murmur3 takes as it is; of other keys the first
+    byte tells the kind, so that keys of two kinds differ."""
     kind = type(key)
     if kind is str:
-        return b"s" + key.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
+        return key.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
     if kind is int:
         return _pack_hash(b"n", hash(key))
     encode = _ENCODERS.get(kind)
@@ -69,20 +70,18 @@ def partition_function(
 
     def partition(key: Any) -> int:
         nonlocal room, asked
-        if room:
-            asked += 1
-            try:
-                found = known.get(key)
-            except TypeError:  # not hashable: a list, a dict
-                return _computed(key, partition_count, edge)
-            if found is not None:
-                return found
-        if type(key) is str:
-            found = hashed(b"s" + key.encode("utf-8", "surrogatepass"), 0, False) % partition_count
-        else:
-            found = _computed(key, partition_count, edge)
-        if room:
-            known[key] = found
+        if type(key) is str:  # to look it up would take longer than to compute it
+            # Murmur3's own way of encoding does not survive half a surrogate pair.
+            return hashed(key if key.isascii() else key.encode("utf-8", "surrogatepass"), 0, False) % partition_count
+        if not room:
+            return _computed(key, partition_count, edge)
+        asked += 1
+        try:
+            found = known.get(key)
+        except TypeError:  # not hashable: a list, a dict
+            return _computed(key, partition_count, edge)
+        if found is None:
+            found = known[key] = _computed(key, partition_count, edge)
             room -= 1
             if not room:
                 known.clear()
@@ -236,7 +235,7 @@ def _class_name(key: Any) -> bytes:
 _KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
     (int, lambda key: _pack_hash(b"n", int.__hash__(key))),
     (Number, _number),
-    (str, lambda key: b"s" + str.encode(key, "utf-8", "surrogatepass")),
+    (str, lambda key: str.encode(key, "utf-8", "surrogatepass")),
     (bytes, lambda key: b"b" + bytes(key)),
     (bytearray, lambda key: b"b" + bytes(key)),
     (tuple, _sequence(b"t")),

@@ -192,6 +192,7 @@ class _Trial:
                 report = getattr(processor, "report", None)
                 if error is None and report is not None:
                     step.commit(sink_context, [report])
+                    step.finish(sink_context)
                 else:
                     step.discard(sink_context)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from pyrite import DAG, Instance, JobFailed, between
+from pyrite import DAG, Instance, JobFailed, between, from_
 from pyrite import processors as p
+from pyrite.processors.storage import LocalStorage
 from pyrite.testing import verify_processor
 
 ROWS = [{"name": f"näme {n}", "size": n} for n in range(3000)]
@@ -31,7 +32,7 @@ def copy(pyr: Instance, source: Any, sink: Any, *, parallelism: int = 1) -> None
     pyr.new_light_job(dag).execute().result(20)
 
 
-def read_back(pyr: Instance, pattern: Path, format: str) -> list[Any]:
+def read_back(pyr: Instance, pattern: Path | str, format: str) -> list[Any]:
     pyr.list("back").clear()
     copy(pyr, p.read_files(pattern, format=format), p.write_list("back"))
     return list(pyr.list("back"))
@@ -187,3 +188,58 @@ def test_a_truncated_archive_is_named(pyr: Instance, tmp_path: Path) -> None:
     (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-10])
     with pytest.raises(JobFailed, match=r"cut.txt.gz' cannot be read"):
         read_back(pyr, tmp_path / "cut.txt.gz", "text")
+
+
+def copy_to_both(pyr: Instance, items: list[str], one: Any, two: Any) -> None:
+    dag = DAG()
+    read = dag.vertex("read", p.read_items(items))
+    dag.edge(from_(read, 0).to(dag.vertex("one", one, local_parallelism=1)))
+    dag.edge(from_(read, 1).to(dag.vertex("two", two, local_parallelism=1)))
+    pyr.new_light_job(dag).execute().result(10)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_when_one_of_two_sinks_cannot_be_committed_neither_is(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = p.write_files(tmp_path / "1"), p.write_files(tmp_path / "2")
+    copy_to_both(pyr, ["old"], one, two)
+    (tmp_path / "1" / "part-00007.txt").write_text("older")
+    (tmp_path / "2" / "mine.txt").write_text("mine")
+    before = contents(tmp_path / "1"), contents(tmp_path / "2")
+
+    def move(self: LocalStorage, path: str, to: str) -> None:
+        if to == f"{tmp_path}/2/part-00000.txt" and "before" not in path:
+            raise OSError("the disk is full")
+        os.replace(path, to)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStorage, "move", move)
+        with pytest.raises(JobFailed, match="the disk is full") as failed:
+            copy_to_both(pyr, ["new"], one, two)
+    assert failed.value.vertex == "two"
+    assert (contents(tmp_path / "1"), contents(tmp_path / "2")) == before
+    copy_to_both(pyr, ["new"], one, two)
+    assert contents(tmp_path / "1") == {"part-00000.txt": "new\n"}
+    assert contents(tmp_path / "2") == {"part-00000.txt": "new\n", "mine.txt": "mine"}
+
+
+def test_what_cannot_be_put_back_is_kept(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy(pyr, p.read_items(["old"]), p.write_files(tmp_path))
+
+    def move(self: LocalStorage, path: str, to: str) -> None:
+        if to == f"{tmp_path}/part-00000.txt":
+            raise OSError("the disk is gone")
+        os.replace(path, to)
+
+    monkeypatch.setattr(LocalStorage, "move", move)
+    with pytest.raises(JobFailed, match="the disk is gone"):
+        copy(pyr, p.read_items(["new"]), p.write_files(tmp_path))
+    (kept,) = tmp_path.glob(".pyrite-*/before/*")
+    assert kept.read_text() == "old\n"
+    assert f"it is in '{kept.parent}'" in caplog.text

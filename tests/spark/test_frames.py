@@ -56,6 +56,19 @@ def test_a_writer_that_raises_fails_the_job_with_its_vertex(pyr: Instance) -> No
     assert failed.value.vertex == "save"
 
 
+def test_files_are_as_before_if_a_writer_raises(pyr: Instance, tmp_path: Path) -> None:
+    def refuse(df: Any) -> None:
+        raise OSError("the table is locked")
+
+    (tmp_path / "part-00000.txt").write_text("old")
+    dag = DAG()
+    source, files = dag.vertex("source", p.read_items([1])), dag.vertex("files", p.write_files(tmp_path))
+    dag.edge(from_(source, 0).to(files)).edge(from_(source, 1).to(dag.vertex("table", p.write_spark(refuse, "n long"))))
+    with pytest.raises(JobFailed, match="the table is locked"):
+        pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("part-00000.txt", "old")]
+
+
 def test_a_light_job_refuses_dataframes_with_the_reason(pyr: Instance) -> None:
     dag = DAG()
     dag.vertex("rows", p.read_spark(pyr.spark().range(3)))

@@ -26,8 +26,12 @@ ENVIRONMENT = {
 
 
 def run_jobs(master: str) -> None:
+    run_program("tests.spark.on_master", master, says=f"all good on {master}")
+
+
+def run_program(*arguments: str, says: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.on_master", master],
+        [sys.executable, "-m", *arguments],
         env=ENVIRONMENT,
         cwd=ROOT,
         capture_output=True,
@@ -35,7 +39,7 @@ def run_jobs(master: str) -> None:
         timeout=110,
         check=False,
     )
-    assert f"all good on {master}" in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
+    assert says in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
 
 
 @contextmanager
@@ -59,6 +63,10 @@ def server(log: Path, says: str, *arguments: str) -> Iterator[str]:
 
 def test_executors_in_processes_of_their_own() -> None:
     run_jobs("local-cluster[2,1,1024]")
+
+
+def test_an_executor_that_is_lost_after_a_part_of_its_output_was_read_leaves_an_exact_result() -> None:
+    run_program("tests.spark.on_lost_executor", says="all good")
 
 
 def test_a_standalone_master_with_a_worker(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,14 +86,28 @@ class MetaSuppliers:
                     suppliers[name] = supplier
         return by_member
 
-    def commit(self, reports: Mapping[str, Sequence[Any]]) -> None:
-        """Makes visible what the sinks wrote. Raises LifeCycleFailed."""
+    @contextmanager
+    def committed(self, reports: Mapping[str, Sequence[Any]]) -> Iterator[None]:
+        """Makes visible what the sinks wrote, for the block, and for good if it ends well; else puts back what was there before.
+
+        Raises LifeCycleFailed.
+        """
+        begun: list[tuple[str, Sink]] = []
+        try:
+            for name, sink in self._sinks:
+                begun.append((name, sink))
+                with at(name):
+                    sink.commit(self._context(name), reports.get(name, ()))
+            for name, meta_supplier in self._asked:
+                with at(name):
+                    meta_supplier.commit()
+            yield
+        except BaseException:
+            for name, sink in reversed(begun):
+                _quietly(name, "put back what was there before", sink.undo, self._context(name), reports.get(name, ()))
+            raise
         for name, sink in self._sinks:
-            with at(name):
-                sink.commit(self._context(name), reports.get(name, ()))
-        for name, meta_supplier in self._asked:
-            with at(name):
-                meta_supplier.commit()
+            _quietly(name, "tidy up after", sink.finish, self._context(name))
 
     def close(self, error: BaseException | None) -> None:
         for name, meta_supplier in self._asked:
@@ -100,13 +115,18 @@ class MetaSuppliers:
         if error is None:
             return
         for name, sink in self._sinks:
-            try:
-                sink.discard(self._context(name))
-            except Exception:
-                logger.exception("what vertex '%s' had written could not be removed", name)
+            _quietly(name, "remove what was written by", sink.discard, self._context(name))
 
     def _context(self, name: str) -> MetaSupplierContext:
         return MetaSupplierContext(**self._run.fields(name, self._parallelism[name]))
+
+
+def _quietly(vertex: str, what: str, act: Callable[..., None], *arguments: Any) -> None:
+    """Acts for a sink when the outcome is decided already: what goes wrong then is for the log."""
+    try:
+        act(*arguments)
+    except Exception:
+        logger.exception("could not %s vertex '%s'", what, vertex)
 
 
 class JobRun:
@@ -204,7 +224,8 @@ class JobRun:
         halt = self._run.halt
         if halt.seal():
             try:
-                self._meta_suppliers.commit(self._reports())
+                with self._meta_suppliers.committed(self._reports()):
+                    pass
             except LifeCycleFailed as failed:
                 halt.fail(failed.failed)
         error = halt.error(self._run.job_name)

@@ -16,6 +16,7 @@ from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
+from pyrite.pace import SteadyPace
 from pyrite.processor import Processor
 from pyrite.processors.chain import ChainProcessor
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
@@ -85,6 +86,13 @@ class MemberRun:
     @property
     def tasklets(self) -> list[Tasklet]:
         return [*self._receivers, *self.processor_tasklets]
+
+    def keep_steady_pace(self) -> None:
+        """From now on, how much is done at a time does not depend on how long it takes."""
+        for tasklet in self.processor_tasklets:
+            tasklet.pace = SteadyPace()
+            if isinstance(tasklet.processor, ChainProcessor):
+                tasklet.processor.pace = SteadyPace()
 
     def prepare(self, warn_slow: Callable[[str, float], None]) -> None:
         """Makes and initializes the processors, and puts the tasklets together."""

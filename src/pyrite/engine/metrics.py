@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from pyrite.engine.fusion import Stretch
@@ -39,6 +39,14 @@ def gather(
                 by_vertex[name].append(_of_processor(tasklet, position, len(names)))
                 fused[name] = [other for other in names if other != name]
     return {name: _of_vertex(parts, fused.get(name, [])) for name, parts in by_vertex.items()}
+
+
+def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
+    """Metrics that are the same whenever the same is done."""
+    return {
+        name: {**vertex, "busy_seconds": 0.0, "processors": [{**part, "busy_seconds": 0.0} for part in vertex["processors"]]}
+        for name, vertex in metrics.items()
+    }
 
 
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:

@@ -53,26 +53,39 @@ class PacketTasklet(ProcessorTasklet):
         self._at = self.inbound[0]
         self._grouping = processor if by_partition and isinstance(processor, ChainProcessor) else None
         self._partition: int | None = None
-        self._packet: Packet | None = None
+        self._packet: Packet | Done | None = None
 
     def _process(self) -> int:
         if not self.inbox:
-            if self._packet is None:
-                packet = self._inlet.poll()
-                if packet is None:
-                    return IDLE
-                if isinstance(packet, Done):
-                    self._call = self._complete_edge
-                    return PROGRESS
-                self._packet = packet
-            if self._grouping is not None and self._packet.partition != self._partition:
-                if self._partition is not None and not self._grouping.emit_groups():
-                    return PROGRESS
-                self._partition = self._packet.partition
-                if len(self.outbox):
-                    return PROGRESS  # what was emitted goes first
-            self.inbox.extend(self._packet.items)
-            self.received += len(self._packet.items)
-            self._packet = None
+            answer = self._take_packets()
+            if not self.inbox:
+                return answer
         self._timed_process()
         return PROGRESS
+
+    def _take_packets(self) -> int:
+        """Puts as many packets into the inbox as the pace allows; those of one partition only, if it matters."""
+        while len(self.inbox) < self.pace.limit:
+            if self._packet is None:
+                self._packet = self._inlet.poll()
+            packet = self._packet
+            if packet is None:
+                return IDLE
+            if isinstance(packet, Done):
+                if not self.inbox:
+                    self._call = self._complete_edge
+                return PROGRESS
+            ends_groups = self._grouping is not None and packet.partition != self._partition
+            if ends_groups and (self.inbox or not self._begin_partition(packet.partition)):
+                return PROGRESS
+            self.received += len(packet.items)
+            self.inbox.extend(packet.items)
+            self._packet = None
+        return PROGRESS
+
+    def _begin_partition(self, partition: int | None) -> bool:
+        """Emits the groups of the partition before. False if they are still on their way: what was emitted goes first."""
+        if self._partition is not None and self._grouping is not None and not self._grouping.emit_groups():
+            return False
+        self._partition = partition
+        return not len(self.outbox)

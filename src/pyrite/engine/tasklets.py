@@ -131,7 +131,7 @@ class ProcessorTasklet(Tasklet):
         self.outbox = outbox
         self.routes = list(routes)
         self.inbox = Inbox()
-        self.pace = Pace()
+        self.pace: Pace = Pace()
         self.busy = 0.0
         self.received = 0
         self._undrained = False

@@ -127,7 +127,7 @@ class ChainProcessor(Processor):
         self._batch: list[Any] = []
         self._paused: Iterator[None] | None = None
         self._writer: Writer | None = None
-        self._pace = Pace()
+        self.pace: Pace = Pace()
         self._spill: Spill | Unlimited = Unlimited()
         self._memory: Memory | None = None
         self._spilled: list[tuple[IO[bytes], int]] = []
@@ -226,7 +226,7 @@ class ChainProcessor(Processor):
         """Passes one batch of the source's items on. True when the source has ended."""
         started = perf_counter()
         if not self._batch:
-            wanted = self._pace.limit
+            wanted = self.pace.limit
             self._batch = list(islice(source, wanted))
             if not self._batch:
                 self._items = None
@@ -236,7 +236,7 @@ class ChainProcessor(Processor):
             self._batch = []
         elif taken:
             del self._batch[:taken]
-        self._pace.took(taken, perf_counter() - started)
+        self.pace.took(taken, perf_counter() - started)
         if isinstance(self._spill, Spill):
             self._spill.watch(len(self._state))
         return False
@@ -307,14 +307,14 @@ class ChainProcessor(Processor):
             self._results.reverse()  # taken from the end, so that what is left is always the state
             self._state = None
         if fold.finishes:
-            room = min(room, self._pace.limit)
+            room = min(room, self.pace.limit)
         started = perf_counter()
         results = self._results[-room:][::-1]
         items = fold.finished(results)
         self.outbox.add_all(items)
         self._result_count += len(items)
         del self._results[-room:]
-        self._pace.took(len(items), perf_counter() - started)
+        self.pace.took(len(items), perf_counter() - started)
         return not self._results and not self._group_spilled(fold)
 
     def _group_spilled(self, fold: Fold) -> bool:

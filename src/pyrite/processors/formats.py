@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 from pyrite.errors import ProcessorError
@@ -19,7 +19,8 @@ class Format:
     """A file format. One whose items are lines has `parse`, and files of it can be read in parts; any other has `read`."""
 
     suffix: str
-    writer: Callable[[Path, str], Writer]
+    writer: Callable[[IO[bytes], str, str], Writer]
+    """Made for an open file, its name, which it says when it has completed, and the vertex."""
     parse: Callable[[Iterator[str], str], Iterator[Any]] | None = None
     read: Callable[[IO[Any], str], Iterator[Any]] | None = None
     binary: bool = False
@@ -72,14 +73,14 @@ def _read_parquet(file: IO[bytes], path: str) -> Iterator[Any]:
 class _FileWriter(Writer):
     """A writer of text to one file, which stays open until all is written."""
 
-    def __init__(self, path: Path, vertex: str) -> None:
-        self._path = path
-        self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 closed in complete() or close()
+    def __init__(self, file: IO[bytes], name: str, vertex: str) -> None:
+        self._file = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        self._name = name
         self._vertex = vertex
 
     def complete(self) -> str:
         self._file.close()
-        return self._path.name
+        return self._name
 
     def close(self) -> None:
         self._file.close()
@@ -140,8 +141,9 @@ class _ParquetWriter(Writer):
 
     ROWS_PER_GROUP = 65536
 
-    def __init__(self, path: Path, vertex: str) -> None:
-        self._path = path
+    def __init__(self, file: IO[bytes], name: str, vertex: str) -> None:
+        self._file = file
+        self._name = name
         self._vertex = vertex
         self._rows: list[Any] = []
         self._writer: Any = None
@@ -158,12 +160,13 @@ class _ParquetWriter(Writer):
         if self._rows or self._writer is None:
             self._flush()
         self.close()
-        return self._path.name
+        return self._name
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        self._file.close()
 
     def _flush(self) -> None:
         import pyarrow
@@ -183,7 +186,7 @@ class _ParquetWriter(Writer):
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
             raise ProcessorError(f"vertex '{self._vertex}' cannot write rows of differing types to Parquet: {error}") from error
         if self._writer is None:
-            self._writer = pyarrow.parquet.ParquetWriter(self._path, table.schema)
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
 
 

@@ -108,7 +108,10 @@ class Collect(_Single):
 
     def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
         return Lines(
-            value, [f"fn{index}(container{index}, {value})"], {f"fn{index}": self.fn}, setup=[f"container{index} = state[0]"]
+            value,
+            [call_or_inline(self.fn, f"fn{index}", f"container{index}", value)],
+            {f"fn{index}": self.fn},
+            setup=[f"container{index} = state[0]"],
         )
 
 
@@ -173,6 +176,15 @@ class GroupAndAccumulate(_Grouping):
         return self._lines(index, value, self.key, check_new_key, code, names)
 
     @property
+    def only_counts(self) -> bool:  # type: ignore[override]
+        return (
+            type(self.initial) is int
+            and self.initial == 0
+            and call_or_inline(self.key, "", "item") == "item"
+            and call_or_inline(self.accumulate, "", "count", "item") == "count + 1"
+        )
+
+    @property
     def finishes(self) -> bool:  # type: ignore[override]
         return self.finish is not None
 
@@ -196,7 +208,7 @@ class GroupAndCollect(_Grouping):
             f"if key{index} in state: old{index} = state[key{index}]",
             f"elif len(state) < limit{index}: {check}old{index} = state[key{index}] = new{index}()",
             *_spilling(index, value),
-            f"fn{index}(old{index}, {value})",
+            call_or_inline(self.collect, f"fn{index}", f"old{index}", value),
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
         return self._lines(index, value, self.key, check_new_key, code, names)

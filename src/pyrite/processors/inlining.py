@@ -1,4 +1,4 @@
-"""Inlining: the smallest functions, which only hand on, pick or add, are written into a loop instead of being called.
+"""Inlining: the smallest functions, which only hand on, pick, add or append, are written into a loop instead of being called.
 
 They are what keys and counts are mostly made of, and a call costs more than all that they do. A function is known by its bytecode.
 """
@@ -17,6 +17,8 @@ _SMALLEST: list[tuple[Callable[..., Any], str]] = [
     (lambda a, b: a + 1, "{0} + 1"),
     (lambda a, b: a + b, "{0} + {1}"),
     (lambda a, b: a + b[1], "{0} + {1}[1]"),
+    (lambda a, b: a.append(b), "{0}.append({1})"),
+    (lambda a, b: a.append(b[1]), "{0}.append({1}[1])"),
 ]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO
 
 BLOCK = 1 << 20
 
@@ -39,7 +39,7 @@ def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[
     return ranges
 
 
-def blocks_of_lines(file: BinaryIO, start: int, end: int) -> Iterator[list[str]]:
+def blocks_of_lines(file: IO[bytes], start: int, end: int) -> Iterator[list[str]]:
     """The lines that begin in a range of a UTF-8 file, a list at a time, without their line ends (\\n, \\r\\n or \\r)."""
     position = start
     if start:

@@ -15,6 +15,7 @@ from typing import Any
 from pyrite.boxes import none_emitted
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, same, shorten
+from pyrite.processors.counting import counting_lines
 from pyrite.processors.steps import Fold, Lines, Transform
 
 PAUSE_EVERY = 1024
@@ -101,8 +102,7 @@ def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: 
     guarded_key: Guard | None = None
     for index, (vertex, step) in enumerate(steps):
         if isinstance(step, Guard):
-            following = steps[index + 1][1] if index + 1 < len(steps) else None
-            if isinstance(following, Fold) and step.key is not None and same(following.key_function(), step.key):
+            if _is_merged(step, steps[index + 1 :]):
                 guarded_key = step  # the fold takes the same key: it checks the ones it has not seen
                 continue
             lines = step.lines(index, value)
@@ -110,7 +110,7 @@ def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: 
             lines = step.lines(index, value, vertex, guarded_key.check if guarded_key else None)
         else:
             lines = step.lines(index, value, vertex)
-        writer.add_step(index, value, lines)
+        writer.add_step(index, value, lines, _counted_whole(steps[index + 1 :], index, lines))
         if lines.counts:
             counted.append(index)
         value = lines.value
@@ -119,6 +119,32 @@ def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: 
         if writer.pauses:
             writer.add(Place(len(steps), value), "if len(out) >= room: yield")
     return writer.finish(counted)
+
+
+def _is_merged(guard: Guard, following: Sequence[tuple[str, Transform | Fold | Guard]]) -> bool:
+    """Whether the fold after a guard takes the key that the guard checks."""
+    fold = following[0][1] if following else None
+    return isinstance(fold, Fold) and guard.key is not None and same(fold.key_function(), guard.key)
+
+
+def _counted_whole(
+    following: Sequence[tuple[str, Transform | Fold | Guard]], index: int, lines: Lines
+) -> tuple[int, Lines] | None:
+    """The lines that count a whole list, if step `index` gives lists and nothing follows but counting; and the index of that step."""
+    if not lines.whole or not following:
+        return None
+    guard = following[0][1]
+    merged = isinstance(guard, Guard) and _is_merged(guard, following[1:])
+    fold = following[1][1] if merged else guard
+    if not isinstance(fold, Fold) or not fold.only_counts:
+        return None
+    at = index + (2 if merged else 1)
+    check = guard.check if isinstance(guard, Guard) else None
+    return at, counting_lines(at, lines.whole, lines.value, lines.code[_last_loop(lines) + 1 :], check)
+
+
+def _last_loop(lines: Lines) -> int:
+    return max(number for number, line in enumerate(lines.code) if line.startswith("for "))
 
 
 class _Writer:
@@ -130,12 +156,20 @@ class _Writer:
         self._depth = 3
         self.pauses = False
 
-    def add_step(self, index: int, value: str, lines: Lines) -> None:
+    def add_step(self, index: int, value: str, lines: Lines, whole: tuple[int, Lines] | None) -> None:
+        """Adds the lines of a step; `whole`, if given, are those of a later step that stand before its last loop."""
         self._names.update(lines.names)
         self._setup += lines.setup
         if lines.counts:
             self._setup.append(f"n{index} = 0")
-        for line in lines.code:
+        for number, line in enumerate(lines.code):
+            if whole is not None and number == _last_loop(lines):
+                later, counting = whole
+                self._names.update(counting.names)
+                for each in counting.code:
+                    # Nothing but the step's own lines, which look for None, is about the item that went into it.
+                    own = each.strip() in lines.code
+                    self.add(Place(index, value) if own else Place(later, counting.value), each)
             self.add(Place(index, value), line)
 
     def add(self, place: Place, line: str, names: dict[str, Any] | None = None) -> None:

@@ -29,6 +29,8 @@ class Lines:
     """Whether the lines count in `n<index>` what they let through; else as many come out as go in."""
     setup: list[str] = field(default_factory=list)
     """Lines that stand before the loop."""
+    whole: str = ""
+    """The variable with a list of values, if there is one, that the last loop among the lines goes through."""
 
 
 class Step:
@@ -68,6 +70,8 @@ class Fold(Step):
     """Whether a function of the user's is called for each result."""
     is_grouping = False
     """Whether what is emitted for a key depends on the items of that key only."""
+    only_counts = False
+    """Whether it emits how many of each item there were, and no more: its state is a dict of these numbers."""
 
     def new_state(self) -> Any:
         raise NotImplementedError
@@ -114,6 +118,12 @@ class Sink(Step):
 
     def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
         """Makes visible what the writers of a job that completed have written; `reports` is what each said when it completed."""
+
+    def undo(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
+        """Puts back what was there before `commit`, which may have raised half-way: another part of the job could not be committed."""
+
+    def finish(self, context: MetaSupplierContext) -> None:
+        """The whole job is committed, and `undo` will not be called any more."""
 
     def discard(self, context: MetaSupplierContext) -> None:
         """Removes what the writers of a job that failed have written, where that can be done."""

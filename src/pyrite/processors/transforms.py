@@ -74,7 +74,7 @@ class FlatMap(Transform):
             f"if {result} is None: nothing{index}()",
         ]
         names = {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn), f"parts{index}": parts_of}
-        return Lines(result, code, names, counts=True, setup=[f"since{index} = 0"])
+        return Lines(result, code, names, counts=True, setup=[f"since{index} = 0"], whole=f"part{index}")
 
 
 def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:

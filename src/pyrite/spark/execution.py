@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -24,6 +25,7 @@ from pyrite.errors import InvalidDAG, JobCancelled
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
+from pyrite.processors.files import ReadFiles, WriteFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Sink
@@ -69,6 +71,7 @@ class SparkRun:
         self._spark: SparkSession | None = None
         self._stages: tuple[Stage, ...] = ()
         self._lock = threading.Lock()
+        self._cancelled: Future[None] = Future()
         check_serializable(dag)
 
     def begin(self, start: Callable[[Callable[[], None]], None]) -> None:
@@ -77,6 +80,8 @@ class SparkRun:
     def cancel(self) -> None:
         with self._lock:
             self._run.halt.cancel()
+            if not self._cancelled.done():
+                self._cancelled.set_result(None)
             on_spark = self._spark is not None
         if on_spark:
             threading.Thread(target=self._insist, name="pyrite-spark-cancel", daemon=True).start()
@@ -128,7 +133,7 @@ class SparkRun:
         meta_suppliers: MetaSuppliers | None = None
         try:
             with self._timed("session"):
-                spark = self._session.get()
+                spark = self._wait_for_session()
             self._run.member_count = self._members or default_members(spark)
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
             topology = with_frames(
@@ -156,6 +161,15 @@ class SparkRun:
                 meta_suppliers.close(error)
             self._on_end(error)
 
+    def _wait_for_session(self) -> SparkSession:
+        """The session, which may take long to start; nobody who cancels should wait for that."""
+        session = self._session.starting()
+        either: list[Future[Any]] = [session, self._cancelled]
+        wait(either, return_when=FIRST_COMPLETED)
+        if self._run.halt.is_set:
+            raise JobCancelled(self._run.job_name)
+        return session.result()
+
     def _works(
         self,
         spark: SparkSession,
@@ -170,7 +184,8 @@ class SparkRun:
                 with at(name):
                     steps[name] = as_rows(number, arrow_schema_of(step.schema, spark))
             elif step is not None:
-                steps[name] = for_tasks(name, supplier, self._run.collections)
+                with at(name):
+                    steps[name] = for_tasks(name, supplier, self._run.collections)
         return stage_works(
             self._stages, topology, steps, by_member, choose_single_partitions(topology, random.Random()), self._run
         )
@@ -189,8 +204,7 @@ class SparkRun:
             if not self._run.halt.seal():
                 return
             reports = self._read_reports(table)
-            with self._timed("commit"):
-                meta_suppliers.commit(reports)
+            with self._timed("commit"), meta_suppliers.committed(reports):
                 for number, name, step in written:
                     with at(name):
                         step.save(frame_of_rows(frame, number, step.schema))
@@ -298,10 +312,16 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
 
 
 def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
-    """What a task is given for a step: a source that is in the driver's memory goes along as items."""
+    """What a task is given for a step: a source that is in the driver's memory goes along as items, and one of files with the files there
+    are now, since each task might find others."""
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
+    path = step.pattern if isinstance(step, ReadFiles) else step.dir if isinstance(step, WriteFiles) else ""
+    if path.startswith("memory://"):
+        raise InvalidDAG(f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one of its own of")
+    if isinstance(step, ReadFiles):
+        return StepSupplier(step.found(vertex))
     if isinstance(step, ReadOnce):
         return StepSupplier(ReadItems(list(step.take(vertex))))
     if isinstance(step, (ReadMap, ReadList)):

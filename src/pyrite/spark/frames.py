@@ -33,15 +33,16 @@ def packets_of(members: int, edge: int) -> RowsFunction:
         from pyspark import TaskContext
 
         task = TaskContext.get()
-        member = task.partitionId() if task is not None else 0
+        sender = task.partitionId() if task is not None else 0
+        sequence = 0
         for batch in batches:
             for start in range(0, batch.num_rows, 4096):
                 items = pickle.dumps(batch.slice(start, 4096).to_pylist(maps_as_pydicts="strict"), 5)
-                columns = [[member % members], [0], [edge], [NO_PARTITION], [items]]
+                columns = [[(sender + sequence) % members], [0], [edge], [NO_PARTITION], [items], [sender], [sequence]]
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)], schema=ARROW_SCHEMA
                 )
-                member += 1
+                sequence += 1
 
     return rows
 

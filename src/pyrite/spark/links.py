@@ -28,10 +28,9 @@ class ExchangeLinks:
         return self._writer.outlet(edge, self._ranks[edge.id], member, partition)
 
     def partitioned_route(self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]) -> PartitionPackets:
-        return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, self._owner_of(edge))
-
-    def _owner_of(self, edge: EdgePlan) -> Callable[[int], int]:
-        return self._topology.member_of if edge.is_distributed else lambda partition: self._member
+        topology = self._topology
+        owners = [topology.member_of(n) if edge.is_distributed else self._member for n in range(topology.partition_count)]
+        return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, owners)
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         """Nothing to tell: an exchange ends when all tasks before it have."""

@@ -1,4 +1,5 @@
-"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one list.
+"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one list;
+if all are pairs, as two lists, of their halves.
 
 Besides items, rows carry what is meant for the driver: what was put into named collections, and each task's report. These are handed on
 from stage to stage like packets for a later stage, and so count only for the attempt of a task that Spark takes.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
@@ -18,9 +19,17 @@ import pyarrow as pa
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 
-SCHEMA: Final = "member int, rank int, edge int, partition int, items binary"
+SCHEMA: Final = "member int, rank int, edge int, partition int, items binary, sender int, sequence int"
 ARROW_SCHEMA: Final = pa.schema(
-    [("member", pa.int32()), ("rank", pa.int32()), ("edge", pa.int32()), ("partition", pa.int32()), ("items", pa.binary())]
+    [
+        ("member", pa.int32()),
+        ("rank", pa.int32()),
+        ("edge", pa.int32()),
+        ("partition", pa.int32()),
+        ("items", pa.binary()),
+        ("sender", pa.int32()),
+        ("sequence", pa.int32()),
+    ]
 )
 
 REPORT: Final = -1
@@ -33,6 +42,8 @@ SEED_COLUMNS: Final = (
     f"cast({SEED} as int) edge",
     "cast(-1 as int) partition",
     "cast('' as binary) items",
+    "cast(-1 as int) sender",
+    "cast(-1 as int) sequence",
 )
 
 NO_PARTITION: Final = -1
@@ -49,6 +60,9 @@ class Row(NamedTuple):
     edge: int
     partition: int
     items: bytes | memoryview
+    sender: int
+    sequence: int
+    """The member that made the row, and how many it had made before: together, a place in an order that does not depend on arrival."""
 
 
 class PacketWriter:
@@ -61,17 +75,27 @@ class PacketWriter:
         self._held = 0
         self._rows: list[Row] = []
         self._bytes = 0
+        self._made = 0
         self.items_per_packet = 64
         self.items_held = 4096
         """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits into a batch."""
 
     def pack(self, items: list[Any], edge: EdgePlan) -> bytes:
         """Pickles the items of one packet."""
-        packed = pickled(items, edge)
-        bytes_per_item = max(1, len(packed) // len(items))
+        packed = pickled(items, items, edge)
+        self._learn(len(packed), len(items))
+        return packed
+
+    def pack_pairs(self, firsts: list[Any], seconds: list[Any], edge: EdgePlan) -> bytes:
+        """Pickles the items of one packet, all of them pairs, as two lists."""
+        packed = pickled((firsts, seconds), zip(firsts, seconds), edge)
+        self._learn(len(packed), len(firsts))
+        return packed
+
+    def _learn(self, size: int, count: int) -> None:
+        bytes_per_item = max(1, size // count)
         self.items_per_packet = max(1, min(ITEMS_PER_PACKET, PACKET_BYTES // bytes_per_item))
         self.items_held = max(1, min(ITEMS_HELD, BATCH_BYTES // bytes_per_item))
-        return packed
 
     def outlet(self, edge: EdgePlan, rank: int, member: int, partition: int | None) -> PacketOutlet:
         """Where items of one edge go, for one member and partition."""
@@ -85,9 +109,16 @@ class PacketWriter:
             packed = pickle.dumps(message, 5)
         except Exception:
             packed = cloudpickle.dumps(message, 5)
-        self.add_row(Row(self._member, -1, kind, NO_PARTITION, packed))
+        self.add(self._member, -1, kind, NO_PARTITION, packed)
 
-    def add_row(self, row: Row) -> None:
+    def add(self, member: int, rank: int, edge: int, partition: int, items: bytes) -> None:
+        """Adds a row that is made here."""
+        with self.lock:
+            self.hand_on(Row(member, rank, edge, partition, items, self._member, self._made))
+            self._made += 1
+
+    def hand_on(self, row: Row) -> None:
+        """Adds a row as it came."""
         with self.lock:
             self._rows.append(row)
             self._bytes += len(row.items)
@@ -153,7 +184,7 @@ class PacketOutlet:
     def close_packet(self) -> None:
         if self._items:
             packed = self._writer.pack(self._items, self._edge)
-            self._writer.add_row(Row(self._member, self._rank, self._edge.id, self._partition, packed))
+            self._writer.add(self._member, self._rank, self._edge.id, self._partition, packed)
             self._items = []
 
 
@@ -177,7 +208,7 @@ class PacketReader:
                     return row
                 self._rows.popleft()
                 if row.edge != SEED:
-                    self._handed_on.add_row(row)
+                    self._handed_on.hand_on(row)
             elif self._ended:
                 return None
             else:
@@ -186,8 +217,8 @@ class PacketReader:
     def take(self) -> tuple[int, list[Any]]:
         """The partition and the items of the row that `head` showed."""
         row = self._rows.popleft()
-        items: list[Any] = pickle.loads(row.items)
-        return row.partition, items
+        items = pickle.loads(row.items)
+        return row.partition, list(zip(*items)) if type(items) is tuple else items
 
     def has_ended(self, edge: int) -> bool:
         """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of a later rank is next."""
@@ -200,25 +231,25 @@ class PacketReader:
             self._ended = True
             return
         members, ranks, edges, partitions = (batch.column(i).to_pylist() for i in range(4))
-        items = batch.column(4)
-        for i in range(batch.num_rows):
-            self._rows.append(Row(members[i], ranks[i], edges[i], partitions[i], memoryview(items[i].as_buffer())))
+        items = [memoryview(each.as_buffer()) for each in batch.column(4)]
+        senders, sequences = (batch.column(i).to_pylist() for i in (5, 6))
+        self._rows.extend(map(Row, members, ranks, edges, partitions, items, senders, sequences))
 
 
-def pickled(items: list[Any], edge: EdgePlan) -> bytes:
-    """Items as bytes. What the worker's own modules do not have, as a class of the user's script, is pickled with its code."""
+def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:
+    """A packet of items as bytes. What the worker's own modules do not have, as a class of the user's script, is pickled with its code."""
     try:
-        return pickle.dumps(items, 5)
+        return pickle.dumps(packet, 5)
     except Exception:
         pass
     try:
-        packed: bytes = cloudpickle.dumps(items, 5)
+        packed: bytes = cloudpickle.dumps(packet, 5)
         return packed
     except Exception as error:
         raise RoutingFailed(edge.name, _first_unpicklable(items), error) from error
 
 
-def _first_unpicklable(items: list[Any]) -> Any:
+def _first_unpicklable(items: Iterable[Any]) -> Any:
     for item in items:
         try:
             cloudpickle.dumps(item, 5)

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,38 +43,43 @@ class LazySession:
             )
         self._master = master
         self._conf = dict(conf or {})
-        self._given = spark
-        self._own: SparkSession | None = None
+        self._is_given = spark is not None
+        self._session: Future[SparkSession] | None = None
+        if spark is not None:
+            self._session = Future()
+            self._session.set_result(spark)
         self._lock = threading.Lock()
         self._stopped = False
 
     def get(self) -> SparkSession:
-        if self._given is not None:
-            return self._given
-        with self._lock:
-            if self._stopped:
-                raise PyriteError("this instance is closed; open another with pyrite.instance()")
-            if self._own is None:
-                with _starting:
-                    self._own = self._start()
-            return self._own
+        return self.starting().result()
 
-    def start_in_background(self) -> None:
-        threading.Thread(target=self._start_quietly, name="pyrite-spark-start", daemon=True).start()
+    def starting(self) -> Future[SparkSession]:
+        """The session to come. Whoever waits for it may give up; the start goes on, for those who come later."""
+        with self._lock:
+            if self._stopped and not self._is_given:
+                raise PyriteError("this instance is closed; open another with pyrite.instance()")
+            if self._session is None or (self._session.done() and self._session.exception() is not None):
+                self._session = Future()
+                threading.Thread(target=self._fulfil, args=(self._session,), name="pyrite-spark-start", daemon=True).start()
+            return self._session
 
     def stop(self) -> None:
-        """Stops the session if it was started here."""
+        """Stops the session if it was started here; one that is starting, as soon as it has."""
         with self._lock:
             self._stopped = True
-            if self._own is not None:
-                self._own.stop()
-                self._own = None
+            session = self._session
+        if session is not None and not self._is_given and session.exception() is None:
+            session.result().stop()
 
-    def _start_quietly(self) -> None:
+    def _fulfil(self, session: Future[SparkSession]) -> None:
         try:
-            self.get()
-        except Exception:  # the first job will meet it again, and tell
-            pass
+            with _starting:
+                started = self._start()
+        except BaseException as error:
+            session.set_exception(error)
+        else:
+            session.set_result(started)
 
     def _start(self) -> SparkSession:
         from pyspark import SparkContext

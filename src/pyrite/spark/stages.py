@@ -27,6 +27,9 @@ class Stage:
     ranks: Mapping[int, int]
     grouped: frozenset[int]
     """The edges that lead to a grouping of their own key: read partition by partition, a partition's groups can be forgotten."""
+    in_order: bool
+    """Whether its tasks must make the same rows should Spark run one again, since these go over another exchange: where some of them were
+    read already, and the rest is lost, other rows would mean items that are lost or there twice. So what arrives is put in order."""
 
     @property
     def label(self) -> str:
@@ -35,6 +38,8 @@ class Stage:
     @property
     def sort_columns(self) -> tuple[str, ...]:
         """What the rows of each task must be sorted by, if at all."""
+        if self.in_order:
+            return ("rank", "partition", "edge", "sender", "sequence")
         columns = ["rank"] if len(set(self.ranks.values())) > 1 else []
         return (*columns, "partition") if self.grouped else tuple(columns)
 
@@ -43,11 +48,13 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
     """Divides the vertices of a topology into stages, first to last."""
     stage_of = _levels(topology)
     stages = []
-    for index in range(max(stage_of.values()) + 1):
+    last = max(stage_of.values())
+    for index in range(last + 1):
         vertices = tuple(vertex for vertex in topology.vertices if stage_of[vertex.name] == index)
         arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of.get(edge.source, -1) < index]
         grouped = frozenset(edge.id for vertex in vertices for edge in arriving if _is_grouped(edge, vertex, suppliers))
-        stages.append(Stage(index, vertices, _ranks(vertices, {edge.id for edge in arriving}), grouped))
+        ranks = _ranks(vertices, {edge.id for edge in arriving})
+        stages.append(Stage(index, vertices, ranks, grouped, in_order=index < last))
     return tuple(stages)
 
 

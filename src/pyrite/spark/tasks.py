@@ -25,7 +25,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
 from pyrite.engine.inline import run_inline
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
-from pyrite.engine.metrics import gather
+from pyrite.engine.metrics import gather, without_times
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
@@ -87,23 +87,25 @@ def stage_function(work: StageWork, deployment: Deployment) -> Callable[[Iterato
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # On the same machine, or with the same files, a worker finds what the driver finds.
         sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
+        from pyspark import TaskContext
+
         from pyrite.spark.tasks import run_stage  # in the worker: what is installed there
 
+        task = TaskContext.get()
+        assert task is not None
         with deployment.unpacked() as files:
-            yield from run_stage(packed, batches, files)
+            yield from run_stage(packed, batches, files, partition=task.partitionId(), attempt=str(task.taskAttemptId()))
 
     run.__name__ = work.stage.label
     return run
 
 
-def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | None) -> Iterator[pa.RecordBatch]:
+def run_stage(
+    packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | None, *, partition: int, attempt: str
+) -> Iterator[pa.RecordBatch]:
     """Runs one stage of a job for the member that this task stands for."""
-    from pyspark import TaskContext
-
     work: StageWork = pickle.loads(packed)
-    task = TaskContext.get()
-    assert task is not None
-    member, batches = _member_of(batches, task.partitionId())
+    member, batches = _member_of(batches, partition)
     writer = PacketWriter(member)
     if not work.stage.ranks and work.stage.index == 0:  # its input only makes Spark start a task per member
         batches = iter(list(batches)[:0])
@@ -114,7 +116,7 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | No
         execution_id=work.execution_id,
         member_count=work.topology.member_count,
         collections=TaskCollections(writer),
-        attempt=str(task.taskAttemptId()),
+        attempt=attempt,
         memory_budget=memory_budget(),
         files=files,
     )
@@ -135,6 +137,8 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | No
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         member_run.prepare(_warn_slow)
+        if work.stage.in_order:
+            member_run.keep_steady_pace()
         yield from _run_tasklets(member_run, writer)
         failure = run.halt.failure
         if failure is not None:
@@ -142,6 +146,8 @@ def run_stage(packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | No
         while reader.head() is not None:  # a row that no vertex waits for cannot be: but rows for later stages may still come
             raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+        if work.stage.in_order:
+            metrics = without_times(metrics)
         writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
         yield from writer.rest()
     except RoutingFailed as unpacked:  # a packet that was left to the end

@@ -1,0 +1,95 @@
+"""Writes the loops that spread items over the lists of their partitions.
+
+What most items need stands in the loop itself, where a call for each would cost more than all the rest: the hash of a key that is
+a string. And most are pairs, of which the two halves are kept apart: a pair that is not kept is two objects less to fetch
+from memory when packets are made, which is where the time goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import mmh3
+
+from pyrite.engine.plan import EdgePlan
+from pyrite.engine.routing import RoutingFailed
+from pyrite.processors.inlining import call_or_inline
+
+Spread = Callable[[list[Any], list[list[Any]]], None]
+SpreadPairs = Callable[[list[Any], list[list[Any]], list[list[Any]]], list[Any]]
+
+
+def write_spread(edge: EdgePlan, partition: Callable[[Any], int], partition_count: int) -> Spread:
+    """`spread(items, lists)`: appends each item to the list of its partition."""
+    spread: Spread = _written(_ANY, edge, partition, partition_count)
+    return spread
+
+
+def write_spread_pairs(edge: EdgePlan, partition: Callable[[Any], int], partition_count: int) -> SpreadPairs:
+    """`spread(items, firsts, seconds)`: appends the halves of each pair to the lists of its partition, up to an item that is no pair.
+
+    Returns that item and those after it.
+    """
+    spread: SpreadPairs = _written(_PAIRS, edge, partition, partition_count)
+    return spread
+
+
+def _written(template: str, edge: EdgePlan, partition: Callable[[Any], int], partition_count: int) -> Any:
+    settings = edge.settings
+    key = "item" if settings.key is None else call_or_inline(settings.key, "key_of", "item")
+    if template is _PAIRS:
+        key = {"item[0]": "first", "item[1]": "second"}.get(key, key)
+    number = _ANY_KEY if settings.partitioner is not None else _STRINGS_AT_ONCE.format(count=partition_count)
+    source = template.format(key=key, number=number)
+    return _compiled(source)(settings.key, partition, mmh3.hash, edge.name, RoutingFailed)
+
+
+_ANY_KEY = "                number = partition(key)"
+# The number that `partition` would give, which does the same for a string.
+_STRINGS_AT_ONCE = """\
+                if type(key) is str:
+                    number = hashed(key if key.isascii() else key.encode("utf-8", "surrogatepass"), 0, False) % {count}
+                else:
+                    number = partition(key)"""
+_ANY = """\
+def bind(key_of, partition, hashed, edge, RoutingFailed):
+    def spread(items, lists):
+        item = None
+        try:
+            for item in items:
+                key = {key}
+{number}
+                lists[number].append(item)
+        except BaseException as error:
+            raise RoutingFailed(edge, item, error) from error
+    return spread
+"""
+_PAIRS = """\
+def bind(key_of, partition, hashed, edge, RoutingFailed):
+    def spread(items, firsts, seconds):
+        item = None
+        following = iter(items)
+        try:
+            for item in following:
+                if type(item) is not tuple or len(item) != 2:
+                    return [item, *following]
+                first, second = item
+                key = {key}
+{number}
+                firsts[number].append(first)
+                seconds[number].append(second)
+        except BaseException as error:
+            raise RoutingFailed(edge, item, error) from error
+        return []
+    return spread
+"""
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> Callable[..., Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(source, "<pyrite spread>", "exec"), namespace)
+    bind: Callable[..., Any] = namespace["bind"]
+    return bind

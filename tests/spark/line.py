@@ -1,0 +1,41 @@
+"""A job's line of stages run in this process: what Spark does between stages, done with lists."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from pyrite import DAG
+from pyrite.collections import MemoryCollections
+from pyrite.engine.fusion import step_of
+from pyrite.engine.member import RunContext
+from pyrite.engine.plan import choose_single_partitions, plan_topology
+from pyrite.spark.execution import stage_works
+from pyrite.spark.packets import ARROW_SCHEMA
+from pyrite.spark.stages import plan_stages
+from pyrite.spark.tasks import StageWork, run_stage
+
+Rows = list[dict[str, Any]]
+
+
+def works_of(dag: DAG, members: int) -> Sequence[StageWork]:
+    suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
+    topology = plan_topology(dag, member_count=members, default_parallelism=1)
+    run = RunContext(job_name="j", job_id="j", execution_id="e", member_count=members, collections=MemoryCollections())
+    steps = {name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None}
+    single = choose_single_partitions(topology, random.Random(1))
+    return stage_works(plan_stages(topology, suppliers), topology, steps, [{}] * members, single, run)
+
+
+def run_task(work: StageWork, member: int, rows: Rows, arrange: Callable[[Rows], Rows] = lambda rows: rows) -> Rows:
+    """What one task makes of the rows that arrive for its member, in the order that `arrange` says."""
+    arrived = arrange([row for row in rows if row["member"] == member])
+    for column in reversed(work.stage.sort_columns):
+        arrived = sorted(arrived, key=lambda row: row[column])
+    batches = [pa.RecordBatch.from_pylist([row], ARROW_SCHEMA) for row in arrived]
+    made = run_stage(cloudpickle.dumps(work), iter(batches), None, partition=member, attempt="0")
+    return [row for batch in made for row in batch.to_pylist()]

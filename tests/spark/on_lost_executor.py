@@ -1,0 +1,72 @@
+"""Run as a program: a job of which an executor dies after a part of its output was read. The outcome must be exact all the same.
+
+Of the last stage's tasks, one waits until the others have completed and their executor is gone, and then fails. When Spark runs it
+again, half of the stages before must be computed anew.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyrite
+from pyrite import DAG, JobConfig, between
+from pyrite import processors as p
+
+ITEMS = 20_000
+CONF = {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)  # in other processes, of another's making: there is no event to wait for
+
+
+def in_last_stage(folder: Path) -> Callable[[int], int]:
+    def step(n: int) -> int:
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        if task.partitionId() == 0 and not (folder / "first").exists():
+            with open(f"/proc/{os.getppid()}/stat") as file:  # the executor is the parent of the daemon that forks workers
+                (folder / "pid").write_text(file.read().rsplit(")", 1)[1].split()[1])
+            (folder / "pid").rename(folder / "first")
+        elif task.partitionId() == 1 and not (folder / "failed").exists():
+            wait_for((folder / "gone").exists)
+            (folder / "failed").touch()
+            raise RuntimeError("only once")
+        return n
+
+    return step
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name, pyrite.instance(spark_master="local-cluster[2,1,1024]", spark_conf=CONF) as pyr:
+        folder = Path(name)
+        dag = DAG()
+        source, middle = dag.vertex("source", p.read_items(range(ITEMS))), dag.vertex("middle", p.map(lambda n: n))
+        last, sink = dag.vertex("last", p.map(in_last_stage(folder))), dag.vertex("sink", p.write_list("out"))
+        dag.edge(between(source, middle).distributed().partitioned()).edge(between(middle, last).distributed())
+        dag.edge(between(last, sink))
+        execution = pyr.new_job(dag, JobConfig(members=4)).execute()
+        wait_for(lambda: execution.done() or [done for _, done, _ in execution.progress()][2:] == [3])
+        os.kill(int((folder / "first").read_text()), signal.SIGKILL)
+        (folder / "gone").touch()
+        execution.result(90)
+        counts = Counter(pyr.list("out"))
+        wrong = {n: counts[n] for n in range(ITEMS) if counts[n] != 1}
+        assert (folder / "failed").exists()
+        assert not wrong, f"{len(wrong)} of {ITEMS} items are lost or there twice"
+    print("all good")
+
+
+if __name__ == "__main__":
+    main()
