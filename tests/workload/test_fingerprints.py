@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import pytest
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.workload.fingerprints import Fingerprints
+from pyrite.workload.fingerprints import Fingerprints, of_files
 
 
 def of(value: Any) -> bytes:
@@ -21,8 +23,7 @@ def compiled(source: str, name: str = "f") -> Callable[..., Any]:
     """A function as if it had been written in a module of the user's."""
     space: dict[str, Any] = {"__name__": "module"}
     exec(compile(source, "/home/someone/module.py", "exec"), space)
-    function = space[name]
-    assert isinstance(function, FunctionType)
+    function: Callable[..., Any] = space[name]
     return function
 
 
@@ -107,11 +108,109 @@ def test_a_dag_counts_by_its_vertices_and_edges() -> None:
     assert of(make(1)) != of(make(1, distributed=True))
 
 
-def test_a_program_counts_by_its_arguments_and_by_the_files_among_them(tmp_path: Path) -> None:
+def test_files_among_the_arguments_of_a_program_count_by_their_content(tmp_path: Path) -> None:
     script = tmp_path / "script.sh"
     script.write_text("echo 1")
-    before = Fingerprints().of_program(("sh", str(script)))
-    assert Fingerprints().of_program(("sh", str(script))) == before
-    assert Fingerprints().of_program(("sh", str(script), "-x")) != before
+    before = of_files(("sh", str(script)))
+    assert of_files(("sh", str(script))) == before
     script.write_text("echo 2")
-    assert Fingerprints().of_program(("sh", str(script))) != before
+    assert of_files(("sh", str(script))) != before
+
+
+CHANGES = {
+    "lru_cache": ("import functools\n@functools.lru_cache\ndef h(): return {}\ndef f(): return h()", "f"),
+    "lru_cache on the command": ("import functools\n@functools.lru_cache\ndef f(): return {}", "f"),
+    "contextmanager": (
+        "import contextlib\n@contextlib.contextmanager\ndef h(): yield {}\ndef f():\n with h() as x: return x",
+        "f",
+    ),
+    "singledispatch": (
+        "import functools\n@functools.singledispatch\ndef h(x): return 0\n@h.register\ndef _(x: int): return {}\ndef f(): return h(1)",
+        "f",
+    ),
+    "dict of a class": ("class C:\n d = {{1: {}}}\ndef f(): return C.d", "f"),
+    "set of a class": ("class C:\n d = {{7, {}}}\ndef f(): return C.d", "f"),
+    "nested class": ("class C:\n class D:\n  x = {}\ndef f(): return C.D.x", "f"),
+    "cached_property": (
+        "import functools\nclass C:\n @functools.cached_property\n def x(self): return {}\ndef f(): return C().x",
+        "f",
+    ),
+    "descriptor": ("class D:\n def __init__(self, n): self.n = n\nclass C:\n x = D({})\ndef f(): return C.x", "f"),
+    "enum": ("import enum\nclass E(enum.Enum):\n A = {}\ndef f(): return E.A.value", "f"),
+    "metaclass": ("class M(type):\n def g(cls): return {}\nclass C(metaclass=M): pass\ndef f(): return C.g()", "f"),
+    "slots": ("class C:\n __slots__ = ('x',)\n def __init__(self): self.x = {}\nc = C()\ndef f(): return c.x", "f"),
+    "method of an object": ("class C:\n __slots__ = ()\n def g(self): return {}\nc = C()\ndef f(): return c.g()", "f"),
+    "attribute of a function": ("def g(): return g.x\ng.x = {}\ndef f(): return g()", "f"),
+    "factory": ("import collections\nd = collections.defaultdict(lambda: {})\ndef f(): return d[1]", "f"),
+    "a circle": ("def g(n): return f(n - 1) if n else 1\ndef f(n): return g(n) + {}", "g"),
+    "keyword default": ("def f(*, x={}): return x", "f"),
+    "inner function": ("def f():\n def g(): return {}\n return g()", "f"),
+    "large number": ("N = 10 ** 5000 + {}\ndef f(): return N", "f"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_reached_in_any_way_counts(name: str) -> None:
+    source, function = CHANGES[name]
+    assert of(compiled(source.format(1), function)) == of(compiled(source.format(1), function))
+    assert of(compiled(source.format(1), function)) != of(compiled(source.format(2), function))
+
+
+def test_what_stands_in_a_try_or_in_its_else_is_not_the_same() -> None:
+    inside = "def f(g):\n try:\n  g()\n  g()\n except ValueError:\n  return 1\n"
+    after = "def f(g):\n try:\n  g()\n except ValueError:\n  return 1\n else:\n  g()\n"
+    assert of(compiled(inside)) != of(compiled(after))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "import helper_a.sub as m\n return m.g()",
+        "from helper_a import sub\n return sub.g()",
+        "from helper_a.sub import g\n return g()",
+    ],
+)
+def test_modules_that_are_imported_when_the_function_runs_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "helper_a", raising=False)
+    monkeypatch.delitem(sys.modules, "helper_a.sub", raising=False)
+    package = tmp_path / "helper_a"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    found = []
+    for n in (1, 1, 2):
+        (package / "sub.py").write_text(f"def g(): return {n}")
+        found.append(of(compiled(f"def f():\n {how}")))
+    assert found[0] == found[1] != found[2]
+
+
+def test_modules_inside_modules_count_by_what_is_used_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found: list[bytes] = []
+    for n in (1, 1, 2):
+        package = tmp_path / "helper_b"
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").write_text("")
+        (package / "sub.py").write_text(f"def g(): return {n}\ndef unused(): return {len(found)}")
+        for name in ("helper_b", "helper_b.sub"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        shutil.rmtree(package / "__pycache__", ignore_errors=True)
+        found.append(of(compiled("import helper_b.sub\ndef f(): return helper_b.sub.g()")))
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_long_chain_of_helpers_is_no_trouble() -> None:
+    source = "".join(f"def f{n}(): return f{n + 1}()\n" for n in range(3000)) + "def f3000(): return {}\n"
+    assert of(compiled(source.format(1), "f0")) != of(compiled(source.format(2), "f0"))
+
+
+def test_what_nothing_can_be_told_of_is_never_the_same() -> None:
+    class Closed:
+        def __reduce_ex__(self, protocol: object) -> Any:
+            raise TypeError("no")
+
+    closed = Closed()
+    assert of(closed) != of(closed)

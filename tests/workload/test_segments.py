@@ -17,7 +17,7 @@ from pyrite.workload.segments import (
     SegmentWriter,
     end_of,
     has_result,
-    heads,
+    head,
     read_error,
     read_records,
     read_result,
@@ -30,12 +30,8 @@ def ending(job: int, result: Encoded | None = None, error: str = "") -> Ending:
 
 def test_what_was_appended_can_be_read(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path / "s")
-    head = (
-        writer.append(ending(1, encode({"a": 1})))
-        + writer.append(ending(2, error="went wrong"))
-        + writer.append(ending(3, encode(None)))
-    )
-    first, second, third = heads(head)
+    endings = [ending(1, encode({"a": 1})), ending(2, error="went wrong"), ending(3, encode(None))]
+    first, second, third = (head(writer.append(each)) for each in endings)
     assert [*read_records(tmp_path / "s")] == [first, second, third]
     assert decode(read_result(tmp_path / "s", first.offset)) == {"a": 1}
     assert read_error(tmp_path / "s", second.offset) == ("went wrong", "tb")
@@ -44,7 +40,7 @@ def test_what_was_appended_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
-    (record,) = heads(SegmentWriter(tmp_path / "s").append(ending(1, Encoded(Kind.PICKLE, bytes(INLINE_BYTES + 1)))))
+    record = head(SegmentWriter(tmp_path / "s").append(ending(1, Encoded(Kind.PICKLE, bytes(INLINE_BYTES + 1)))))
     assert (tmp_path / "s").stat().st_size < 1000
     assert len(read_result(tmp_path / "s", record.offset).data) == INLINE_BYTES + 1
     next(tmp_path.glob("*.pickle")).unlink()
@@ -57,9 +53,7 @@ def test_a_segment_that_was_cut_off_anywhere_has_its_whole_records(tmp_path: Pat
     path = tmp_path / "s"
     path.unlink(missing_ok=True)
     writer = SegmentWriter(path)
-    records = [
-        record for n, data in enumerate(payloads) for record in heads(writer.append(ending(n, Encoded(Kind.PICKLE, data))))
-    ]
+    records = [head(writer.append(ending(n, Encoded(Kind.PICKLE, data)))) for n, data in enumerate(payloads)]
     writer.close()
     left = max(0, path.stat().st_size - cut)
     os.truncate(path, left)
@@ -72,7 +66,7 @@ def test_a_damaged_record_is_not_taken_for_a_result(tmp_path: Path, data: st.Dat
     path = tmp_path / "s"
     path.unlink(missing_ok=True)
     writer = SegmentWriter(path)
-    (record,) = heads(writer.append(ending(1, Encoded(Kind.PICKLE, b"some bytes of a result"))))
+    record = head(writer.append(ending(1, Encoded(Kind.PICKLE, b"some bytes of a result"))))
     writer.close()
     content = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))

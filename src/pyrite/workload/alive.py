@@ -35,7 +35,9 @@ class Identity:
         try:
             if not self.is_alive:
                 return True
-            return bool(select.select([file], [], [], seconds)[0])
+            watch = select.poll()  # unlike select, whatever the number of the file
+            watch.register(file, select.POLLIN)
+            return bool(watch.poll(None if seconds is None else seconds * 1000))
         finally:
             os.close(file)
 

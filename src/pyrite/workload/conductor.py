@@ -6,47 +6,35 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from pyrite.errors import RunBroken
 from pyrite.workload import results
-from pyrite.workload.fingerprints import NO_FINGERPRINT, digest
+from pyrite.workload.fingerprints import NO_FINGERPRINT, digest, of_files
 from pyrite.workload.journal import Entry, Journal, with_record
+from pyrite.workload.options import Options
 from pyrite.workload.orders import Order
 from pyrite.workload.plan import Plan
 from pyrite.workload.queues import put_message
 from pyrite.workload.schedule import remaining_paths
 from pyrite.workload.scheduler import DEPTH, Assignment, Cause, Rules, Scheduler
-from pyrite.workload.segments import Record, end_of, has_result, read_error, read_result
-from pyrite.workload.states import JobState, OnError
+from pyrite.workload.segments import Record, end_of, read_error, read_result
+from pyrite.workload.states import JobState
 from pyrite.workload.store import Store
 
 BATCH_JOBS = 250  # the segments are ahead of the journal, so a batch that is lost costs nothing but reading them
 BATCH_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run goes."""
-
-    workers: int = 2
-    kind: str = "persistent"
-    on_error: OnError = "continue"
-    crashes_max: int = 2
-    max_jobs: int = 1
-    pools: dict[str, int] = field(default_factory=dict)
-    rerun: bool = False
-    depth: int = DEPTH
-
-
 class Conductor:
-    def __init__(self, store: Store, plan: Plan, journal: Journal, options: Options) -> None:
+    def __init__(self, store: Store, plan: Plan, journal: Journal, options: Options, *, depth: int = DEPTH) -> None:
         self._store = store
         self._plan = plan
         self._journal = journal
         self._entries: list[Entry] = list(journal.entries().values())
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
         self._began: dict[int, tuple[str, float]] = {}
+        self._segments: dict[str, int] = {}  # of each worker
+        self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._queued: dict[int, int] = {}  # of the jobs that workers have: the message in the worker's queue
         self._due: float | None = None
@@ -69,7 +57,7 @@ class Conductor:
             done=[n for n, entry in enumerate(self._entries) if entry.state.has_result and self._result_is_there(n)],
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if knows_results else None,
-            depth=options.depth,
+            depth=depth,
         )
         for job, (entry, state) in enumerate(zip(self._entries, self.scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
@@ -96,9 +84,18 @@ class Conductor:
             found = self._plan.fingerprints[job]
             above = self._plan.upstream[job]
             if above:
-                found = digest(found, *[self._entries[u].result_digest or NO_FINGERPRINT for u in above])
+                found = digest(found, *[self._digest_of(u) for u in above])
             self._fingerprints[job] = found
-        return found
+        # Files that upstream jobs write, or the program itself, are looked at when it is about to run, and when it has.
+        argv = self._plan.programs.get(job)
+        return found if argv is None else digest(found, of_files(argv))
+
+    def _digest_of(self, job: int) -> bytes:
+        """Of a job's result; where that says nothing, because what the job did is elsewhere, of what made it."""
+        entry = self._entries[job]
+        if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
+            return entry.fingerprint or NO_FINGERPRINT
+        return entry.result_digest or NO_FINGERPRINT
 
     def _is_current(self, job: int) -> bool:
         """Whether an earlier result of the job still holds."""
@@ -107,18 +104,15 @@ class Conductor:
 
     def _result_is_there(self, job: int) -> bool:
         segment, offset = self._result_place(job)
-        path = self._store.segment(segment)
-        if not has_result(path, offset):
-            return False
-        entry = self._entries[job]
-        if entry.result_digest == NO_FINGERPRINT:
-            return True
         try:
-            return results.is_there(read_result(path, offset))
+            return results.is_there(read_result(self._store.segment(segment), offset))
         except OSError:
             return False
 
     # What happened
+
+    def hired(self, worker: str, segment: int) -> None:
+        self._segments[worker] = segment
 
     def began(self, job: int, worker: str, now: float) -> None:
         self._began[job] = (worker, now)
@@ -126,9 +120,12 @@ class Conductor:
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
         """A try of a job left a record in a segment. False if it is not the try that was waited for."""
         self._scanned[segment] = end_of(record)
+        self._log_ends[worker] = record.log_end
         if not self.scheduler.finished(record.job, record.attempt, succeeded=record.succeeded, now=now):
             return False
         error = None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
+        if record.succeeded and record.job in self._plan.programs:
+            record = record._replace(fingerprint=self._fingerprint(record.job))
         self._entries[record.job] = with_record(self._entries[record.job], record, segment=segment, worker=worker, error=error)
         return True
 
@@ -182,7 +179,9 @@ class Conductor:
                     started=started if state is JobState.RUNNING else None,
                     ended=None,
                     error=None,
+                    segment=self._segments.get(worker),
                     offset=None,
+                    log_start=self._log_ends.get(worker, 0),
                 )
             elif state is not entry.state or scheduler.attempts[job] != entry.attempt:
                 entry = entry._replace(state=state, attempt=scheduler.attempts[job])

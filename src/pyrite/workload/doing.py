@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import pickle
 import signal
 import subprocess
@@ -37,6 +38,7 @@ def do(
 ) -> Ending:
     """Never raises, whatever the job does, short of killing the process."""
     started = time.time()
+    process = os.getpid()
     try:
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
@@ -44,8 +46,16 @@ def do(
         ended = time.time()
         result = encode(value)
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
+        _end_copies(process)
         return failure(order, error, started)
+    _end_copies(process)
     return Ending(order.job, order.attempt, order.fingerprint, started, ended, result)
+
+
+def _end_copies(process: int) -> None:
+    """A job that forks may come back twice; the copy must not go on as a second worker."""
+    if os.getpid() != process:
+        os._exit(0)
 
 
 def failure(order: Order, error: BaseException, started: float) -> Ending:

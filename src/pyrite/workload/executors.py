@@ -182,7 +182,7 @@ class _Process:
         return answer
 
     def kill(self) -> None:
-        processes.kill_group(self._process.pid)
+        processes.kill_session(self._process.pid)
 
     def end(self) -> str:
         assert self._process.stdin is not None

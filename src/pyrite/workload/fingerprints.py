@@ -1,33 +1,70 @@
 """A short hash of what a command would do: of its code, of the helpers that it calls, of its arguments.
 
-Two commands of one fingerprint do the same on the same input. The reverse need not hold: where equality cannot be told, the fingerprint
-differs and the job just runs again. Code of installed packages and of the standard library counts by its name only.
+Commands that differ in code or data that can be reached from them get different fingerprints. What a function finds by itself when it
+runs (files, the time, names made up on the way, as in `getattr(module, name)`) cannot be seen here; and code of installed packages
+and of the standard library counts by its name. Where nothing can be told of a value, its fingerprint is never the same twice, and the
+job just runs again.
 """
 
 from __future__ import annotations
 
+import dis
 import functools
+import importlib.util
 import os
-import pickle
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
-
-import cloudpickle
 
 from pyrite.dag import DAG
 
 SIZE = 16
 NO_FINGERPRINT = bytes(SIZE)
-_PLAIN_REDUCE: Any = object.__reduce__
-_PLAIN_REDUCE_EX: Any = object.__reduce_ex__
-_PLAIN_GETSTATE: Any = getattr(object, "__getstate__", None)
 FILE_BYTES_READ = 1 << 24  # of a file that a program is given; a larger one counts by its size and time
+
+_ATOMS = (type(None), str, int, float, complex, bytes, bool, type(...), type(NotImplemented))
+_BY_NAME = (
+    BuiltinFunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
+_SAYS_NOTHING = (
+    type(threading.Lock()),
+    type(threading.RLock()),
+    weakref.ref,
+    weakref.WeakKeyDictionary,
+    weakref.WeakValueDictionary,
+)
+"""Locks and caches, which hold nothing that a command is made of."""
+
+_NOT_OF_A_CLASS = frozenset(
+    (
+        *("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__annotations__"),
+        *("__firstlineno__", "__static_attributes__", "__abstractmethods__"),
+    )
+)
 
 
 def digest(*parts: bytes) -> bytes:
@@ -42,138 +79,223 @@ def digest(*parts: bytes) -> bytes:
     return hashed.digest()
 
 
+def of_files(argv: tuple[str, ...]) -> bytes:
+    """What is in the files among a program's arguments: a script that was edited, or data that changed, is another command."""
+    return digest(*map(_of_file, argv))
+
+
+class Node:
+    """A value taken apart: what it is by itself, and the values that it consists of or refers to."""
+
+    __slots__ = ("children", "label")
+
+    def __init__(self, label: str | bytes, children: list[Any]) -> None:
+        self.label = label.encode("utf-8", "surrogatepass") if isinstance(label, str) else label
+        self.children = children
+
+
 class Fingerprints:
-    """Takes fingerprints; what many commands share is looked at once."""
+    """Takes fingerprints. Functions and classes, which many commands share, are taken apart once."""
 
     def __init__(self) -> None:
-        self._functions: dict[int, tuple[Any, bytes]] = {}  # by id; the object is kept, so that its id stays its own
-        self._open: set[int] = set()
+        self._known: dict[int, tuple[Any, Node]] = {}  # by id; the object is kept, so that its id stays its own
 
     def of(self, value: Any) -> bytes:
-        """The fingerprint of any value."""
-        if value is None or isinstance(value, (str, int, float, bytes, complex)):
-            return digest(type(value).__qualname__.encode(), repr(value).encode("utf-8", "surrogatepass"))
-        if id(value) in self._open:
-            return b"circle"
-        self._open.add(id(value))
+        """The fingerprint of any value: of all values that can be reached from it, each once, in the order in which they are met."""
+        hashed = blake2b(digest_size=SIZE)
+        numbers: dict[int, int] = {}
+        met: list[Any] = []  # kept, so that no id is given out twice
+        waiting: deque[Any] = deque()
+
+        def refer(child: Any) -> None:
+            if isinstance(child, _ATOMS) and type(child) in _ATOMS:
+                label = f"{type(child).__name__} {_text(child)}".encode("utf-8", "surrogatepass")
+                hashed.update(b"a%d " % len(label) + label)
+                return
+            number = numbers.get(id(child))
+            if number is None:
+                number = numbers[id(child)] = len(met)
+                met.append(child)
+                waiting.append(child)
+            hashed.update(b"r%d " % number)
+
+        refer(value)
+        while waiting:
+            node = self._node(waiting.popleft())
+            hashed.update(b"n%d " % len(node.label) + node.label + b"c%d " % len(node.children))
+            met.append(node)
+            for child in node.children:
+                refer(child)
+        return hashed.digest()
+
+    def _node(self, value: Any) -> Node:
+        if not isinstance(value, (FunctionType, CodeType, type)):
+            return self._take_apart(value)
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, self._take_apart(value))
+        return known[1]
+
+    def _take_apart(self, value: Any) -> Node:
         try:
-            return digest(type(value).__qualname__.encode(), *self._parts(value))
-        finally:
-            self._open.discard(id(value))
-
-    def of_program(self, argv: tuple[str, ...]) -> bytes:
-        """A program's arguments, and what is in the files among them: a script that was edited is another command."""
-        return digest(b"program", *map(os.fsencode, argv), *map(_of_file, argv))
-
-    def _parts(self, value: Any) -> Iterator[bytes]:
-        if isinstance(value, FunctionType):
-            yield self._of_function(value)
-        elif isinstance(value, MethodType):
-            yield self.of(value.__func__)
-            yield self.of(value.__self__)
-        elif isinstance(value, functools.partial):
-            yield from map(self.of, (value.func, value.args, value.keywords))
-        elif isinstance(value, CodeType):
-            yield from self._parts_of_code(value)
-        elif isinstance(value, type):
-            yield from self._parts_of_class(value)
-        elif isinstance(value, ModuleType):
-            yield value.__name__.encode()
-        elif isinstance(value, BuiltinFunctionType):
-            yield f"{value.__module__}.{value.__qualname__}".encode()
-            if value.__self__ is not None and not isinstance(value.__self__, (ModuleType, type)):
-                yield self.of(value.__self__)
-        elif isinstance(value, DAG):
-            for vertex in value.vertices:
-                yield from map(self.of, (vertex.name, vertex.supplier))
-            for edge in value.edges:
-                yield from map(self.of, (edge.name, edge.settings))
-        elif isinstance(value, (list, tuple)):
-            yield from map(self.of, value)
-        elif isinstance(value, (set, frozenset)):
-            yield from sorted(map(self.of, value))
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                yield self.of(key)
-                yield self.of(item)
-        elif is_dataclass(value):
-            yield self.of(type(value))
-            for field in fields(value):
-                yield self.of(getattr(value, field.name, None))
-        else:
-            yield from self._parts_of_object(value)
-
-    def _of_function(self, function: FunctionType) -> bytes:
-        known = self._functions.get(id(function))
-        if known is not None:
-            return known[1]
-        if not _is_users(function.__code__.co_filename):
-            found = digest(b"installed", f"{function.__module__}.{function.__qualname__}".encode())
-        else:
-            cells = [_content(cell) for cell in function.__closure__ or ()]
-            found = digest(
-                self.of(function.__code__),
-                *(self.of(part) for part in (function.__defaults__, function.__kwdefaults__, cells)),
-                *self._of_globals(function),
-            )
-        self._functions[id(function)] = (function, found)
-        return found
-
-    def _of_globals(self, function: FunctionType) -> Iterator[bytes]:
-        """What the function's code names and the module around it holds: helpers, constants, and parts of the user's own modules."""
-        names = sorted(_names(function.__code__))
-        for name in names:
-            if name not in function.__globals__:
-                continue
-            value = function.__globals__[name]
-            yield name.encode()
-            if isinstance(value, ModuleType):
-                yield value.__name__.encode()
-                if _is_users(getattr(value, "__file__", None) or ""):
-                    for part in names:
-                        if part in vars(value):
-                            yield part.encode()
-                            yield self.of(vars(value)[part])
-            else:
-                yield self.of(value)
-
-    def _parts_of_code(self, code: CodeType) -> Iterator[bytes]:
-        yield code.co_code
-        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags)).encode()
-        yield from map(self.of, code.co_consts)
-
-    def _parts_of_class(self, cls: type) -> Iterator[bytes]:
-        yield f"{cls.__module__}.{cls.__qualname__}".encode()
-        module = sys.modules.get(cls.__module__)
-        if cls.__module__ != "builtins" and _is_users(getattr(module, "__file__", None) or "<nowhere>"):
-            yield from map(self.of, cls.__bases__)
-            for name, value in vars(cls).items():
-                if isinstance(value, (staticmethod, classmethod)):
-                    value = value.__func__
-                if isinstance(value, property):
-                    value = [value.fget, value.fset]
-                if isinstance(value, (FunctionType, list, int, str, float, tuple)) and name not in (
-                    "__module__",
-                    "__firstlineno__",
-                ):
-                    yield name.encode()
-                    yield self.of(value)
-
-    def _parts_of_object(self, value: Any) -> Iterator[bytes]:
-        """By its parts where the class leaves its state to Python: pickles of functions inside need not be equal twice."""
-        cls: Any = type(value)
-        is_plain = cls.__reduce__ is _PLAIN_REDUCE and cls.__reduce_ex__ is _PLAIN_REDUCE_EX and not hasattr(cls, "__slots__")
-        if is_plain and hasattr(value, "__dict__") and getattr(cls, "__getstate__", None) is _PLAIN_GETSTATE:
-            yield self.of(cls)
-            yield self.of(vars(value))
-            return
-        try:
-            yield pickle.dumps(value, protocol=5)
+            return self._parts(value)
         except Exception:
-            try:
-                yield cloudpickle.dumps(value)
-            except Exception:
-                yield os.urandom(SIZE)  # nothing can be told of it
+            return Node(os.urandom(SIZE), [])  # nothing can be told of it
+
+    def _parts(self, value: Any) -> Node:
+        if isinstance(value, FunctionType):
+            return self._of_function(value)
+        if isinstance(value, CodeType):
+            return _of_code(value)
+        if isinstance(value, type):
+            return _of_class(value)
+        if isinstance(value, MethodType):
+            return Node("method", [value.__func__, value.__self__])
+        if isinstance(value, ModuleType):
+            return Node(f"module {value.__name__}", [])
+        if isinstance(value, _PartOfModule):
+            return value.node()
+        if isinstance(value, _SAYS_NOTHING):
+            return Node(type(value).__name__, [])
+        if isinstance(value, _BY_NAME):
+            owner = getattr(value, "__self__", None)
+            is_bound = owner is not None and not isinstance(owner, (ModuleType, type))
+            name = f"{getattr(value, '__module__', '')}.{getattr(value, '__objclass__', '')}.{value.__qualname__}"
+            return Node(f"built-in {name}", [owner] if is_bound else [])
+        if isinstance(value, DAG):
+            vertices = [[v.name, v.supplier, v.local_parallelism] for v in value.vertices]
+            return Node("DAG", [*vertices, *([edge.name, edge.settings] for edge in value.edges)])
+        kind = type(value)
+        if kind in (list, tuple):
+            return Node(kind.__name__, list(value))
+        if kind in (dict, MappingProxyType):
+            return Node(kind.__name__, [part for item in value.items() for part in item])
+        if kind in (set, frozenset):
+            return Node(kind.__name__, sorted(Fingerprints().of(item) for item in value))
+        if isinstance(value, (staticmethod, classmethod)):
+            return Node(kind.__name__, [value.__func__])
+        if kind is property:
+            return Node("property", [value.fget, value.fset, value.fdel])
+        return _of_object(value)
+
+    def _of_function(self, function: FunctionType) -> Node:
+        """A wrapper of an installed package counts by its name; but what it wraps may be the user's."""
+        around = [[_content(cell) for cell in function.__closure__ or ()], function.__defaults__, function.__kwdefaults__]
+        around.append({name: value for name, value in vars(function).items() if name != "__wrapped__"})
+        around.append(getattr(function, "__wrapped__", None))
+        if not _is_users(function.__code__.co_filename):
+            return Node(f"installed {function.__module__}.{function.__qualname__}", around)
+        return Node("function", [function.__code__, *around, *_of_globals(function)])
+
+
+class _PartOfModule:
+    """What the code of a function may use of one of the user's modules: the things whose names stand in the code."""
+
+    def __init__(self, module: ModuleType, names: list[str]) -> None:
+        self._module = module
+        self._names = names
+
+    def node(self) -> Node:
+        children: list[Any] = []
+        for name in self._names:
+            if name in vars(self._module):
+                value = vars(self._module)[name]
+                if isinstance(value, ModuleType) and _is_users_module(value) and value is not self._module:
+                    value = _PartOfModule(value, [other for other in self._names if other != name])
+                children += [name, value]
+        return Node(f"part of module {self._module.__name__}", children)
+
+
+def _of_globals(function: FunctionType) -> Iterator[Any]:
+    """What the function's code names and the module around it holds, and what it imports when it runs."""
+    names = sorted(_names(function.__code__))
+    for name in names:
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            yield name
+            is_users = isinstance(value, ModuleType) and _is_users_module(value)
+            yield _PartOfModule(value, names) if is_users else value
+    yield from _of_imports(function)
+
+
+def _of_imports(function: FunctionType) -> Iterator[Any]:
+    """Modules that the code itself imports count by their whole source: they need not be loaded yet."""
+    package = function.__globals__.get("__package__") or ""
+    for name in sorted(_imported(function.__code__, package)):
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):
+            source = _source_of(".".join(parts[:end]))
+            if source is not None:
+                yield ".".join(parts[:end])
+                yield _of_file(source)
+
+
+def _imported(code: CodeType, package: str) -> set[str]:
+    found = set()
+    level = 0
+    constants: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_CONST":
+            constants.append(instruction.argval)
+        elif instruction.opname == "IMPORT_NAME":
+            level = next((c for c in reversed(constants[-2:-1]) if isinstance(c, int)), 0)
+            base = ".".join(package.split(".")[: len(package.split(".")) - level + 1]) if level else ""
+            name = ".".join(part for part in (base, instruction.argval) if part)
+            found.add(name)
+        elif instruction.opname == "IMPORT_FROM" and found:
+            found.add(f"{name}.{instruction.argval}")
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _imported(constant, package)
+    return found
+
+
+def _source_of(name: str) -> str | None:
+    """The file of a module of the user's."""
+    module = sys.modules.get(name)
+    if module is not None:
+        origin = getattr(module, "__file__", None)
+    else:
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, AttributeError, ValueError):
+            return None
+        origin = spec.origin if spec is not None else None
+    return origin if origin and _is_users(origin) and os.path.isfile(origin) else None
+
+
+def _of_code(code: CodeType) -> Node:
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    label = digest(code.co_code, getattr(code, "co_exceptiontable", b""), repr((names, code.co_flags, code.co_argcount)).encode())
+    return Node(label, list(code.co_consts))
+
+
+def _of_class(cls: type) -> Node:
+    name = f"class {cls.__module__}.{cls.__qualname__}"
+    module = sys.modules.get(cls.__module__)
+    if cls.__module__ == "builtins" or not _is_users(getattr(module, "__file__", None) or "<nowhere>"):
+        return Node(name, [])
+    children: list[Any] = [type(cls), *cls.__bases__]
+    for key, value in vars(cls).items():
+        if key not in _NOT_OF_A_CLASS and not key.startswith("_abc_"):
+            children += [key, value]
+    return Node(name, children)
+
+
+def _of_object(value: Any) -> Node:
+    """As it would be pickled, but taken apart: a pickle names functions and classes, and says nothing of their code."""
+    wrapped = [getattr(value, "__wrapped__", None)] if not isinstance(value, Mapping) else []
+    reduced = value.__reduce_ex__(4)
+    if isinstance(reduced, str):
+        return Node(f"global {reduced}", [type(value), *wrapped])
+    make, args, *rest = reduced
+    state = rest[0] if rest else None
+    items = [list(part) if part is not None else None for part in rest[1:3]]
+    return Node("object", [type(value), make, list(args), state, *items, *wrapped])
+
+
+def _text(atom: Any) -> str:
+    return hex(atom) if type(atom) is int else repr(atom)
 
 
 def _names(code: CodeType) -> set[str]:
@@ -193,9 +315,9 @@ def _content(cell: Any) -> Any:
 
 def _of_file(path: str) -> bytes:
     try:
-        status = os.stat(path)
         if not os.path.isfile(path) or not _is_users(os.path.abspath(path)):
             return b""
+        status = os.stat(path)
         if status.st_size > FILE_BYTES_READ:
             return f"{status.st_size} {status.st_mtime_ns}".encode()
         with open(path, "rb") as file:
@@ -216,6 +338,10 @@ def _installed_places() -> tuple[str, ...]:
     if hasattr(site, "getsitepackages"):
         places.update(site.getsitepackages())
     return tuple(os.path.join(place, "") for place in places)
+
+
+def _is_users_module(module: ModuleType) -> bool:
+    return _is_users(getattr(module, "__file__", None) or "")
 
 
 @functools.cache

@@ -55,6 +55,7 @@ create table if not exists jobs (
     segment integer, offset integer, log_start integer, log_end integer,
     result_segment integer, result_offset integer, fingerprint blob, result_digest blob, result_seconds real
 );
+create table if not exists run (plan integer not null);
 create table if not exists segments (number integer primary key, worker text not null, scanned integer not null);
 {queues.SCHEMA}
 """
@@ -102,6 +103,11 @@ class Journal:
         """What is known of each job, by its id, in the order of the workload."""
         return dict(_entries(self.database))
 
+    def forget_messages(self) -> None:
+        """What was asked of a master that is gone, and what its workers had, is of no meaning to the next one."""
+        with _explaining(self._store), queues.transaction(self.database):
+            self.database.execute("delete from messages")
+
     def new_segment(self, worker: str) -> int:
         """A number for a segment, and the log beside it, that only this worker writes to."""
         with _explaining(self._store), queues.transaction(self.database):
@@ -116,15 +122,20 @@ class Journal:
             self._update(changed.items())
             self._set_scanned(scanned)
 
-    def begin(self, plan: Plan) -> None:
-        """Starts a run of this plan. What is known of earlier results stays with the jobs of the same ids."""
+    @property
+    def plan(self) -> int:
+        """The number of the plan that the entries are of; 0 if there is none yet."""
+        return _plan_number(self.database)
+
+    def begin(self, number: int, plan: Plan) -> None:
+        """Starts a run of this plan, all at once. What is known of earlier results stays with the jobs of the same ids."""
         with _explaining(self._store):
             earlier = self.entries()
             kept = []
-            for number, id in enumerate(plan.ids):
+            for job, id in enumerate(plan.ids):
                 known = earlier.get(id)
                 if known is not None and known.result_segment is not None:
-                    kept.append((number, FRESH._replace(**_result_of(known))))
+                    kept.append((job, FRESH._replace(**_result_of(known))))
             with queues.transaction(self.database):
                 self.database.execute("delete from jobs")
                 self.database.execute("delete from messages")
@@ -132,7 +143,10 @@ class Journal:
                     "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)", _first_states(plan)
                 )
                 self._update(kept)
-                self._drop_unused_segments()
+                self.database.execute("delete from run")
+                self.database.execute("insert into run (plan) values (?)", (number,))
+        self._drop_unused_segments()
+        self._store.drop_plans(but=number)
 
     def write(self, entries: Iterable[tuple[int, Entry]], scanned: Iterable[tuple[int, int]], also: Callable[[], None]) -> None:
         """One batch, all or nothing: jobs by number, how far each segment was read, and what `also` does to the queues."""
@@ -153,6 +167,7 @@ class Journal:
         )
 
     def _drop_unused_segments(self) -> None:
+        """Those that no job of this run has a result in. First what they hold, so that one that is half gone is found next time."""
         used = {number for (number,) in self.database.execute("select result_segment from jobs where result_segment is not null")}
         for (number,) in self.database.execute("select number from segments").fetchall():
             if number not in used:
@@ -162,7 +177,19 @@ class Journal:
                         path.with_name(name).unlink(missing_ok=True)
                     path.unlink()
                 self._store.log(number).unlink(missing_ok=True)
-                self.database.execute("delete from segments where number = ?", (number,))
+                with _explaining(self._store), queues.transaction(self.database):
+                    self.database.execute("delete from segments where number = ?", (number,))
+
+
+def read_plan_number(store: Store) -> int:
+    store.check_exists()
+    with _reading(store.journal) as database:
+        return _plan_number(database)
+
+
+def _plan_number(database: sqlite3.Connection) -> int:
+    row = database.execute("select plan from run").fetchone()
+    return int(row[0]) if row is not None else 0
 
 
 def read_entries(store: Store, *, was_cut_short: bool = False) -> dict[str, Entry]:

@@ -23,6 +23,7 @@ from pyrite.workload.store import Store
 from pyrite.workload.workers import exactly, receive
 
 CONNECT_SECONDS = 10.0
+SECRET_BYTES = 32
 ANSWER_SECONDS = 1.0  # the master waits for nobody for longer
 
 Launcher = Callable[[Callable[["Post"], None], Iterable["Post"]], Iterable[Any]]
@@ -42,7 +43,7 @@ class Post:
 
 def listen(host: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
     """A socket for workers to connect to, and the secret that they must know."""
-    return socket.create_server((host, 0)), secrets.token_bytes(32)
+    return socket.create_server((host, 0)), secrets.token_bytes(SECRET_BYTES)
 
 
 def admit(connection: socket.socket, secret: bytes) -> bool:
@@ -73,7 +74,7 @@ def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None])
 
 
 def host_worker(post: Post) -> None:
-    """Keeps one worker process going, until the master is gone or says that all is done."""
+    """Keeps one worker process going, until the master is gone, or lets nobody in any more because all is done."""
     for folder in post.path:
         if folder not in sys.path:
             sys.path.append(folder)
@@ -82,8 +83,7 @@ def host_worker(post: Post) -> None:
             hello = receive(connection)
             if not hello:
                 return
-            if _host_one(post, connection, hello.decode()) == 0:
-                return
+            _host_one(post, connection, hello.decode())
 
 
 def _connect(post: Post) -> socket.socket | None:
@@ -101,14 +101,16 @@ def _connect(post: Post) -> socket.socket | None:
     return connection
 
 
-def _host_one(post: Post, connection: socket.socket, hello: str) -> int:
+def _host_one(post: Post, connection: socket.socket, hello: str) -> None:
     """Runs a worker on this connection; ends it if the master hangs up, or if whatever called this goes."""
-    segment = json.loads(hello)["segment"]
+    told = json.loads(hello)
+    segment = told["segment"]
     store = Store(post.store)
     lifeline, ours = os.pipe()
     try:
         config = {
             "store": post.store,
+            "plan": told["plan"],
             "segment": segment,
             "inbox": connection.fileno(),
             "reports": connection.fileno(),
@@ -122,9 +124,9 @@ def _host_one(post: Post, connection: socket.socket, hello: str) -> int:
         try:
             watch.poll()
         finally:
-            processes.kill_group(process.pid)
+            processes.kill_session(process.pid)
             os.close(alive)
-        return process.wait()
+            process.wait()
     finally:
         os.close(lifeline)
         os.close(ours)

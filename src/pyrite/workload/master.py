@@ -18,13 +18,14 @@ from typing import Any, NoReturn
 
 from pyrite.errors import RunBroken
 from pyrite.workload import launching, orders, processes
-from pyrite.workload.conductor import Conductor, Options
+from pyrite.workload.conductor import Conductor
 from pyrite.workload.journal import Journal
+from pyrite.workload.options import Options
 from pyrite.workload.plan import Plan
-from pyrite.workload.scheduler import Cause
-from pyrite.workload.segments import HEAD_BYTES, Record, end_of, heads, read_records
+from pyrite.workload.scheduler import DEPTH, Cause
+from pyrite.workload.segments import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.store import Store
-from pyrite.workload.worker import TROUBLE
+from pyrite.workload.worker import READY, TROUBLE
 from pyrite.workload.workers import LaunchedWorker, LocalWorker, WorkerLink
 
 STILLBIRTHS_MAX = 3  # workers in a row that die before they take a job
@@ -33,9 +34,10 @@ LEAVING_SECONDS = 10.0
 
 def main(config: dict[str, Any]) -> NoReturn:
     store = Store(config["store"])
-    word = sys.stdin.buffer.read()
+    word = os.read(0, launching.SECRET_BYTES)
     if not word:
         os._exit(1)  # whoever wanted the run is gone before it began
+    processes.adopt_orphans()
     status = store.status()
     assert status is not None
     code = 0
@@ -44,7 +46,9 @@ def main(config: dict[str, Any]) -> NoReturn:
         try:
             listener = socket.socket(fileno=config["listener"]) if "listener" in config else None
             options = Options(**config["options"])
-            master = Master(store, store.read_plan(), journal, options, lock=config["lock"], listener=listener, secret=word)
+            master = Master(
+                store, store.read_plan(journal.plan), journal, options, lock=config["lock"], listener=listener, secret=word
+            )
             gc.collect()
             gc.freeze()  # the plan is large, and stays
             phase = master.run()
@@ -81,7 +85,8 @@ class Master:
         self._journal = journal
         self._options = options
         self._lock = lock
-        self._conductor = Conductor(store, plan, journal, options)
+        # An order that was sent to a launched worker cannot be taken back: it has one at a time.
+        self._conductor = Conductor(store, plan, journal, options, depth=DEPTH if listener is None else 1)
         self._scheduler = self._conductor.scheduler
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
@@ -95,6 +100,8 @@ class Master:
         self._launcher_ended = False
         if listener is not None:
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
+            # The pipe by which the master was told to begin is held by who called the launcher, until it comes back.
+            self._selector.register(sys.stdin, selectors.EVENT_READ, self._launcher_is_gone)
 
     def run(self) -> str:
         """Runs until every job has ended; returns the phase that the run is in then."""
@@ -122,6 +129,8 @@ class Master:
             for worker in self._workers.values():
                 worker.kill()
                 worker.bury(self._selector)
+            self._workers.clear()
+            self._kill_orphans()
             self._reaper.close()
         return "cancelled" if self._scheduler.cancelled else "ended"
 
@@ -143,7 +152,7 @@ class Master:
     def _start_worker(self) -> None:
         name, segment = self._new_name()
         with self._store.explaining("write to"):
-            self._welcome(LocalWorker(name, segment, self._store, lock=self._lock, reaper=self._reaper))
+            self._welcome(LocalWorker(name, segment, self._store, plan=self._journal.plan, lock=self._lock, reaper=self._reaper))
 
     def _new_name(self) -> tuple[str, int]:
         self._names += 1
@@ -153,7 +162,8 @@ class Master:
     def _welcome(self, worker: WorkerLink) -> None:
         worker.register(self._selector, lambda: self._read_reports(worker), lambda: self._bury(worker))
         self._workers[worker.name] = worker
-        self._scheduler.joined(worker.name)
+        self._scheduler.joined(worker.name, is_ready=False)
+        self._conductor.hired(worker.name, worker.segment)
 
     def _bury(self, worker: WorkerLink) -> None:
         """A worker is gone: takes in what it finished, takes back what it had not begun, and blames what is left."""
@@ -168,16 +178,20 @@ class Master:
         while self._take_back(worker):
             pass
         has_begun = worker.has_begun or bool(self._scheduler.jobs_of(worker.name))
-        self._stillbirths = 0 if has_begun else self._stillbirths + 1
+        self._stillbirths = 0 if has_begun or worker.ended_by is not None else self._stillbirths + 1
         self._last_segment = worker.segment
         self._blame(worker, worker.bury(self._selector), now)
+        self._kill_orphans()
+
+    def _kill_orphans(self) -> None:
+        processes.kill_orphans({self._reaper.pid, *(worker.pid for worker in self._workers.values())})
 
     def _accept(self) -> None:
         """Lets a launched worker in."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
         if launching.admit(connection, self._secret):
-            self._welcome(LaunchedWorker(*self._new_name(), connection))
+            self._welcome(LaunchedWorker(*self._new_name(), connection, plan=self._journal.plan))
         else:
             connection.close()
 
@@ -240,17 +254,21 @@ class Master:
         now = time.monotonic()
         while data := worker.read():
             data = worker.partial + data
-            if data.startswith(TROUBLE):
-                raise RunBroken(
-                    f"a worker cannot write to the store '{self._store}': {data[1:].decode(errors='replace')}; "
-                    "what was recorded is there still, and can be resumed"
-                )
-            whole = len(data) - len(data) % HEAD_BYTES
-            worker.partial = data[whole:]
-            for record in heads(data[:whole]):
-                self._take_in(worker, record, now)
-            if len(data) < 1 << 12:
-                return
+            while data:
+                if data.startswith(READY):
+                    self._scheduler.is_ready(worker.name, now)
+                    data = data[1:]
+                elif data.startswith(TROUBLE):
+                    raise RunBroken(
+                        f"a worker cannot write to the store '{self._store}': {data[1:].decode(errors='replace')}; "
+                        "what was recorded is there still, and can be resumed"
+                    )
+                elif len(data) >= HEAD_BYTES:
+                    self._take_in(worker, head(data), now)
+                    data = data[HEAD_BYTES:]
+                else:
+                    break
+            worker.partial = data
 
     def _take_in(self, worker: WorkerLink, record: Record, now: float) -> None:
         worker.has_begun = True
@@ -300,17 +318,17 @@ class Master:
         os.set_blocking(self._woken, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda *_: None)
-        signal.signal(signal.SIGUSR1, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._selector.register(self._woken, selectors.EVENT_READ, self._signalled)
         processes.take_signals()
 
     def _signalled(self) -> None:
-        signals = os.read(self._woken, 100)
-        if signal.SIGUSR1 in signals:
-            self._launcher_ended = True
-        if signal.SIGTERM in signals and not self._scheduler.cancelled:
+        if signal.SIGTERM in os.read(self._woken, 100) and not self._scheduler.cancelled:
             self._scheduler.cancel()
+
+    def _launcher_is_gone(self) -> None:
+        self._selector.unregister(sys.stdin)
+        self._launcher_ended = True
 
 
 def _size(path: Any) -> int:

@@ -24,6 +24,8 @@ from pyrite.workload.fingerprints import Fingerprints, digest
 from pyrite.workload.jobs import Job, option_problems
 from pyrite.workload.schedule import Schedule, find_cycle, in_order, upstream_of
 
+NEAR_MAX = 10  # of ids that are unknown, those for which one that is near is looked for
+
 _PLAIN = (int, str, float, bool, bytes, type(None))
 
 
@@ -60,6 +62,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
+    programs: dict[int, tuple[str, ...]]  # the arguments of those that are programs
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -87,7 +90,7 @@ def make_plan(jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[
             continue
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
-        span, wanted, fingerprint = writer.write(job, names)
+        span, wanted, fingerprint = writer.write(n, job, names)
         book.spans.extend(span)
         passed.append(tuple([number[name] for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
@@ -104,6 +107,7 @@ def make_plan(jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[
         pools=[job.pool for job in jobs],
         passed=passed,
         fingerprints=fingerprints,
+        programs=writer.programs,
     )
     return plan, book
 
@@ -139,9 +143,10 @@ def _edges(
 ) -> list[tuple[int, int]]:
     edges: dict[tuple[int, int], None] = {}
     if schedule is not None:
-        for id in schedule.ids:
-            if id not in number:
-                problems.append(f"'{id}' is in the schedule and not in the workload{_near(id, number)}")
+        unknown = [id for id in schedule.ids if id not in number]
+        for n, id in enumerate(unknown):
+            near = _near(id, number) if n < NEAR_MAX else ""
+            problems.append(f"'{id}' is in the schedule and not in the workload{near}")
         for id in number:
             if id not in schedule.ids:
                 problems.append(
@@ -153,7 +158,8 @@ def _edges(
             continue
         for id in job.after:
             if id not in number:
-                problems.append(f"job '{job.id}' comes after '{id}', which is no job{_near(id, number)}")
+                near = _near(id, number) if len(problems) < NEAR_MAX else ""
+                problems.append(f"job '{job.id}' comes after '{id}', which is no job{near}")
             else:
                 edges[number[id], n] = None
     return list(edges)
@@ -174,11 +180,12 @@ class _CommandWriter:
         self.problems = problems
         self._book = book
         self._fingerprints = Fingerprints()
+        self.programs: dict[int, tuple[str, ...]] = {}
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # so that the id of a command stays its own while it is a key
         self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
 
-    def write(self, job: Job, upstream: Sequence[str]) -> tuple[tuple[int, int], Sequence[str], bytes]:
+    def write(self, number: int, job: Job, upstream: Sequence[str]) -> tuple[tuple[int, int], Sequence[str], bytes]:
         """Where the job's bytes are, the upstream jobs whose results it gets, and its fingerprint."""
         command = job.command
         key = (_key(command), job.light)
@@ -189,6 +196,8 @@ class _CommandWriter:
         if isinstance(known, str):
             self.problems.append(f"the command of job '{job.id}' {known}")
             return (0, 0), (), b""
+        if known.argv:
+            self.programs[number] = known.argv
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
@@ -240,9 +249,7 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that cannot run: {error}"
         description = describe_command(command)
-        of_command = (
-            self._fingerprints.of_program(command.argv) if isinstance(command, Program) else self._fingerprints.of(command)
-        )
+        of_command = self._fingerprints.of(command)
         try:
             span = self._book.put(_pickled(command))
         except _Unserializable as error:
@@ -250,7 +257,7 @@ class _CommandWriter:
         except Exception as error:
             return f"cannot be serialized: {description} gave {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
-        return _Known(span, of_command, parameters, description)
+        return _Known(span, of_command, parameters, description, command.argv if isinstance(command, Program) else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +266,7 @@ class _Known:
     fingerprint: bytes
     parameters: Parameters | None
     description: str
+    argv: tuple[str, ...]
 
 
 def _key(command: Any) -> Any:

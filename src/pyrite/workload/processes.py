@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +21,37 @@ from importlib import import_module
 import_module("pyrite.workload." + config["module"]).main(config)
 """
 
-KEPT_SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+KILL_SECONDS = 2.0  # a process that the system holds may not die at once
+KEPT_SIGNALS = (signal.SIGTERM,)
+_PR_SET_CHILD_SUBREAPER = 36
 
 _REAPER = """import os, signal, sys
-groups = set()
+sessions = set()
 for line in iter(sys.stdin.readline, ""):
-    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-for group in groups:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except OSError:
-        pass
+    (sessions.add if line[0] == "+" else sessions.discard)(int(line[1:]))
+def members():
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) in sessions and fields[0] not in (b"Z", b"X"):
+                yield int(name)
+while found := list(members()):
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
 """
 
 
 def start(
     module: str, config: dict[str, Any], *, log: Path, files: Sequence[int] = (), waits: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Runs `main(config)` of a module of this room in a process, and process group, of its own. It prints to `log`.
+    """Runs `main(config)` of a module of this room in a process, and a session, of its own. It prints to `log`.
 
     If it `waits`, it is given a pipe as its input, to be told when to begin; and signals that it is sent before it can deal with them
     are kept for it (see `take_signals`).
@@ -46,7 +61,7 @@ def start(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, KEPT_SIGNALS if waits else ())
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", _BOOT, json.dumps(config)],
+            [sys.executable, "-c", _BOOT, json.dumps(config, default=os.fspath)],
             stdin=subprocess.PIPE if waits else subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -64,7 +79,7 @@ def take_signals() -> None:
 
 
 class Reaper:
-    """A small process that ends the process groups it was told of when the master dies, however that happens.
+    """A small process that ends the sessions it was told of when the master dies, however that happens.
 
     Workers end by themselves when their master does; but one that is stopped, or busy in code that holds Python's lock, could not.
     """
@@ -78,11 +93,15 @@ class Reaper:
             start_new_session=True,
         )
 
-    def watch(self, group: int) -> None:
-        self._tell(f"+{group}\n")
+    def watch(self, session: int) -> None:
+        self._tell(f"+{session}\n")
 
-    def forget(self, group: int) -> None:
-        self._tell(f"-{group}\n")
+    def forget(self, session: int) -> None:
+        self._tell(f"-{session}\n")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -101,9 +120,55 @@ class Reaper:
             pass
 
 
-def kill_group(pid: int) -> None:
-    """Ends a process that leads a group, and all that it started."""
+def kill_session(leader: int) -> None:
+    """Ends a process that leads a session, and all that it started there, in whatever process groups they are."""
+    give_up = time.monotonic() + KILL_SECONDS
+    if leader != os.getpid():
+        _kill(leader)
+    while (members := _members(leader)) and time.monotonic() < give_up:
+        for pid in members:
+            _kill(pid)
+    _kill(leader)
+
+
+def _members(session: int) -> list[int]:
+    return [pid for pid, state, _, its in _all_processes() if its == session and state not in "ZX" and pid != session]
+
+
+def adopt_orphans() -> None:
+    """From now on, what workers leave behind when they die becomes a child of this process, also if it hid in a session of its own."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def kill_orphans(known: Collection[int]) -> None:
+    """Ends the children of this process that it did not start."""
+    me = os.getpid()
+    while orphans := [(pid, session) for pid, _, parent, session in _all_processes() if parent == me and pid not in known]:
+        for pid, session in orphans:
+            if session == pid:
+                kill_session(session)
+            _kill(pid)
+            try:
+                os.waitpid(pid, 0)
+            except ChildProcessError:
+                pass
+
+
+def _all_processes() -> Iterator[tuple[int, str, int, int]]:
+    """Of each process its number, its state, its parent and its session."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            yield int(name), fields[0].decode(), int(fields[1]), int(fields[3])
+
+
+def _kill(pid: int) -> None:
     try:
-        os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass

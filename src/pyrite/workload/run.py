@@ -17,18 +17,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
+from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload import launching, processes
 from pyrite.workload.alive import Identity
-from pyrite.workload.conductor import Options
 from pyrite.workload.doing import load, run_command
-from pyrite.workload.journal import Entry, Journal, read_entries
+from pyrite.workload.journal import Entry, Journal, read_entries, read_plan_number
 from pyrite.workload.launching import Launcher, Post
+from pyrite.workload.options import Options, checked
 from pyrite.workload.plan import CommandBook, Plan
 from pyrite.workload.queues import SqliteQueue
 from pyrite.workload.results import decode
@@ -56,33 +57,41 @@ def begin(
     place.make()
     lock = place.lock()
     try:
+        status = _new_status(place, options)
+        with place.explaining("write to"):
+            place.write_status(status)  # before anything changes: who is killed meanwhile leaves a run that can be resumed
         journal = Journal(place)
         try:
             journal.catch_up()
-            place.write_plan(plan, book)
-            journal.begin(plan)
+            number = journal.plan + 1
+            place.write_plan(number, plan, book)
+            journal.begin(number, plan)
         finally:
             journal.close()
-        return _start(place, options, lock, executor=executor, launcher=launcher, is_temporary=is_temporary)
+        return _start(place, options, status, lock, executor=executor, launcher=launcher, is_temporary=is_temporary)
     finally:
         os.close(lock)
+
+
+def _new_status(store: Store, options: Options) -> Status:
+    earlier = store.status()
+    return Status("running", Identity.here(), 1 + (earlier.session if earlier is not None else 0), asdict(options), time.time())
 
 
 def _start(
     store: Store,
     options: Options,
+    status: Status,
     lock: int,
     *,
     executor: Executor | Callable[[], Executor] | None,
     launcher: Launcher | None,
     is_temporary: bool = False,
 ) -> Run:
-    earlier = store.status()
-    session = 1 + (earlier.session if earlier is not None else 0)
-    status = Status("running", Identity.here(), session, asdict(options), time.time())
     with store.explaining("write to"):
         if options.kind == "transient":
-            return _start_here(store, options, status, os.dup(lock), executor, is_temporary=is_temporary)
+            master = TransientMaster(store, options, status, executor, lock=os.dup(lock))
+            return Run(store.folder, _master=master, _is_temporary=is_temporary)
         return _start_apart(store, options, status, lock, launcher, is_temporary=is_temporary)
 
 
@@ -90,8 +99,6 @@ def _start_apart(
     store: Store, options: Options, status: Status, lock: int, launcher: Launcher | None, *, is_temporary: bool
 ) -> Run:
     """The master as a process of its own."""
-    if launcher is not None:
-        options = replace(options, depth=1)
     config: dict[str, Any] = {"store": str(store), "options": asdict(options), "lock": lock}
     files = [lock]
     word = b"go"
@@ -106,40 +113,29 @@ def _start_apart(
     try:
         store.write_status(replace(status, master=Identity.of(process.pid)))
         process.stdin.write(word)
-    finally:
+        process.stdin.flush()
+    except BaseException:
         process.stdin.close()  # without the word, it goes
+        raise
     run = Run(store.folder, _process=process, _is_temporary=is_temporary)
-    if launcher is not None and listener is not None:
-        host, port = listener.getsockname()[:2]
-        listener.close()
-        posts = [Post(n, str(store), host, port, word, tuple(sys.path)) for n in range(options.workers)]
-        launching.launch(launcher, posts, lambda why: _launcher_ended(store, run, why))
+    if launcher is None or listener is None:
+        process.stdin.close()
+        return run
+    host, port = listener.getsockname()[:2]
+    listener.close()
+    posts = [Post(n, str(store), host, port, word, tuple(map(str, sys.path))) for n in range(options.workers)]
+    launching.launch(launcher, posts, partial(_launcher_ended, store, process.stdin))
     return run
 
 
-def _launcher_ended(store: Store, run: Run, why: str) -> None:
-    """Tells the master that no worker will come any more."""
+def _launcher_ended(store: Store, lifeline: IO[bytes], why: str) -> None:
+    """Tells the master that no worker will come any more: it watches the pipe by which it was told to begin."""
     try:
         if why:
             (store.folder / "launcher.error").write_text(why)
-        run.status.master.signal(signal.SIGUSR1)
-    except (OSError, PyriteError):
+        lifeline.close()
+    except OSError:
         pass
-
-
-def _start_here(
-    store: Store,
-    options: Options,
-    status: Status,
-    lock: int,
-    executor: Executor | Callable[[], Executor] | None,
-    *,
-    is_temporary: bool,
-) -> Run:
-    """The master as a thread of this process."""
-    store.write_status(status)
-    master = TransientMaster(store, store.read_plan(), options, status, executor, lock=lock)
-    return Run(store.folder, _master=master, _is_temporary=is_temporary)
 
 
 class Run:
@@ -155,7 +151,11 @@ class Run:
     ) -> None:
         self._store = Store(store)
         self._store.check_exists()
-        self._plan = self._store.read_plan()
+        number = read_plan_number(self._store)
+        if not number:
+            raise PyriteError(f"the store '{self._store}' has no run in it: the first one was killed before it began")
+        self._plan_folder = self._store.plan(number)
+        self._plan = self._store.read_plan(number)
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
         self._process = _process
         self._own_master = self.status.master if _process is not None else None
@@ -180,17 +180,19 @@ class Run:
         """
         place = Store(store)
         place.check_exists()
+        executor, launcher = changes.pop("executor", None), changes.pop("launcher", None)
         lock = place.lock()
         try:
+            earlier = place.status()
+            options = Options(**earlier.options) if earlier is not None else Options()
+            options = checked(options.changed(changes), executor, launcher)
             journal = Journal(place)
             try:
                 journal.catch_up()
+                journal.forget_messages()
             finally:
                 journal.close()
-            executor, launcher = changes.pop("executor", None), changes.pop("launcher", None)
-            status = place.status()
-            options = Options(**{**(status.options if status is not None else {}), **changes})
-            return _start(place, options, lock, executor=executor, launcher=launcher)
+            return _start(place, options, _new_status(place, options), lock, executor=executor, launcher=launcher)
         finally:
             os.close(lock)
 
@@ -315,6 +317,8 @@ class Run:
 
     def cancel(self, timeout: float | None = 30.0) -> Run:
         """Ends the jobs that run, starts no other, and waits until that is so. Results that are there stay."""
+        if self.has_ended:
+            return self
         if self._transient is not None:
             self._transient.cancel()
         elif self.status.options.get("kind") == "transient":
@@ -334,7 +338,7 @@ class Run:
         """
         id = self._known(job)
         entries = self._entries()
-        commands = Commands(self._store.folder)
+        commands = Commands(self._plan_folder)
         number = self._number[id]
 
         def reader(above: str) -> Any:

@@ -57,7 +57,7 @@ class Schedule:
 
 
 def _ids(values: Sequence[Any], column: str, problems: list[str]) -> list[str]:
-    if set(map(type, values)) == {str} and all(values):
+    if set(map(type, values)) == {str} and all(values) and "".join(values).isascii():
         return list(values)
     ids = []
     for n, value in enumerate(values):

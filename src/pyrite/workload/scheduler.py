@@ -47,11 +47,12 @@ class Assignment(NamedTuple):
 class _Hand:
     """The jobs that a worker has, the running one first, and since when it runs."""
 
-    __slots__ = ("jobs", "since")
+    __slots__ = ("is_ready", "jobs", "since")
 
-    def __init__(self) -> None:
+    def __init__(self, is_ready: bool) -> None:
         self.jobs: deque[int] = deque()
         self.since = 0.0
+        self.is_ready = is_ready
 
 
 class Scheduler:
@@ -83,7 +84,7 @@ class Scheduler:
         self._hands: dict[str, _Hand] = {}
         self._holder: dict[int, str] = {}
         self._in_pool: dict[str, int] = dict.fromkeys(rules.pool_sizes, 0)
-        self._parked: dict[str, list[int]] = {pool: [] for pool in rules.pool_sizes}
+        self._parked: dict[str, PriorityQueue] = {pool: PriorityQueue() for pool in rules.pool_sizes}
         self._winding_down = False
         self._has_timeouts = any(timeout is not None for timeout in rules.timeouts)
         self.ended_count = len(done)
@@ -121,8 +122,14 @@ class Scheduler:
 
     # What happens
 
-    def joined(self, worker: str) -> None:
-        self._hands[worker] = _Hand()
+    def joined(self, worker: str, *, is_ready: bool = True) -> None:
+        """A worker may be given jobs. The time of a job does not count until its worker is ready."""
+        self._hands[worker] = _Hand(is_ready)
+
+    def is_ready(self, worker: str, now: float) -> None:
+        hand = self._hands[worker]
+        hand.is_ready = True
+        hand.since = now
 
     def finished(self, job: int, attempt: int, *, succeeded: bool, now: float) -> bool:
         """A try of a job came to its end. False if it is not the try that was waited for: then nothing is changed."""
@@ -231,7 +238,7 @@ class Scheduler:
 
     def _deadlines(self) -> Iterator[tuple[str, float]]:
         for worker, hand in self._hands.items():
-            if hand.jobs:
+            if hand.jobs and hand.is_ready:
                 timeout = self._rules.timeouts[hand.jobs[0]]
                 if timeout is not None:
                     yield worker, hand.since + timeout
@@ -252,7 +259,7 @@ class Scheduler:
             pool = self._rules.pools[job]
             if pool is not None:
                 if self._in_pool[pool] >= self._rules.pool_sizes[pool]:
-                    self._parked[pool].append(job)
+                    self._parked[pool].push(job, key=0, rank=self._rank(job))
                     continue
                 self._in_pool[pool] += 1
             return job
@@ -285,12 +292,9 @@ class Scheduler:
         pool = self._rules.pools[job]
         if pool is not None:
             self._in_pool[pool] -= 1
-            parked = self._parked[pool]
-            if parked:
-                # All that waited for the pool go back: the ranks decide which is next, also against those that came later.
-                for other in parked:
-                    self._queue.push(other, key=0, rank=self._rank(other))
-                parked.clear()
+            other = self._parked[pool].take()
+            if other is not None:
+                self._queue.push(other, key=0, rank=self._rank(other))
 
     def _try_failed(self, job: int, state: JobState) -> None:
         self._failures[job] += 1
@@ -327,8 +331,7 @@ class Scheduler:
 
     def _wind_down(self) -> None:
         self._winding_down = True
-        for job in [*self._queue.keys, *(job for parked in self._parked.values() for job in parked)]:
+        for job in [*self._queue.keys, *(job for parked in self._parked.values() for job in parked.keys)]:
             self._end(job, JobState.CANCELLED)
         self._queue = PriorityQueue()
-        for parked in self._parked.values():
-            parked.clear()
+        self._parked = {pool: PriorityQueue() for pool in self._parked}

@@ -87,18 +87,18 @@ class SegmentWriter:
             self._offset,
             len(payload),
         )
-        head = _HEAD.pack(*fields)
-        head += _CHECK.pack(crc32(payload, crc32(head)))
-        _write_all(self._file, head + payload, back_to=self._offset)
-        self._offset += len(head) + len(payload)
-        return head
+        first = _HEAD.pack(*fields)
+        first += _CHECK.pack(crc32(payload, crc32(first)))
+        _write_all(self._file, first + payload, back_to=self._offset)
+        self._offset += len(first) + len(payload)
+        return first
 
     def close(self) -> None:
         os.close(self._file)
 
     def _payload(self, ending: Ending) -> tuple[int, bytes, bytes]:
         if ending.result is None:
-            text = f"{ending.error}\0{ending.traceback}"
+            text = "\0".join((ending.error.replace("\0", "\\0"), ending.traceback))
             return _ERROR, text.encode("utf-8", "backslashreplace"), NO_FINGERPRINT
         kind, data = ending.result.kind, ending.result.data
         if kind is Kind.NOTHING:
@@ -118,10 +118,9 @@ class SegmentWriter:
         return kind | _IN_FILE, path.name.encode(), result_digest
 
 
-def heads(data: bytes) -> Iterator[Record]:
-    """The heads that stand one after the other in `data`."""
-    for n in range(0, len(data), HEAD_BYTES):
-        yield _record(data, n)
+def head(data: bytes) -> Record:
+    """The head that `data` begins with."""
+    return _record(data, 0)
 
 
 def read_records(path: Path, start: int = 0) -> Iterator[Record]:
@@ -129,12 +128,12 @@ def read_records(path: Path, start: int = 0) -> Iterator[Record]:
     size = path.stat().st_size
     with open(path, "rb") as file:
         file.seek(start)
-        while len(head := file.read(HEAD_BYTES)) == HEAD_BYTES and head.startswith(_MAGIC):
-            record = _record(head, 0)
+        while len(first := file.read(HEAD_BYTES)) == HEAD_BYTES and first.startswith(_MAGIC):
+            record = _record(first, 0)
             if record.length > size - file.tell():
                 return
             payload = file.read(record.length)
-            if not _is_whole(head, payload):
+            if not _is_whole(first, payload):
                 return
             yield record
 
@@ -145,11 +144,15 @@ def end_of(record: Record) -> int:
 
 def read_result(path: Path, offset: int) -> Encoded:
     """The result of the record at `offset`. Raises OSError if it is gone or damaged."""
-    kind, payload = _read_payload(path, offset)
+    record, payload = _read_payload(path, offset)
+    kind = record.kind
     if kind == _ERROR:
         raise OSError(f"the record at {offset} of {path.name} has no result, but an error")
     if kind & _IN_FILE:
-        return Encoded(Kind(kind & ~_IN_FILE), path.with_name(payload.decode()).read_bytes())
+        data = path.with_name(payload.decode()).read_bytes()
+        if digest(data) != record.result_digest:
+            raise OSError(f"the file {payload.decode()}, which has a result, is damaged")
+        return Encoded(Kind(kind & ~_IN_FILE), data)
     return Encoded(Kind(kind), payload)
 
 
@@ -160,12 +163,12 @@ def read_error(path: Path, offset: int) -> tuple[str, str]:
 
 
 def has_result(path: Path, offset: int) -> bool:
-    """Whether the result at `offset` is still there, without reading a file of its own."""
+    """Whether the result at `offset` is there, and whole."""
     try:
-        kind, payload = _read_payload(path, offset)
+        read_result(path, offset)
     except OSError:
         return False
-    return path.with_name(payload.decode()).exists() if kind & _IN_FILE else kind != _ERROR
+    return True
 
 
 def files_of(path: Path) -> set[str]:
@@ -182,26 +185,26 @@ def _record(data: bytes, at: int) -> Record:
     return Record(job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length)
 
 
-def _is_whole(head: bytes, payload: bytes) -> bool:
-    (check,) = _CHECK.unpack_from(head, _HEAD.size)
-    return bool(check == crc32(payload, crc32(head[: _HEAD.size])))
+def _is_whole(first: bytes, payload: bytes) -> bool:
+    (check,) = _CHECK.unpack_from(first, _HEAD.size)
+    return bool(check == crc32(payload, crc32(first[: _HEAD.size])))
 
 
-def _read_payload(path: Path, offset: int) -> tuple[int, bytes]:
+def _read_payload(path: Path, offset: int) -> tuple[Record, bytes]:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        head = os.pread(file, HEAD_BYTES, offset)
-        if len(head) < HEAD_BYTES or not head.startswith(_MAGIC):
+        first = os.pread(file, HEAD_BYTES, offset)
+        if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
             raise OSError(f"there is no record at {offset} of {path.name}")
-        record = _record(head, 0)
+        record = _record(first, 0)
         if record.length > os.fstat(file).st_size - offset - HEAD_BYTES:
             raise OSError(f"the record at {offset} of {path.name} is damaged")
         payload = os.pread(file, record.length, offset + HEAD_BYTES)
     finally:
         os.close(file)
-    if not _is_whole(head, payload):
+    if not _is_whole(first, payload):
         raise OSError(f"the record at {offset} of {path.name} is damaged")
-    return record.kind, payload
+    return record, payload
 
 
 def _write_all(file: int, data: bytes, *, back_to: int) -> None:

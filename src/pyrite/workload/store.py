@@ -2,8 +2,7 @@
 
 lock              held by the master and its workers for as long as they live
 status            who the master is, and how the run stands; of fixed size, so that a full disk cannot hide why it broke
-plan.pickle       the jobs in numbers
-commands.bin      the commands, as bytes
+plans/            the jobs in numbers, and the commands as bytes; the journal says which plan is the one
 journal.sqlite    the state of each job, and the queues
 segments/         finished jobs with their results, a file a worker; large results have files of their own
 logs/             what the jobs printed, a file a worker
@@ -15,9 +14,10 @@ import fcntl
 import json
 import os
 import pickle
+import shutil
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -91,6 +91,7 @@ class Store:
                     f"the folder '{self.folder}' has other things in it; give a new folder, or an empty one, as the store="
                 )
             (self.folder / "segments").mkdir(parents=True, exist_ok=True)
+            (self.folder / "plans").mkdir(exist_ok=True)
             (self.folder / "logs").mkdir(exist_ok=True)
 
     @contextmanager
@@ -128,22 +129,33 @@ class Store:
 
     # Its parts
 
-    def write_plan(self, plan: Plan, book: CommandBook) -> None:
-        with self.explaining("write to"):
-            _write(self.folder / "commands.bin", lambda file: (file.write(book.data), None))
-            _write(self.folder / "commands.spans", lambda file: (file.write(book.spans.tobytes()), None))
-            _write(self.folder / "plan.pickle", lambda file: pickle.dump((FORMAT, plan), file, protocol=5))
+    def plan(self, number: int) -> Path:
+        return self.folder / "plans" / f"{number:06d}"
 
-    def read_plan(self) -> Plan:
-        self.check_exists()
+    def write_plan(self, number: int, plan: Plan, book: CommandBook) -> None:
+        """It counts once the journal says so."""
+        folder = self.plan(number)
+        with self.explaining("write to"):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            (folder / "commands").write_bytes(book.data)
+            (folder / "spans").write_bytes(book.spans.tobytes())
+            (folder / "plan.pickle").write_bytes(pickle.dumps((FORMAT, plan), protocol=5))
+
+    def read_plan(self, number: int) -> Plan:
         with self.explaining("read"):
-            form, plan = pickle.loads((self.folder / "plan.pickle").read_bytes())
+            form, plan = pickle.loads((self.plan(number) / "plan.pickle").read_bytes())
         if form != FORMAT:
             raise PyriteError(
                 f"the store '{self.folder}' was written by another version of Pyrite; run the workload into a new one"
             )
         assert isinstance(plan, Plan)
         return plan
+
+    def drop_plans(self, *, but: int) -> None:
+        for folder in (self.folder / "plans").iterdir():
+            if folder != self.plan(but):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def status(self) -> Status | None:
         try:
@@ -157,20 +169,22 @@ class Store:
         if len(status.problem) > STATUS_BYTES // 4:
             status = replace(status, problem=status.problem[: STATUS_BYTES // 4])
         data = json.dumps(asdict(status)).encode()
+        size = -(-len(data) // STATUS_BYTES) * STATUS_BYTES
         file = os.open(self.folder / "status", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            os.pwrite(file, data.ljust(STATUS_BYTES), 0)
+            os.pwrite(file, data.ljust(size), 0)
+            os.ftruncate(file, size)
         finally:
             os.close(file)
 
 
 class Commands:
-    """The commands of a store, read a job at a time: they may be larger, all together, than memory."""
+    """The commands of a plan, read a job at a time: they may be larger, all together, than memory."""
 
     def __init__(self, folder: Path) -> None:
         self._spans = array("Q")
-        self._spans.frombytes((folder / "commands.spans").read_bytes())
-        self._file = os.open(folder / "commands.bin", os.O_RDONLY | os.O_CLOEXEC)
+        self._spans.frombytes((folder / "spans").read_bytes())
+        self._file = os.open(folder / "commands", os.O_RDONLY | os.O_CLOEXEC)
 
     def bytes_of(self, job: int) -> bytes:
         return self.bytes_at((self._spans[2 * job], self._spans[2 * job + 1]))
@@ -180,11 +194,3 @@ class Commands:
 
     def close(self) -> None:
         os.close(self._file)
-
-
-def _write(path: Path, write: Callable[[Any], Any]) -> None:
-    """All of a file or nothing: a process that is killed meanwhile leaves the old one."""
-    part = path.with_name(f"{path.name}.part")
-    with open(part, "wb") as file:
-        write(file)
-    part.replace(path)

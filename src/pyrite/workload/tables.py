@@ -41,6 +41,10 @@ def job_id(value: Any) -> str:
     if isinstance(value, str):
         if not value:
             raise ValueError("is empty; an id is a text, as 'clean'")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"must be a text that can be written; {value!a} has a part of a character") from None
         return str(value)
     if isinstance(value, bool) or value is None:
         raise ValueError(f"must be a job's id, a text; got {value!r}")
@@ -87,9 +91,9 @@ def _columns(table: Any, what: str) -> dict[str, list[Any]]:
     if isinstance(table, Mapping):
         return _of_one_length({str(name): _values(values) for name, values in table.items()}, what)
     if hasattr(table, "to_pylist") and hasattr(table, "column_names"):  # Arrow
-        return {str(name): table.column(name).to_pylist() for name in table.column_names}
+        return {str(name): _without_filling(table.column(name).to_pylist()) for name in table.column_names}
     if hasattr(table, "get_columns") and hasattr(table, "collect_schema"):  # polars
-        return {column.name: column.to_list() for column in table.get_columns()}
+        return {column.name: _without_filling(column.to_list()) for column in table.get_columns()}
     if hasattr(table, "iloc") and hasattr(table, "columns"):  # pandas
         return {str(name): _values(table[name]) for name in table.columns}
     if isinstance(table, (str, bytes)) or not isinstance(table, Iterable):
@@ -112,6 +116,11 @@ def _columns(table: Any, what: str) -> dict[str, list[Any]]:
 def _values(values: Any) -> list[Any]:
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
     return [None if is_missing(value) else value for value in listed]
+
+
+def _without_filling(values: list[Any]) -> list[Any]:
+    """Arrow gives every row the keys that any row has, with None: so a key that is None was not given."""
+    return [{k: v for k, v in value.items() if v is not None} if type(value) is dict else value for value in values]
 
 
 def _of_one_length(columns: dict[str, list[Any]], what: str) -> dict[str, list[Any]]:

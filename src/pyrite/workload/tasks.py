@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import os
 import pickle
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from typing import Any
 
+from pyrite.workload.alive import Identity
 from pyrite.workload.doing import do
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded
@@ -42,15 +44,11 @@ def run_task(task: Task) -> Outcome:
     for folder in task.path:
         if folder not in sys.path:
             sys.path.append(folder)
+    _end_with_the_pool()
     inputs = [lambda encoded=encoded: encoded for encoded in task.inputs]
     with _capturing() as output:
         ending = do(task.order, task.blob, lambda span: pickle.loads(task.command), inputs)
     return Outcome(ending, b"".join(output))
-
-
-def crashed_outcome(order: Order, why: str) -> Outcome:
-    now = time.time()
-    return Outcome(Ending(order.job, order.attempt, order.fingerprint, now, now, None, error=why), b"")
 
 
 @contextmanager
@@ -59,9 +57,9 @@ def _capturing() -> Iterator[list[bytes]]:
     others, what Python code of this thread prints."""
     output: list[bytes] = []
     if threading.current_thread() is not threading.main_thread():
-        with _of_this_thread() as text:
+        with _of_this_thread() as captured:
             yield output
-        output.append(text.getvalue().encode("utf-8", "backslashreplace"))
+        output.append(b"" if captured.closed else captured.getvalue())
         return
     with tempfile.TemporaryFile() as file:
         kept = os.dup(1), os.dup(2)
@@ -89,6 +87,7 @@ def _flush() -> None:
 
 
 _texts = threading.local()
+_capturing_threads = 0
 _redirecting = threading.Lock()
 
 
@@ -98,19 +97,44 @@ class _ByThread:
     def __init__(self, real: Any) -> None:
         self.real = real
 
+    def fileno(self) -> int:
+        """Of the real one: a thread has no file of its own."""
+        return int(self.real.fileno())
+
     def __getattr__(self, name: str) -> Any:
         return getattr(getattr(_texts, "text", None) or self.real, name)
 
 
 @contextmanager
-def _of_this_thread() -> Iterator[StringIO]:
+def _of_this_thread() -> Iterator[BytesIO]:
+    global _capturing_threads
+    output = BytesIO()
     with _redirecting:
-        if not isinstance(sys.stdout, _ByThread):
+        _capturing_threads += 1
+        if _capturing_threads == 1:
             sys.stdout = _ByThread(sys.stdout)
-        if not isinstance(sys.stderr, _ByThread):
             sys.stderr = _ByThread(sys.stderr)
-    _texts.text = StringIO()
+    _texts.text = TextIOWrapper(output, encoding="utf-8", errors="backslashreplace", write_through=True)
     try:
-        yield _texts.text
+        yield output
     finally:
+        text = _texts.text
         del _texts.text
+        if not text.closed:
+            text.flush()
+            text.detach()
+        with _redirecting:
+            _capturing_threads -= 1
+            if not _capturing_threads:
+                for name in ("stdout", "stderr"):
+                    stream: Any = getattr(sys, name)
+                    if isinstance(stream, _ByThread):
+                        setattr(sys, name, stream.real)
+
+
+@functools.cache
+def _end_with_the_pool() -> None:
+    """Python's pools leave their processes behind if who started them is killed."""
+    if multiprocessing.parent_process() is not None:
+        parent = Identity.of(os.getppid())
+        threading.Thread(target=lambda: parent.wait(None) and os._exit(1), name="workload pool", daemon=True).start()

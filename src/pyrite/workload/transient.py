@@ -19,15 +19,15 @@ from typing import Any
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
-from pyrite.workload.conductor import Conductor, Options
+from pyrite.workload.conductor import Conductor
 from pyrite.workload.doing import span_of
 from pyrite.workload.executors import ProcessExecutor, WorkerDied
 from pyrite.workload.journal import Journal
+from pyrite.workload.options import Options
 from pyrite.workload.orders import Order
-from pyrite.workload.plan import Plan
 from pyrite.workload.queues import SqliteQueue
 from pyrite.workload.scheduler import Assignment
-from pyrite.workload.segments import Ending, SegmentWriter, heads, read_result
+from pyrite.workload.segments import Ending, SegmentWriter, head, read_result
 from pyrite.workload.store import Commands, Status, Store
 from pyrite.workload.tasks import Outcome, Task, run_task
 
@@ -55,7 +55,6 @@ class TransientMaster:
     def __init__(
         self,
         store: Store,
-        plan: Plan,
         options: Options,
         status: Status,
         executor: Executor | MakeExecutor | None,
@@ -63,8 +62,10 @@ class TransientMaster:
         lock: int,
     ) -> None:
         self._store = store
-        self._plan = plan
         self._lock = lock
+        self._holds_lock = True
+        os.register_at_fork(after_in_child=self._let_go_of_lock)  # pools that fork would keep it
+        store.write_status(status)
         self._options = options
         self._status = status
         self._supply = _Supply(executor, options)
@@ -100,8 +101,13 @@ class TransientMaster:
         try:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
-            os.close(self._lock)
+            self._let_go_of_lock()
             atexit.unregister(self._end_with_the_interpreter)
+
+    def _let_go_of_lock(self) -> None:
+        if self._holds_lock:
+            self._holds_lock = False
+            os.close(self._lock)
 
     def _end_with_the_interpreter(self) -> None:
         self.cancel()
@@ -114,9 +120,10 @@ class TransientMaster:
     def _run(self) -> str:
         self._segment = self._journal.new_segment("transient")
         self._writer = SegmentWriter(self._store.segment(self._segment))
-        self._commands = Commands(self._store.folder)
+        self._plan = self._store.read_plan(self._journal.plan)
+        self._commands = Commands(self._store.plan(self._journal.plan))
         self._control = SqliteQueue(self._store.journal, CONTROL)
-        self._conductor = Conductor(self._store, self._plan, self._journal, self._options)
+        self._conductor = Conductor(self._store, self._plan, self._journal, self._options, depth=1)
         self._scheduler = self._conductor.scheduler
         try:
             self._conductor.flush()
@@ -144,7 +151,7 @@ class TransientMaster:
 
     def _send_out(self) -> None:
         """A new worker for each job that may start now."""
-        while len(self._flights) < (1 if self._suspects else self._options.workers):
+        while len(self._flights) < (1 if self._suspects else self._supply.capacity(self._options.workers)):
             worker = f"t{self._names + 1}"
             self._scheduler.joined(worker)
             assignments = self._scheduler.assignments(time.monotonic())
@@ -164,13 +171,19 @@ class TransientMaster:
             self._supply.renew(executor)
             self._scheduler.lost(assignment.worker, time.monotonic())
             return
+        except RuntimeError as error:
+            if "shutdown" not in str(error):
+                raise
+            self._scheduler.cancel()  # the interpreter is about to end, and its pools start nothing any more
+            self._scheduler.died(assignment.worker, "cancel", time.monotonic())
+            return
         flight = self._flights[assignment.worker] = _Flight(order, assignment.worker, future, executor)
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
     def _task(self, order: Order) -> Task:
         blob = self._commands.bytes_of(order.job)
         inputs = tuple(read_result(self._store.segment(segment), offset) for segment, offset in order.inputs)
-        return Task(order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(sys.path))
+        return Task(order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path)))
 
     # Back
 
@@ -214,9 +227,8 @@ class TransientMaster:
         self._suspects.discard(flight.order.job)
         with self._store.explaining("write to"):
             start, end = self._log(outcome.output)
-            head = self._writer.append(outcome.ending._replace(log_start=start, log_end=end))
-        for record in heads(head):
-            self._conductor.ended(record, segment=self._segment, worker=flight.worker, now=now)
+            written = self._writer.append(outcome.ending._replace(log_start=start, log_end=end))
+        self._conductor.ended(head(written), segment=self._segment, worker=flight.worker, now=now)
         self._scheduler.left(flight.worker)
 
     def _log(self, output: bytes) -> tuple[int, int]:
@@ -271,7 +283,11 @@ class TransientMaster:
         kill = getattr(flight.future, "kill", None)
         if callable(kill):
             kill()
-        elif not flight.future.cancel() and isinstance(flight.executor, ProcessPoolExecutor):
+        elif flight.future.cancel():
+            pass
+        elif not isinstance(flight.executor, ProcessPoolExecutor):
+            self._supply.has_given_up = True
+        else:
             now = time.monotonic()
             for other in [other for other in self._flights.values() if other.executor is flight.executor]:
                 del self._flights[other.worker]
@@ -287,6 +303,7 @@ class _Supply:
 
     def __init__(self, given: Executor | MakeExecutor | None, options: Options) -> None:
         self._is_ours = not isinstance(given, Executor)
+        self.has_given_up = False  # a call that cannot be ended is left to itself
         self._make: MakeExecutor | None = None
         self._current: Executor | None = None
         if given is None:
@@ -306,6 +323,10 @@ class _Supply:
                 raise RunBroken(f"executor must make an Executor; it made {type(self._current).__name__}")
         return self._current
 
+    def capacity(self, workers: int) -> int:
+        """How many jobs to hand out at a time: what waited inside a pool would use up its time there."""
+        return min(workers, getattr(self.get(), "_max_workers", workers))
+
     def renew(self, broken: Executor) -> None:
         """Replaces an executor, and ends what is left of it."""
         if broken is not self._current:
@@ -323,7 +344,7 @@ class _Supply:
             if ends_all:
                 _end(self._current)
             else:
-                self._current.shutdown(wait=True)
+                self._current.shutdown(wait=not self.has_given_up, cancel_futures=self.has_given_up)
 
 
 def _end(executor: Executor) -> None:

@@ -12,27 +12,36 @@ import pickle
 import select
 import signal
 import socket
-import sys
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pyrite.workload import orders
+from pyrite.workload import orders, processes
 from pyrite.workload.commands import Command
 from pyrite.workload.doing import do
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded
 from pyrite.workload.segments import SegmentWriter, read_result
 from pyrite.workload.store import Commands, Store
+from pyrite.workload.surroundings import Surroundings
 from pyrite.workload.workers import receive
 
 TROUBLE = b"!"
-"""What a report that is no record's head begins with: the worker cannot write to the store, and says why."""
+"""What a report begins with that is no record's head: the worker cannot write to the store, and says why."""
+
+READY = b"+"
+"""What a worker reports first: it has started, and takes jobs."""
 
 
 def main(config: dict[str, Any]) -> NoReturn:
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored by the master, and what it ignores all that it starts would
+    if "lock" in config:
+        os.register_at_fork(after_in_child=lambda: os.close(config["lock"]))  # what a job leaves behind must not keep the store
     worker = Worker(
         Store(config["store"]),
+        plan=config["plan"],
         segment=config["segment"],
         inbox=socket.socket(fileno=config["inbox"]),
         reports=config["reports"],
@@ -52,7 +61,7 @@ def _end_with_the_master(lifelines: list[int]) -> NoReturn:
         watch.register(lifeline, select.POLLRDHUP)
     while not watch.poll():
         pass
-    os.killpg(0, signal.SIGKILL)
+    processes.kill_session(os.getpid())
     os._exit(1)
 
 
@@ -65,20 +74,19 @@ def _leave() -> NoReturn:
 
 
 class Worker:
-    def __init__(self, store: Store, *, segment: int, inbox: socket.socket, reports: int) -> None:
+    def __init__(self, store: Store, *, plan: int, segment: int, inbox: socket.socket, reports: int) -> None:
         self._store = store
         self._inbox = inbox
         self._takes_packets = inbox.type == socket.SOCK_SEQPACKET
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment))
-        self._commands = Commands(store.folder)
+        self._commands = Commands(store.plan(plan))
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
-        self._folder = os.getcwd()
-        self._log_end = os.fstat(1).st_size
-        for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+        self._surroundings = Surroundings()
+        self._log_end = self._surroundings.log_size()
 
     def work(self) -> None:
+        os.write(self._reports, READY)
         while True:
             data = self._inbox.recv(1 << 20) if self._takes_packets else receive(self._inbox)
             if not data or data == orders.DONE:
@@ -91,12 +99,9 @@ class Worker:
         ending = do(
             order, self._commands.bytes_of(order.job), self._load_command, [self._reader(place) for place in order.inputs]
         )
+        self._surroundings.restore()
+        self._log_end = self._surroundings.log_size()
         try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            if os.getcwd() != self._folder:
-                os.chdir(self._folder)
-            self._log_end = os.fstat(1).st_size
             return self._segment.append(ending._replace(log_start=log_start, log_end=self._log_end))
         except OSError as error:
             text = f"{error.strerror} ({os.path.basename(self._segment.path)})"

@@ -45,6 +45,11 @@ class WorkerLink(ABC):
     def read(self) -> bytes | None:
         """What it reported, as far as it came; empty at the end; None if there is nothing now."""
 
+    @property
+    def pid(self) -> int:
+        """Its process, if it is a child of the master's."""
+        return 0
+
     @abstractmethod
     def kill(self) -> None:
         """Ends the worker and all that it started."""
@@ -57,7 +62,7 @@ class WorkerLink(ABC):
 class LocalWorker(WorkerLink):
     """A process that the master started. The master keeps the worker's end of the inbox too, to take orders back."""
 
-    def __init__(self, name: str, segment: int, store: Store, *, lock: int, reaper: processes.Reaper) -> None:
+    def __init__(self, name: str, segment: int, store: Store, *, plan: int, lock: int, reaper: processes.Reaper) -> None:
         super().__init__(name, segment)
         self._reaper = reaper
         # Packets, so that an order is taken as a whole: by the worker, or by the master who takes it back.
@@ -68,7 +73,14 @@ class LocalWorker(WorkerLink):
         try:
             self._process = processes.start(
                 "worker",
-                {"store": str(store), "segment": segment, "inbox": self._their_inbox.fileno(), "reports": their_reports},
+                {
+                    "store": str(store),
+                    "plan": plan,
+                    "segment": segment,
+                    "inbox": self._their_inbox.fileno(),
+                    "reports": their_reports,
+                    "lock": lock,
+                },
                 log=store.log(segment),
                 files=(self._their_inbox.fileno(), their_reports, lock),
             )
@@ -76,6 +88,10 @@ class LocalWorker(WorkerLink):
             os.close(their_reports)
         reaper.watch(self._process.pid)
         self._alive = os.pidfd_open(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None:
         selector.register(self._reports, selectors.EVENT_READ, on_report)
@@ -106,7 +122,7 @@ class LocalWorker(WorkerLink):
         return data
 
     def kill(self) -> None:
-        processes.kill_group(self._process.pid)
+        processes.kill_session(self._process.pid)
 
     def bury(self, selector: selectors.BaseSelector) -> str:
         self.kill()  # what it started goes with it
@@ -125,11 +141,11 @@ class LocalWorker(WorkerLink):
 class LaunchedWorker(WorkerLink):
     """A worker that a launcher started somewhere, and that connected to the master. Its connection ends when it does, and the reverse."""
 
-    def __init__(self, name: str, segment: int, connection: socket.socket) -> None:
+    def __init__(self, name: str, segment: int, connection: socket.socket, *, plan: int) -> None:
         super().__init__(name, segment)
         self._connection = connection
         connection.setblocking(True)
-        self.send(json.dumps({"segment": segment}).encode())
+        self.send(json.dumps({"segment": segment, "plan": plan}).encode())
         connection.setblocking(False)
 
     def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None:

@@ -10,14 +10,13 @@ from typing import Any, Literal, TypeVar, overload
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import describe, shorten
 from pyrite.workload.commands import parameters_of
-from pyrite.workload.conductor import Options
 from pyrite.workload.jobs import OPTIONS, Job
 from pyrite.workload.launching import Launcher
+from pyrite.workload.options import Options, checked
 from pyrite.workload.plan import CommandBook, Plan, make_plan
 from pyrite.workload.run import Run, begin
 from pyrite.workload.schedule import Schedule
-from pyrite.workload.scheduler import DEPTH
-from pyrite.workload.states import ON_ERROR, OnError
+from pyrite.workload.states import OnError
 from pyrite.workload.tables import as_columns, is_missing, job_id, without_garbage_collection
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -57,7 +56,7 @@ class Workload:
         ids = columns.pop("job")
         commands = columns.pop("command")
         problems: list[str] = []
-        if set(map(type, ids)) == {str} and all(ids) and not columns:
+        if set(map(type, ids)) == {str} and all(ids) and "".join(ids).isascii() and not columns:
             workload._jobs = list(map(Job, ids, commands))
             return workload
         rows = zip(*columns.values()) if columns else iter(() for _ in ids)
@@ -151,7 +150,7 @@ class Workload:
         `on_error` says what a job that failed for good does to the others (see OnError); a job that kills its worker is tried
         `crashes_max` times more; `pools` gives how many jobs of each pool run at a time.
         """
-        options = _checked(
+        options = checked(
             Options(
                 workers=workers if workers is not None else os.cpu_count() or 1,
                 kind=kind,
@@ -160,7 +159,6 @@ class Workload:
                 max_jobs=max_jobs,
                 pools=dict(pools or {}),
                 rerun=rerun,
-                depth=1 if kind == "transient" else DEPTH,
             ),
             executor,
             launcher,
@@ -191,11 +189,9 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
-        options["after"] = tuple(map(str, [after] if isinstance(after, str) else after))
-    if "kwargs" in options and isinstance(options["kwargs"], Mapping):  # Arrow gives every row the keys of all
-        options["kwargs"] = {name: value for name, value in options["kwargs"].items() if value is not None} or dict(
-            options["kwargs"]
-        )
+        options["after"] = tuple(map(str, after if isinstance(after, (list, tuple, set, dict)) else [after]))
+    if hasattr(options.get("args"), "tolist"):  # an array
+        options["args"] = list(options["args"])
     return Job(id, command, **options)
 
 
@@ -204,35 +200,3 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return int(value) if not isinstance(value, (int, str, float)) and hasattr(value, "__index__") else value
-
-
-def _checked(options: Options, executor: Any, launcher: Any) -> Options:
-    problems = []
-    if options.kind not in ("persistent", "transient"):
-        problems.append(f"kind must be 'persistent' or 'transient'; got {shorten(options.kind)}")
-    if options.on_error not in ON_ERROR:
-        problems.append(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}; got {shorten(options.on_error)}")
-    for name, least in (("workers", 1), ("crashes_max", 0), ("max_jobs", 1)):
-        value = getattr(options, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            problems.append(f"{name} must be a whole number, {least} or more; got {shorten(value)}")
-    for pool, size in options.pools.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            problems.append(f"the size of pool '{pool}' must be a whole number above 0; got {shorten(size)}")
-    if executor is not None and options.kind != "transient":
-        problems.append("an executor is for transient workers; give kind='transient' with it")
-    if executor is not None and not isinstance(executor, Executor) and not callable(executor):
-        problems.append(f"executor must be an Executor, or a function that makes one; got {shorten(executor)}")
-    if launcher is not None and options.kind != "persistent":
-        problems.append("a launcher is for persistent workers; transient ones are started by an executor")
-    if launcher is not None and not callable(launcher):
-        problems.append(f"launcher must behave like map, as an executor's map does; got {shorten(launcher)}")
-    if executor is not None and options.max_jobs != 1:
-        problems.append(
-            "max_jobs is for the processes that transient workers are by default; how long an executor's live is for it to say"
-        )
-    if options.kind != "transient" and options.max_jobs != 1:
-        problems.append("max_jobs is for transient workers; give kind='transient' with it")
-    if problems:
-        raise InvalidWorkload(problems)
-    return options

@@ -1,0 +1,57 @@
+"""What a job finds around it in a worker: the folder, and where what it prints goes. Put back after each job, whatever that did to it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TextIO
+
+
+class Surroundings:
+    """As they are when this is made; what is printed goes to a log by then."""
+
+    def __init__(self) -> None:
+        self._folder = os.getcwd()
+        self._log = os.dup(1)
+        self._set_streams()
+
+    def log_size(self) -> int:
+        return os.fstat(self._log).st_size
+
+    def restore(self) -> None:
+        if sys.stdout is self._out and sys.stderr is self._err and not self._out.closed and not self._err.closed:
+            try:
+                self._out.flush()
+                self._err.flush()
+            except OSError:
+                pass  # the disk is full; the record of the job will tell
+        else:
+            self._set_streams()
+        try:
+            if os.getcwd() != self._folder:
+                os.chdir(self._folder)
+        except OSError:  # it removed the folder that it was in
+            os.chdir(self._folder)
+        self._restore_files()
+
+    def _restore_files(self) -> None:
+        log = os.fstat(self._log)
+        for file in (1, 2):
+            try:
+                found = os.fstat(file)
+                is_log = (found.st_dev, found.st_ino) == (log.st_dev, log.st_ino)
+            except OSError:
+                is_log = False
+            if not is_log:
+                os.dup2(self._log, file)
+
+    def _set_streams(self) -> None:
+        """Streams that close no files, and write each line at once: a job may be killed the next moment."""
+        self._out = sys.stdout = _stream(1)
+        self._err = sys.stderr = _stream(2)
+
+
+def _stream(file: int) -> TextIO:
+    raw = io.FileIO(file, "w", closefd=False)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
