@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-import pyrite
 from pyrite import Instance
-
-
-@pytest.fixture(scope="session")
-def local_spark() -> Iterator[Instance]:
-    conf = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    with pyrite.instance(spark_master="local[2, 4]", spark_conf=conf) as instance:
-        yield instance
 
 
 @pytest.fixture

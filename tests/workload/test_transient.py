@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pyrite import Instance
 from pyrite.workload import JobState, Run, RunBroken, SparkExecutor, StoreInUse, Workload
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until
@@ -23,13 +24,18 @@ from tests.workload.conftest import processes_of, row_of, states, wait_until
 Make = Callable[[], Executor] | None
 
 
+@pytest.fixture(autouse=True)
+def no_thread_is_left_behind() -> None:
+    """The instance whose Spark these tests use outlives each of them, and so may its threads."""
+
+
 def process_pool() -> Executor:
     return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
 
 
 @pytest.fixture(scope="module")
-def spark_executor() -> Iterator[Executor]:
-    executor = SparkExecutor(master="local[2, 4]", max_workers=2)
+def spark_executor(local_spark: Instance) -> Iterator[Executor]:
+    executor = SparkExecutor(local_spark._session.get(), max_workers=2)
     yield executor
     executor.shutdown()
 
@@ -263,6 +269,100 @@ def test_who_does_not_know_the_secret_is_not_let_in() -> None:
         with connection:
             stranger.sendall(b"x" * 32)
             assert not launching.admit(connection, secret)
+
+
+def test_a_pool_that_forks_does_not_keep_the_store(tmp_path: Path) -> None:
+    workload = Workload().add("job", commands.nothing)
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+        for _ in range(2):
+            workload.run(kind="transient", executor=pool, store=tmp_path / "run").wait()
+
+
+def test_processes_of_a_pool_end_with_a_session_that_is_killed(tmp_path: Path) -> None:
+    said = str(tmp_path / "said")
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pyrite.workload import Workload
+from tests.workload import commands
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, mp_context=get_context("fork"))
+    workload = Workload().add("job", commands.tell_and_wait, args=[{said!r}, "/nowhere"])
+    workload.run(kind="transient", executor=pool, store={str(tmp_path / "run")!r}).wait()
+"""
+    )
+    session = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": os.getcwd()})
+    commands.wait_for(said)
+    session.kill()
+    session.wait()
+    wait_until(lambda: not processes_of(tmp_path), 3)
+
+
+def test_a_job_given_up_in_a_thread_does_not_hold_up_the_run(tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    started = time.monotonic()
+    workload = Workload().add("job", commands.wait_for, args=[go], timeout=0.2)
+    run = workload.run(kind="transient", executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run").wait(20)
+    assert time.monotonic() - started < 10
+    assert states(run) == {"job": "TIMEOUT"}
+    Path(go).touch()
+
+
+def test_the_time_of_a_job_does_not_count_while_it_waits_for_a_thread(tmp_path: Path) -> None:
+    workload = Workload()
+    for n in range(3):
+        workload.add(f"j{n}", time.sleep, args=[0.4], timeout=0.8)
+    run = workload.run(kind="transient", workers=3, executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run").wait()
+    assert {row["state"] for row in run.table()} == {JobState.DONE}
+
+
+def test_a_cancel_that_came_too_late_does_not_cancel_the_next_run(tmp_path: Path) -> None:
+    workload = Workload().add("job", commands.nothing)
+    workload.run(kind="transient", store=tmp_path / "run").wait()
+    Run.attach(tmp_path / "run").cancel()
+    assert Run.resume(tmp_path / "run").wait().status.phase == "ended"
+
+
+def test_what_a_thread_writes_by_any_way_is_its_own(tmp_path: Path) -> None:
+    def job(n: int) -> int:
+        print("text", n)
+        sys.stdout.buffer.write(b"bytes %d\n" % n)
+        return sys.stdout.fileno()
+
+    before = sys.stdout
+    workload = Workload().add("a", job, args=[1]).add("b", job, args=[2])
+    run = workload.run(kind="transient", executor=lambda: ThreadPoolExecutor(2), store=tmp_path / "run").wait()
+    assert not run.failed()
+    assert [run.log("a"), run.log("b")] == ["text 1\nbytes 1\n", "text 2\nbytes 2\n"]
+    assert sys.stdout is before
+
+
+def test_a_master_whose_launcher_was_killed_does_not_wait_for_ever(tmp_path: Path) -> None:
+    said = str(tmp_path / "said")
+    code = f"""
+from concurrent.futures import ThreadPoolExecutor
+from pyrite.workload import Workload
+from tests.workload import commands
+with ThreadPoolExecutor(1) as pool:
+    workload = Workload().add("job", commands.tell_and_wait, args=[{said!r}, "/nowhere"])
+    workload.run(workers=1, launcher=pool.map, store={str(tmp_path / "run")!r}).wait()
+"""
+    session = subprocess.Popen([sys.executable, "-c", code])
+    commands.wait_for(said)
+    session.kill()
+    session.wait()
+    with pytest.raises(RunBroken, match="the launcher"):
+        Run.attach(tmp_path / "run").wait(10)
+    wait_until(lambda: not processes_of(tmp_path), 3)
+
+
+def test_a_launched_worker_that_leaves_with_exit_code_0_is_replaced(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        workload = Workload().add("leaver", os._exit, args=[0]).add("other", commands.nothing)
+        run = workload.run(workers=1, launcher=pool.map, crashes_max=1, store=tmp_path / "run").wait()
+    assert states(run) == {"leaver": "CRASHED", "other": "DONE"}
 
 
 def test_a_future_killed_before_it_runs_is_cancelled() -> None:

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyrite.workload.copies import OwnFile
+
 # The path comes first: it may be what makes this package importable.
 _BOOT = """import json, sys
 config = json.loads(sys.argv[1])
@@ -26,9 +28,11 @@ KEPT_SIGNALS = (signal.SIGTERM,)
 _PR_SET_CHILD_SUBREAPER = 36
 
 _REAPER = """import os, signal, sys
-sessions = set()
+sessions, single = set(), set()
 for line in iter(sys.stdin.readline, ""):
-    (sessions.add if line[0] == "+" else sessions.discard)(int(line[1:]))
+    if line[0] == ".":
+        sys.exit()
+    {"+": sessions.add, "-": sessions.discard, "*": single.add}[line[0]](int(line[1:]))
 def members():
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -37,7 +41,7 @@ def members():
                     fields = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue
-            if int(fields[3]) in sessions and fields[0] not in (b"Z", b"X"):
+            if (int(fields[3]) in sessions or int(name) in single) and fields[0] not in (b"Z", b"X"):
                 yield int(name)
 while found := list(members()):
     for pid in found:
@@ -92,6 +96,10 @@ class Reaper:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        assert self._process.stdin is not None
+        # A copy of this process would keep the pipe open, and the reaper would not learn that we are gone.
+        self._pipe = OwnFile(os.dup(self._process.stdin.fileno()))
+        self._process.stdin.close()
 
     def watch(self, session: int) -> None:
         self._tell(f"+{session}\n")
@@ -103,19 +111,19 @@ class Reaper:
     def pid(self) -> int:
         return self._process.pid
 
+    def watch_process(self, pid: int) -> None:
+        """A process that leads no session."""
+        self._tell(f"*{pid}\n")
+
     def close(self) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.close()
-        except OSError:
-            pass
+        """Ends the watch, and nothing else."""
+        self._tell(".\n")
+        self._pipe.close()
         self._process.wait()
 
     def _tell(self, line: str) -> None:
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(line.encode())
-            self._process.stdin.flush()
+            os.write(self._pipe.file, line.encode())
         except OSError:  # it was killed; the workers still end by themselves
             pass
 

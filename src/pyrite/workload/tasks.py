@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import multiprocessing
 import os
 import pickle
 import sys
@@ -15,7 +13,6 @@ from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import Any
 
-from pyrite.workload.alive import Identity
 from pyrite.workload.doing import do
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded
@@ -44,7 +41,6 @@ def run_task(task: Task) -> Outcome:
     for folder in task.path:
         if folder not in sys.path:
             sys.path.append(folder)
-    _end_with_the_pool()
     inputs = [lambda encoded=encoded: encoded for encoded in task.inputs]
     with _capturing() as output:
         ending = do(task.order, task.blob, lambda span: pickle.loads(task.command), inputs)
@@ -130,11 +126,3 @@ def _of_this_thread() -> Iterator[BytesIO]:
                     stream: Any = getattr(sys, name)
                     if isinstance(stream, _ByThread):
                         setattr(sys, name, stream.real)
-
-
-@functools.cache
-def _end_with_the_pool() -> None:
-    """Python's pools leave their processes behind if who started them is killed."""
-    if multiprocessing.parent_process() is not None:
-        parent = Identity.of(os.getppid())
-        threading.Thread(target=lambda: parent.wait(None) and os._exit(1), name="workload pool", daemon=True).start()

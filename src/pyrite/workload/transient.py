@@ -7,7 +7,6 @@ after the other, so that only the job that kills its worker is blamed.
 from __future__ import annotations
 
 import atexit
-import os
 import queue
 import sys
 import threading
@@ -19,7 +18,9 @@ from typing import Any
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.workload import processes
 from pyrite.workload.conductor import Conductor
+from pyrite.workload.copies import OwnFile
 from pyrite.workload.doing import span_of
 from pyrite.workload.executors import ProcessExecutor, WorkerDied
 from pyrite.workload.journal import Journal
@@ -62,9 +63,7 @@ class TransientMaster:
         lock: int,
     ) -> None:
         self._store = store
-        self._lock = lock
-        self._holds_lock = True
-        os.register_at_fork(after_in_child=self._let_go_of_lock)  # pools that fork would keep it
+        self._lock = OwnFile(lock)  # pools that fork would keep it
         store.write_status(status)
         self._options = options
         self._status = status
@@ -101,13 +100,8 @@ class TransientMaster:
         try:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
-            self._let_go_of_lock()
+            self._lock.close()
             atexit.unregister(self._end_with_the_interpreter)
-
-    def _let_go_of_lock(self) -> None:
-        if self._holds_lock:
-            self._holds_lock = False
-            os.close(self._lock)
 
     def _end_with_the_interpreter(self) -> None:
         self.cancel()
@@ -177,6 +171,7 @@ class TransientMaster:
             self._scheduler.cancel()  # the interpreter is about to end, and its pools start nothing any more
             self._scheduler.died(assignment.worker, "cancel", time.monotonic())
             return
+        self._supply.guard(executor)
         flight = self._flights[assignment.worker] = _Flight(order, assignment.worker, future, executor)
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
@@ -303,6 +298,8 @@ class _Supply:
 
     def __init__(self, given: Executor | MakeExecutor | None, options: Options) -> None:
         self._is_ours = not isinstance(given, Executor)
+        self._reaper: processes.Reaper | None = None
+        self._guarded: set[int] = set()
         self.has_given_up = False  # a call that cannot be ended is left to itself
         self._make: MakeExecutor | None = None
         self._current: Executor | None = None
@@ -321,11 +318,22 @@ class _Supply:
             self._current = self._make()
             if not isinstance(self._current, Executor):
                 raise RunBroken(f"executor must make an Executor; it made {type(self._current).__name__}")
+        if self._reaper is None and isinstance(self._current, ProcessPoolExecutor):
+            self._reaper = processes.Reaper()
         return self._current
 
     def capacity(self, workers: int) -> int:
         """How many jobs to hand out at a time: what waited inside a pool would use up its time there."""
         return min(workers, getattr(self.get(), "_max_workers", workers))
+
+    def guard(self, executor: Executor) -> None:
+        """Python's pools leave their processes behind if who started them is killed: the reaper sees to it that they go."""
+        if isinstance(executor, ProcessPoolExecutor):
+            assert self._reaper is not None
+            for pid in list(getattr(executor, "_processes", None) or ()):
+                if pid not in self._guarded:
+                    self._guarded.add(pid)
+                    self._reaper.watch_process(pid)
 
     def renew(self, broken: Executor) -> None:
         """Replaces an executor, and ends what is left of it."""
@@ -340,6 +348,8 @@ class _Supply:
         self._is_ours = True
 
     def close(self, *, ends_all: bool) -> None:
+        if self._reaper is not None:
+            self._reaper.close()
         if self._current is not None and self._is_ours:
             if ends_all:
                 _end(self._current)

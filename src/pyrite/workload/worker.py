@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from pyrite.workload import orders, processes
 from pyrite.workload.commands import Command
+from pyrite.workload.copies import OwnFile
 from pyrite.workload.doing import do
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded
@@ -34,13 +35,11 @@ READY = b"+"
 
 
 def main(config: dict[str, Any]) -> NoReturn:
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored by the master, and what it ignores all that it starts would
-    if "lock" in config:
-        os.register_at_fork(after_in_child=lambda: os.close(config["lock"]))  # what a job leaves behind must not keep the store
+    # The master ignores it, and so would every program that a job starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = Worker(
         Store(config["store"]),
+        lock=config.get("lock"),
         plan=config["plan"],
         segment=config["segment"],
         inbox=socket.socket(fileno=config["inbox"]),
@@ -74,8 +73,9 @@ def _leave() -> NoReturn:
 
 
 class Worker:
-    def __init__(self, store: Store, *, plan: int, segment: int, inbox: socket.socket, reports: int) -> None:
+    def __init__(self, store: Store, *, lock: int | None, plan: int, segment: int, inbox: socket.socket, reports: int) -> None:
         self._store = store
+        self._lock = OwnFile(lock) if lock is not None else None  # what a job leaves behind must not keep the store
         self._inbox = inbox
         self._takes_packets = inbox.type == socket.SOCK_SEQPACKET
         self._reports = reports
