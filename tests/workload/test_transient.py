@@ -95,7 +95,7 @@ def test_a_job_that_kills_its_worker_is_tried_again_and_no_other_is_blamed(tmp_p
 
 def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path, executor_of_processes: Any) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
-    workload = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=6, retries=1)
+    workload = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=3, retries=1)
     workload.add("other", commands.nothing)
     run = workload.run(kind="transient", executor=executor_of_processes, workers=2, store=tmp_path / "run").wait()
     assert states(run) == {"job": "DONE", "other": "DONE"}
