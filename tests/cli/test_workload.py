@@ -60,7 +60,7 @@ def test_a_failed_job_gives_exit_code_1_and_says_where_to_look(folder: Path) -> 
     done = pyrite("run", "jobs.yaml", "--store", "elsewhere")
     assert done.returncode == 1
     assert "ValueError: bad data" in done.stdout
-    assert f"pyrite workload log {folder}/elsewhere bad" in done.stdout
+    assert f"pyrite workload log {folder}/elsewhere -- bad" in done.stdout
     shown = pyrite("log", "elsewhere", "bad")
     assert "ValueError: bad data" in shown.stderr
 

@@ -26,7 +26,7 @@ class reporting_errors:
         if isinstance(error, PyriteError):
             console.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
             cause = error.__cause__
-            if cause is not None and not isinstance(cause, PyriteError):
+            if cause is not None and not isinstance(cause, (PyriteError, OSError)):
                 console.print(escape(_users_traceback(cause)), style="dim", soft_wrap=True, end="")
             raise typer.Exit(1) from None
 

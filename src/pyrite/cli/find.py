@@ -12,7 +12,7 @@ import cloudpickle
 
 from pyrite.dag import DAG
 from pyrite.errors import PyriteError
-from pyrite.functions import shorten
+from pyrite.functions import message_of, shorten
 
 
 def find_dag(text: str) -> DAG:
@@ -52,7 +52,9 @@ def _load_module(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise PyriteError(f"there is no module '{name}' here ({Path.cwd()}) or among the installed packages") from None
-        raise
+        raise PyriteError(f"'{name}' cannot be loaded: {message_of(error)}") from error
+    except Exception as error:
+        raise PyriteError(f"'{name}' cannot be loaded: {message_of(error)}") from error
 
 
 def _is_installed(module: ModuleType) -> bool:
@@ -69,5 +71,8 @@ def _load_file(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise PyriteError(f"'{path}' cannot be loaded: {message_of(error)}") from error
     return module

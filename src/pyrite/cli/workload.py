@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from enum import Enum
@@ -103,7 +104,9 @@ def log(store: StoreArgument, job: Annotated[str, typer.Argument(metavar="JOB", 
     with reporting_errors():
         found = Run.attach(store)
         typer.echo(found.log(job), nl=False)
-        typer.echo(found.traceback(job), nl=False, err=True)
+        traceback = found.traceback(job)
+        row = next(row for row in found.table() if row["job"] == job)
+        typer.echo(traceback or (f"{row['state']}: {row['error']}\n" if row["error"] else ""), nl=False, err=True)
 
 
 @app.command()
@@ -151,10 +154,12 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
         for row in rows
         if everything or len(rows) <= ROWS_SHOWN or row["state"].is_failure or row["state"] is JobState.RUNNING
     ]
-    if interesting:
-        console.print(jobs_table(interesting if everything else interesting[:ROWS_SHOWN]))
-    if len(interesting) < len(rows):
-        console.print(f"{len(rows) - len(interesting)} other jobs are not shown; --all shows them", style="dim")
+    shown = interesting if everything else interesting[:ROWS_SHOWN]
+    if shown:
+        console.print(jobs_table(shown))
+    if len(shown) < len(rows):
+        others = f"{len(rows) - len(shown)} other jobs are not shown; all are with: pyrite workload status {_quoted(str(run.store))} --all"
+        console.print(others, style="dim", markup=False, soft_wrap=True)
     counts = run.counts()
     words = ", ".join(
         f"[{STYLES.get(state, 'dim')}]{counts[state]} {state.value.lower()}[/]" for state in JobState if state in counts
@@ -170,11 +175,14 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
     if status.problem:
         console.print(f"[red]{escape(status.problem)}[/]", soft_wrap=True)
     if run.failed():
-        console.print(
-            f"see why: pyrite workload log {escape(str(run.store))} {escape(run.failed()[0]['job'])}", style="dim", soft_wrap=True
-        )
+        hint = f"see why: pyrite workload log {_quoted(str(run.store))} -- {_quoted(run.failed()[0]['job'])}"
+        console.print(hint, style="dim", markup=False, soft_wrap=True)
     if phase in ("killed", "broken", "cancelled"):
-        console.print(f"go on with: pyrite workload resume {escape(str(run.store))}", style="dim", soft_wrap=True)
+        console.print(f"go on with: pyrite workload resume {_quoted(str(run.store))}", style="dim", markup=False, soft_wrap=True)
+
+
+def _quoted(text: str) -> str:
+    return shlex.quote(text)
 
 
 def jobs_table(rows: list[dict[str, Any]]) -> Table:

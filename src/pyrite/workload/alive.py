@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from dataclasses import dataclass
+from math import inf
+
+LONGEST_SECONDS = 100_000  # what the system can wait for at a time has a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,11 @@ class Identity:
                 return True
             watch = select.poll()  # unlike select, whatever the number of the file
             watch.register(file, select.POLLIN)
-            return bool(watch.poll(None if seconds is None else seconds * 1000))
+            give_up = inf if seconds is None else time.monotonic() + seconds
+            while (left := give_up - time.monotonic()) > LONGEST_SECONDS:
+                if watch.poll(LONGEST_SECONDS * 1000):
+                    return True
+            return bool(watch.poll(max(0.0, left) * 1000))
         finally:
             os.close(file)
 

@@ -123,6 +123,8 @@ class Conductor:
         self._log_ends[worker] = record.log_end
         if not self.scheduler.finished(record.job, record.attempt, succeeded=record.succeeded, now=now):
             return False
+        for next_one in self.scheduler.jobs_of(worker)[:1]:
+            self._began[next_one] = (worker, record.ended)
         error = None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
         if record.succeeded and record.job in self._plan.programs:
             record = record._replace(fingerprint=self._fingerprint(record.job))
@@ -182,9 +184,12 @@ class Conductor:
                     segment=self._segments.get(worker),
                     offset=None,
                     log_start=self._log_ends.get(worker, 0),
+                    log_end=self._log_ends.get(worker, 0),
                 )
             elif state is not entry.state or scheduler.attempts[job] != entry.attempt:
                 entry = entry._replace(state=state, attempt=scheduler.attempts[job])
+                if entry.ended is None:  # it was given to a worker, and taken back before it began
+                    entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
         changed = list(scheduler.changed)

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import weakref
+
+
+def above_streams(file: int) -> int:
+    """The same file under a number that is no standard stream's: where those were closed, it may have been given one of theirs."""
+    if file > 2:
+        return file
+    moved = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(file)
+    return moved
+
+
+def own_pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    return above_streams(reading), above_streams(writing)
 
 
 class OwnFile:

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from pyrite.errors import PyriteError
-from pyrite.functions import message_of
+from pyrite.functions import message_of, shorten_text
 from pyrite.workload.commands import Call, Command, Program, RunDag
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded, decode, encode, why_unloadable
 from pyrite.workload.segments import Ending
+
+ERROR_CHARACTERS = 2_000
+TRACEBACK_CHARACTERS = 1_000_000
 
 
 class ProgramFailed(PyriteError):
@@ -67,8 +70,8 @@ def failure(order: Order, error: BaseException, started: float) -> Ending:
         started,
         time.time(),
         None,
-        error=str(error) if is_ours else message_of(error),
-        traceback=_traceback_of(error),
+        error=shorten_text(str(error) if is_ours else message_of(error), ERROR_CHARACTERS),
+        traceback=shorten_text(_traceback_of(error), TRACEBACK_CHARACTERS),
     )
 
 

@@ -10,7 +10,6 @@ import pickle
 import queue
 import select
 import signal
-import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -22,9 +21,13 @@ from typing import Any, NoReturn, TypeVar
 import cloudpickle
 
 from pyrite.workload import processes
+from pyrite.workload.alive import Identity
+from pyrite.workload.copies import own_pipe
 from pyrite.workload.workers import LENGTH, cause_of
 
 Result = TypeVar("Result")
+
+LEAVING_SECONDS = 5.0
 
 
 class WorkerDied(BrokenExecutor):
@@ -70,6 +73,7 @@ class KillableExecutor(Executor, ABC):
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._is_shut_down = False
+        self._under_way: set[KillableFuture] = set()
 
     @abstractmethod
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
@@ -85,6 +89,8 @@ class KillableExecutor(Executor, ABC):
             if self._is_shut_down:
                 raise RuntimeError("this executor is shut down")
             self._calls.put((future, call))
+            self._under_way.add(future)
+            future.add_done_callback(self._under_way.discard)
             if len(self._threads) < self._max_workers:
                 # Daemons: an interpreter that ends does not wait for them.
                 thread = threading.Thread(target=self._serve, name="workload executor", daemon=True)
@@ -101,6 +107,11 @@ class KillableExecutor(Executor, ABC):
         if wait:
             for thread in self._threads:
                 thread.join()
+
+    def kill_all(self) -> None:
+        """Ends every call that is waiting or running."""
+        for future in list(self._under_way):
+            future.kill()
 
     def _serve(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -157,7 +168,7 @@ class _Process:
     def __init__(self, reaper: processes.Reaper) -> None:
         self.calls = 0
         self._reaper = reaper
-        answers, their_answers = os.pipe()
+        answers, their_answers = own_pipe()
         try:
             self._process = processes.start(
                 "executors", {"answers": their_answers}, log=Path(os.devnull), files=(their_answers,), waits=True
@@ -190,12 +201,9 @@ class _Process:
             self._process.stdin.close()
         except OSError:
             pass
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            code = self._process.wait()
-        self.kill()
+        Identity.of(self._process.pid).wait(LEAVING_SECONDS)
+        self.kill()  # while nobody has asked how it ended, its number is its own
+        code = self._process.wait()
         self._reaper.forget(self._process.pid)
         self._answers.close()
         return cause_of(code)
@@ -204,6 +212,7 @@ class _Process:
 def main(config: dict[str, Any]) -> NoReturn:
     """The process: answers calls until its input ends, which it does when whoever started it dies."""
     processes.take_signals()
+    os.set_inheritable(config["answers"], False)
     answers = os.fdopen(config["answers"], "wb")
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

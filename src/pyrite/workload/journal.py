@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyrite.errors import RunBroken
+from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload import queues
 from pyrite.workload.plan import Plan
 from pyrite.workload.segments import Record, end_of, files_of, read_error, read_records
@@ -89,7 +89,7 @@ class Journal:
         self._store = store
         with _explaining(store):
             self.database = queues.open_database(store.journal)
-            self.database.executescript(_SCHEMA)
+            self.database.executescript(f"begin immediate; {_SCHEMA} commit;")
 
     def close(self) -> None:
         """Puts everything into one file, where that is possible; where not, the file beside it has the rest."""
@@ -192,9 +192,10 @@ def _plan_number(database: sqlite3.Connection) -> int:
     return int(row[0]) if row is not None else 0
 
 
-def read_entries(store: Store, *, was_cut_short: bool = False) -> dict[str, Entry]:
-    """What is known of each job, for whoever looks in; also on a disk that is full or cannot be written to.
+def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dict[str, Entry]]:
+    """The number of the plan, and what is known of each of its jobs, for whoever looks in.
 
+    Also on a disk that is full or cannot be written to.
     Of a run that was cut short, the last records may be in the segments only.
     """
     store.check_exists()
@@ -203,7 +204,7 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> dict[str, Entr
         if was_cut_short:
             ids = list(entries)
             entries.update((ids[number], entry) for number, entry in _unwritten(database, store)[0].items())
-        return entries
+        return _plan_number(database), entries
 
 
 def _unwritten(database: sqlite3.Connection, store: Store) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
@@ -233,7 +234,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         return
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
-            raise
+            raise PyriteError(f"the run in '{path.parent}' is just beginning; look again in a moment") from None
     # To read what is in the file beside it, SQLite must write a third one. Where it cannot, a copy elsewhere does.
     with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
         for name in (path.name, f"{path.name}-wal"):

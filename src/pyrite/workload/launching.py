@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.workload import processes
+from pyrite.workload.copies import above_streams, own_pipe
 from pyrite.workload.store import Store
 from pyrite.workload.workers import exactly, receive
 
@@ -43,7 +44,8 @@ class Post:
 
 def listen(host: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
     """A socket for workers to connect to, and the secret that they must know."""
-    return socket.create_server((host, 0)), secrets.token_bytes(SECRET_BYTES)
+    server = socket.create_server((host, 0))
+    return socket.socket(fileno=above_streams(server.detach())), secrets.token_bytes(SECRET_BYTES)
 
 
 def admit(connection: socket.socket, secret: bytes) -> bool:
@@ -106,7 +108,7 @@ def _host_one(post: Post, connection: socket.socket, hello: str) -> None:
     told = json.loads(hello)
     segment = told["segment"]
     store = Store(post.store)
-    lifeline, ours = os.pipe()
+    lifeline, ours = own_pipe()
     try:
         config = {
             "store": post.store,

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from pyrite.errors import RunBroken
 from pyrite.workload import launching, orders, processes
+from pyrite.workload.alive import LONGEST_SECONDS
 from pyrite.workload.conductor import Conductor
 from pyrite.workload.journal import Journal
 from pyrite.workload.options import Options
@@ -141,7 +142,10 @@ class Master:
         if self._listener is not None:
             self._check_launcher()
             return
-        while len(self._workers) < self._options.workers and self._scheduler.has_work_for_a_worker:
+        # So many start at a time as there are cores: more would only start slower, and the first may do all there is to do.
+        starting = sum(not worker.is_ready for worker in self._workers.values())
+        most = min(self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1))
+        while len(self._workers) < most and self._scheduler.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
                     f"{self._stillbirths} workers in a row ended before they took a job; the last one said: {self._last_words()}"
@@ -256,6 +260,7 @@ class Master:
             data = worker.partial + data
             while data:
                 if data.startswith(READY):
+                    worker.is_ready = True
                     self._scheduler.is_ready(worker.name, now)
                     data = data[1:]
                 elif data.startswith(TROUBLE):
@@ -311,7 +316,7 @@ class Master:
         if overdue is not None and any(worker.ended_by is not None for worker in self._workers.values()):
             overdue = max(overdue, time.monotonic() + 0.01)
         times = [moment for moment in (self._conductor.flush_due, overdue) if moment is not None]
-        return max(0.0, min(times) - time.monotonic()) if times else None
+        return max(0.0, min(min(times) - time.monotonic(), LONGEST_SECONDS)) if times else None
 
     def _listen_for_signals(self) -> None:
         os.set_blocking(self._wake, False)

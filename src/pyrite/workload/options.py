@@ -21,6 +21,7 @@ class Options:
     max_jobs: int = 1
     pools: dict[str, int] = field(default_factory=dict)
     rerun: bool = False
+    host: str = "127.0.0.1"
 
     def changed(self, changes: Mapping[str, Any]) -> Options:
         """With other values for some of them. Raises InvalidWorkload if there are no such options."""

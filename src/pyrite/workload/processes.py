@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyrite.workload.copies import OwnFile
+from pyrite.workload.alive import Identity
+from pyrite.workload.copies import OwnFile, above_streams
 
 # The path comes first: it may be what makes this package importable.
 _BOOT = """import json, sys
@@ -27,12 +28,16 @@ KILL_SECONDS = 2.0  # a process that the system holds may not die at once
 KEPT_SIGNALS = (signal.SIGTERM,)
 _PR_SET_CHILD_SUBREAPER = 36
 
-_REAPER = """import os, signal, sys
+_REAPER = """import os, signal, sys, time
 sessions, single = set(), set()
 for line in iter(sys.stdin.readline, ""):
     if line[0] == ".":
         sys.exit()
-    {"+": sessions.add, "-": sessions.discard, "*": single.add}[line[0]](int(line[1:]))
+    if line[0] == "*":
+        single.add(tuple(line[1:].split()))
+    else:
+        (sessions.add if line[0] == "+" else sessions.discard)(int(line[1:]))
+refused = set()
 def members():
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -41,14 +46,18 @@ def members():
                     fields = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue
-            if (int(fields[3]) in sessions or int(name) in single) and fields[0] not in (b"Z", b"X"):
+            is_ours = int(fields[3]) in sessions or (name, fields[19].decode()) in single
+            if is_ours and fields[0] not in (b"Z", b"X") and int(name) not in refused:
                 yield int(name)
 while found := list(members()):
     for pid in found:
         try:
             os.kill(pid, signal.SIGKILL)
-        except OSError:
+        except ProcessLookupError:
             pass
+        except OSError:
+            refused.add(pid)
+    time.sleep(0.005)
 """
 
 
@@ -98,7 +107,7 @@ class Reaper:
         )
         assert self._process.stdin is not None
         # A copy of this process would keep the pipe open, and the reaper would not learn that we are gone.
-        self._pipe = OwnFile(os.dup(self._process.stdin.fileno()))
+        self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
         self._process.stdin.close()
 
     def watch(self, session: int) -> None:
@@ -111,9 +120,9 @@ class Reaper:
     def pid(self) -> int:
         return self._process.pid
 
-    def watch_process(self, pid: int) -> None:
+    def watch_process(self, process: Identity) -> None:
         """A process that leads no session."""
-        self._tell(f"*{pid}\n")
+        self._tell(f"*{process.pid} {process.started}\n")
 
     def close(self) -> None:
         """Ends the watch, and nothing else."""
@@ -129,18 +138,28 @@ class Reaper:
 
 
 def kill_session(leader: int) -> None:
-    """Ends a process that leads a session, and all that it started there, in whatever process groups they are."""
+    """Ends a process that leads a session, all that it started there, in whatever process groups they are, and its descendants."""
     give_up = time.monotonic() + KILL_SECONDS
+    refused: set[int] = set()
+    members = _members(leader)
     if leader != os.getpid():
-        _kill(leader)
-    while (members := _members(leader)) and time.monotonic() < give_up:
+        _kill(leader, refused)
+    while members and time.monotonic() < give_up:
         for pid in members:
-            _kill(pid)
-    _kill(leader)
+            _kill(pid, refused)
+        members = [pid for pid in _members(leader) if pid not in refused]
+        if members:
+            time.sleep(0.001)
+    _kill(leader, refused)
 
 
-def _members(session: int) -> list[int]:
-    return [pid for pid, state, _, its in _all_processes() if its == session and state not in "ZX" and pid != session]
+def _members(leader: int) -> list[int]:
+    """The processes of a session, but for its leader, and the descendants of it that went to other sessions."""
+    processes = [(pid, parent, session) for pid, state, parent, session in _all_processes() if state not in "ZX"]
+    family = {leader}
+    while more := {pid for pid, parent, session in processes if (parent in family or session in family) and pid not in family}:
+        family |= more
+    return sorted(family - {leader, os.getpid()})
 
 
 def adopt_orphans() -> None:
@@ -152,13 +171,17 @@ def adopt_orphans() -> None:
 def kill_orphans(known: Collection[int]) -> None:
     """Ends the children of this process that it did not start."""
     me = os.getpid()
-    while orphans := [(pid, session) for pid, _, parent, session in _all_processes() if parent == me and pid not in known]:
-        for pid, session in orphans:
-            if session == pid:
-                kill_session(session)
-            _kill(pid)
+    give_up = time.monotonic() + KILL_SECONDS
+    refused: set[int] = set()
+    while time.monotonic() < give_up:
+        orphans = [pid for pid, _, parent, _ in _all_processes() if parent == me and pid not in known and pid not in refused]
+        if not orphans:
+            return
+        for pid in orphans:
+            kill_session(pid)
+            _kill(pid, refused)
             try:
-                os.waitpid(pid, 0)
+                os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
                 pass
 
@@ -175,8 +198,10 @@ def _all_processes() -> Iterator[tuple[int, str, int, int]]:
             yield int(name), fields[0].decode(), int(fields[1]), int(fields[3])
 
 
-def _kill(pid: int) -> None:
+def _kill(pid: int, refused: set[int]) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+    except PermissionError:  # a program that became another user
+        refused.add(pid)

@@ -30,7 +30,7 @@ STYLES = {
 def wait_with_progress(run: Run, timeout: float | None, *, progress: bool | None) -> bool:
     """Whether the run ended in time."""
     give_up = None if timeout is None else time.monotonic() + timeout
-    shows = sys.stderr.isatty() if progress is None else progress
+    shows = sys.stderr is not None and sys.stderr.isatty() if progress is None else progress
     if not shows:
         return run.wait_for_master(timeout)
     if run.wait_for_master(_shorter(QUIET_SECONDS, give_up)):

@@ -26,6 +26,7 @@ from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload import launching, processes
 from pyrite.workload.alive import Identity
+from pyrite.workload.copies import above_streams
 from pyrite.workload.doing import load, run_command
 from pyrite.workload.journal import Entry, Journal, read_entries, read_plan_number
 from pyrite.workload.launching import Launcher, Post
@@ -69,13 +70,25 @@ def begin(
         finally:
             journal.close()
         return _start(place, options, status, lock, executor=executor, launcher=launcher, is_temporary=is_temporary)
+    except BaseException as error:
+        _tell_that_it_broke(place, error)
+        raise
     finally:
         os.close(lock)
 
 
+def _tell_that_it_broke(store: Store, error: BaseException) -> None:
+    status = store.status()
+    if status is not None and status.phase == "starting":
+        try:
+            store.write_status(status.broken_by(error))
+        except OSError:
+            pass
+
+
 def _new_status(store: Store, options: Options) -> Status:
     earlier = store.status()
-    return Status("running", Identity.here(), 1 + (earlier.session if earlier is not None else 0), asdict(options), time.time())
+    return Status("starting", Identity.here(), 1 + (earlier.session if earlier is not None else 0), asdict(options), time.time())
 
 
 def _start(
@@ -90,7 +103,8 @@ def _start(
 ) -> Run:
     with store.explaining("write to"):
         if options.kind == "transient":
-            master = TransientMaster(store, options, status, executor, lock=os.dup(lock))
+            running = replace(status, phase="running")
+            master = TransientMaster(store, options, running, executor, lock=above_streams(os.dup(lock)))
             return Run(store.folder, _master=master, _is_temporary=is_temporary)
         return _start_apart(store, options, status, lock, launcher, is_temporary=is_temporary)
 
@@ -104,14 +118,14 @@ def _start_apart(
     word = b"go"
     listener = None
     if launcher is not None:
-        listener, word = launching.listen()
+        listener, word = launching.listen(options.host)
         config["listener"] = listener.fileno()
         files.append(listener.fileno())
         (store.folder / "launcher.error").unlink(missing_ok=True)
     process = processes.start("master", config, log=store.folder / "master.log", files=files, waits=True)
     assert process.stdin is not None
     try:
-        store.write_status(replace(status, master=Identity.of(process.pid)))
+        store.write_status(replace(status, phase="running", master=Identity.of(process.pid)))
         process.stdin.write(word)
         process.stdin.flush()
     except BaseException:
@@ -153,14 +167,18 @@ class Run:
         self._store.check_exists()
         number = read_plan_number(self._store)
         if not number:
-            raise PyriteError(f"the store '{self._store}' has no run in it: the first one was killed before it began")
+            status = self._store.status()
+            is_beginning = status is not None and status.phase == "starting" and status.master.is_alive
+            why = "is just beginning; look again in a moment" if is_beginning else "was killed, or broke, before it began"
+            raise PyriteError(f"the run in '{self._store}' {why}")
+        self._plan_number = number
         self._plan_folder = self._store.plan(number)
         self._plan = self._store.read_plan(number)
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
         self._process = _process
-        self._own_master = self.status.master if _process is not None else None
+        self._session = self.status.session
         self._transient = _master
-        self._final: dict[str, Entry] | None = None
+        self._final: tuple[int, dict[str, Entry]] | None = None
         if _process is not None:
             # The system keeps a process that ended until somebody asks how; the user may never.
             threading.Thread(target=_process.wait, name="workload master", daemon=True).start()
@@ -216,7 +234,7 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
-        if self._transient is not None:
+        if self._transient is not None and self._session == self.status.session:
             return self._transient.has_ended
         return self.status.has_ended or not self._master().is_alive
 
@@ -233,7 +251,7 @@ class Run:
         status = self.status
         if status.phase == "broken":
             raise RunBroken(f"{status.problem}. Go on with Run.resume('{self._store}')")
-        if status.phase == "running":
+        if not status.has_ended:
             raise RunBroken(
                 f"the master of the run in '{self._store}' was killed before all jobs had ended"
                 f"{self._last_words()}; go on with Run.resume('{self._store}')"
@@ -242,11 +260,11 @@ class Run:
 
     def wait_for_master(self, seconds: float | None) -> bool:
         """Whether the master is gone, or goes within that time."""
-        if self._transient is not None:
+        if self._transient is not None and self._session == self.status.session:
             return self._transient.join(seconds)
-        if self.status.options.get("kind") != "transient" or self._process is not None:
+        if self.status.options.get("kind") != "transient" and self.status.phase != "starting":
             return self._master().wait(seconds)
-        # The master is a thread of a process that may go on after it: only what it writes down tells.
+        # The master is, or the run is started by, a thread of a process that may go on: only what it writes down tells.
         give_up = inf if seconds is None else time.monotonic() + seconds
         while not self.has_ended:
             if time.monotonic() >= give_up or self._master().wait(min(POLL_SECONDS, give_up - time.monotonic())):
@@ -292,7 +310,7 @@ class Run:
         with open(path, "rb") as file:
             file.seek(entry.log_start)
             end = None if entry.state is JobState.RUNNING else entry.log_end - entry.log_start
-            return file.read(end).decode(errors="replace")
+            return file.read(None if end is None else max(0, end)).decode(errors="replace")
 
     def traceback(self, job: str) -> str:
         """The traceback of a job that failed; empty if it raised nothing."""
@@ -319,7 +337,9 @@ class Run:
         """Ends the jobs that run, starts no other, and waits until that is so. Results that are there stay."""
         if self.has_ended:
             return self
-        if self._transient is not None:
+        if self.status.phase == "starting":
+            raise PyriteError(f"the run in '{self._store}' is just beginning; cancel it in a moment")
+        if self._transient is not None and self._session == self.status.session:
             self._transient.cancel()
         elif self.status.options.get("kind") == "transient":
             queue = SqliteQueue(self._store.journal, CONTROL)
@@ -390,12 +410,15 @@ class Run:
 
     def _entries(self) -> dict[str, Entry]:
         """What is known of the jobs. Once the run is over this does not change any more, and is kept."""
-        if self._final is not None:
-            return self._final
+        status = self.status
+        if self._final is not None and self._final[0] == status.session:
+            return self._final[1]
         is_over = self.has_ended
-        entries = read_entries(self._store, was_cut_short=is_over and self.status.phase not in ("ended", "cancelled"))
-        if is_over:
-            self._final = entries
+        plan, entries = read_entries(self._store, was_cut_short=is_over and status.phase not in ("ended", "cancelled"))
+        if plan != self._plan_number:
+            raise PyriteError(f"another run has taken the store '{self._store}'; look at it with Run.attach('{self._store}')")
+        if is_over and self.status.session == status.session:
+            self._final = (status.session, entries)
         return entries
 
     def _known(self, job: object) -> str:
@@ -406,7 +429,7 @@ class Run:
         return id
 
     def _master(self) -> Identity:
-        return self._own_master if self._own_master is not None else self.status.master
+        return self.status.master
 
     def _last_words(self) -> str:
         """What the master printed before it died: nothing, unless there is a fault in it."""

@@ -26,17 +26,19 @@ from typing import Any
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
 from pyrite.functions import message_of
 from pyrite.workload.alive import Identity
+from pyrite.workload.copies import above_streams
 from pyrite.workload.plan import CommandBook, Plan
 
 STATUS_BYTES = 8192
 LOCK_SECONDS = 10.0  # how long the workers of a master that was killed may take to be gone
 DYING_SECONDS = 0.3  # a process that was sent a signal lives on for a moment
+READS_MAX = 20
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`phase` is running, ended, cancelled or broken; `problem` says why it broke."""
+    """`phase` is starting (the master is whoever starts it, still), running, ended, cancelled or broken; `problem` says why it broke."""
 
     phase: str
     master: Identity
@@ -48,7 +50,7 @@ class Status:
 
     @property
     def has_ended(self) -> bool:
-        return self.phase != "running"
+        return self.phase not in ("running", "starting")
 
     def broken_by(self, error: BaseException) -> Status:
         return replace(self, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
@@ -110,7 +112,7 @@ class Store:
         The lock belongs to the open file, which the master's workers share: so it is free only when the last of them is gone.
         """
         with self.explaining("write to"):
-            file = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = above_streams(os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
         give_up = time.monotonic() + seconds
         while True:
             try:
@@ -118,7 +120,8 @@ class Store:
                 return file
             except BlockingIOError:
                 status = self.status()
-                if (status is not None and not status.master.wait(DYING_SECONDS)) or time.monotonic() > give_up:
+                is_at_work = status is not None and not status.has_ended and not status.master.wait(DYING_SECONDS)
+                if is_at_work or time.monotonic() > give_up:
                     os.close(file)
                     who = f"process {status.master.pid}" if status is not None else "a process that is about to start"
                     raise StoreInUse(
@@ -158,10 +161,15 @@ class Store:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def status(self) -> Status | None:
-        try:
-            found = json.loads((self.folder / "status").read_bytes().rstrip(b"\0 ") or b"null")
-        except (OSError, ValueError):
-            return None
+        found = None
+        for _ in range(READS_MAX):  # it is written in place, so a reader may see half of each
+            try:
+                found = json.loads((self.folder / "status").read_bytes().rstrip(b"\0 ") or b"null")
+                break
+            except OSError:
+                return None
+            except ValueError:
+                time.sleep(0.001)
         return Status(**{**found, "master": Identity(**found["master"])}) if found else None
 
     def write_status(self, status: Status) -> None:

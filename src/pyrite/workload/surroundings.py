@@ -12,7 +12,7 @@ class Surroundings:
     """As they are when this is made; what is printed goes to a log by then."""
 
     def __init__(self) -> None:
-        self._folder = os.getcwd()
+        self._folder = _folder()
         self._log = os.dup(1)
         self._set_streams()
 
@@ -28,11 +28,11 @@ class Surroundings:
                 pass  # the disk is full; the record of the job will tell
         else:
             self._set_streams()
-        try:
-            if os.getcwd() != self._folder:
+        if self._folder is not None and _folder() != self._folder:
+            try:
                 os.chdir(self._folder)
-        except OSError:  # it removed the folder that it was in
-            os.chdir(self._folder)
+            except OSError:  # it was removed: jobs must do without
+                self._folder = None
         self._restore_files()
 
     def _restore_files(self) -> None:
@@ -50,6 +50,13 @@ class Surroundings:
         """Streams that close no files, and write each line at once: a job may be killed the next moment."""
         self._out = sys.stdout = _stream(1)
         self._err = sys.stderr = _stream(2)
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def _stream(file: int) -> TextIO:

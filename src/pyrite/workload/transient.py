@@ -19,10 +19,11 @@ from typing import Any
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload import processes
+from pyrite.workload.alive import Identity
 from pyrite.workload.conductor import Conductor
 from pyrite.workload.copies import OwnFile
 from pyrite.workload.doing import span_of
-from pyrite.workload.executors import ProcessExecutor, WorkerDied
+from pyrite.workload.executors import KillableExecutor, ProcessExecutor, WorkerDied
 from pyrite.workload.journal import Journal
 from pyrite.workload.options import Options
 from pyrite.workload.orders import Order
@@ -82,7 +83,7 @@ class TransientMaster:
 
     def join(self, seconds: float | None) -> bool:
         """Whether the run ends within that time."""
-        self._thread.join(seconds)
+        self._thread.join(None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
         return self.has_ended
 
     def _run_and_tell(self) -> None:
@@ -166,8 +167,8 @@ class TransientMaster:
             self._scheduler.lost(assignment.worker, time.monotonic())
             return
         except RuntimeError as error:
-            if "shutdown" not in str(error):
-                raise
+            if "interpreter shutdown" not in str(error):
+                raise RunBroken(f"the executor takes no jobs any more ({error}); keep it open until the run has ended") from error
             self._scheduler.cancel()  # the interpreter is about to end, and its pools start nothing any more
             self._scheduler.died(assignment.worker, "cancel", time.monotonic())
             return
@@ -333,7 +334,7 @@ class _Supply:
             for pid in list(getattr(executor, "_processes", None) or ()):
                 if pid not in self._guarded:
                     self._guarded.add(pid)
-                    self._reaper.watch_process(pid)
+                    self._reaper.watch_process(Identity.of(pid))
 
     def renew(self, broken: Executor) -> None:
         """Replaces an executor, and ends what is left of it."""
@@ -358,6 +359,8 @@ class _Supply:
 
 
 def _end(executor: Executor) -> None:
+    if isinstance(executor, KillableExecutor):
+        executor.kill_all()
     if isinstance(executor, ProcessPoolExecutor):
         for process in list((getattr(executor, "_processes", None) or {}).values()):
             process.kill()

@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import threading
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,6 +36,9 @@ READY = b"+"
 
 
 def main(config: dict[str, Any]) -> NoReturn:
+    for name in ("inbox", "reports", "lifeline", "lock"):
+        if name in config:
+            os.set_inheritable(config[name], False)  # programs that jobs start have no business with them
     # The master ignores it, and so would every program that a job starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = Worker(
@@ -49,8 +53,10 @@ def main(config: dict[str, Any]) -> NoReturn:
     threading.Thread(target=_end_with_the_master, args=(lifelines,), daemon=True).start()
     try:
         worker.work()
-    finally:
-        _leave()
+    except BaseException:
+        traceback.print_exc()  # a fault of the worker's own, not of a job
+        os._exit(1)
+    _leave()
 
 
 def _end_with_the_master(lifelines: list[int]) -> NoReturn:

@@ -29,6 +29,7 @@ class WorkerLink(ABC):
         self.read_to = 0  # of its segment
         self.ended_by: tuple[int, Cause, str] | None = None  # the job for which it was ended, and why
         self.has_begun = False
+        self.is_ready = False
         self.is_silent = False  # it cannot report any more
 
     @abstractmethod

@@ -136,13 +136,14 @@ class Workload:
         max_jobs: int = 1,
         executor: Executor | Callable[[], Executor] | None = None,
         launcher: Launcher | None = None,
+        host: str = "127.0.0.1",
     ) -> Run:
         """Starts the jobs, and returns at once. Without a schedule, all those that name no upstream jobs are independent.
 
         `workers` do jobs at a time, by default one for each core. Persistent ones are processes that live until nothing is left. Their
         master is a process of its own, so this interpreter may end before the run does. `launcher` starts them elsewhere: it is anything
-        that behaves like a parallel `map`. Transient ones are started for `max_jobs` jobs and then replaced, by this process, through
-        `executor`: any executor, or a function that makes one.
+        that behaves like a parallel `map`; `host` is the address of this machine at which they reach the master. Transient ones are
+        started for `max_jobs` jobs and then replaced, by this process, through `executor`: any executor, or a function that makes one.
 
         `store` is the folder with all that the run leaves: give it to keep the results, to resume, and to skip what is up to date next
         time (unless `rerun`). By default it is a temporary one.
@@ -159,6 +160,7 @@ class Workload:
                 max_jobs=max_jobs,
                 pools=dict(pools or {}),
                 rerun=rerun,
+                host=host,
             ),
             executor,
             launcher,
