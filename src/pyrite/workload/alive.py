@@ -34,7 +34,7 @@ class Identity:
         """Waits until the process is gone. False if it is not by then."""
         try:
             file = os.pidfd_open(self.pid)
-        except (ProcessLookupError, AttributeError):
+        except (OSError, AttributeError):
             return not self.is_alive
         try:
             if not self.is_alive:
@@ -58,6 +58,9 @@ class Identity:
         except ProcessLookupError:
             return False
         return True
+
+
+NOBODY = Identity(0, "")
 
 
 def _start_of(pid: int) -> str:

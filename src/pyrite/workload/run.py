@@ -25,7 +25,7 @@ from typing import IO, Any
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload import launching, processes
-from pyrite.workload.alive import Identity
+from pyrite.workload.alive import NOBODY, Identity
 from pyrite.workload.copies import above_streams
 from pyrite.workload.doing import load, run_command
 from pyrite.workload.journal import Entry, Journal, read_entries, read_plan_number
@@ -81,7 +81,7 @@ def _tell_that_it_broke(store: Store, error: BaseException) -> None:
     status = store.status()
     if status is not None and status.phase == "starting":
         try:
-            store.write_status(status.broken_by(error))
+            store.write_status(replace(status.broken_by(error), master=NOBODY))
         except OSError:
             pass
 
