@@ -60,7 +60,7 @@ def _cells(numbers: dict[str, Any]) -> tuple[str, str, str, str]:
         f"{numbers['received']:,}",
         f"{numbers['emitted']:,}",
         f"{numbers['queue_fill']:,}",
-        duration(numbers["busy_seconds"]),
+        duration(numbers["busy_seconds"]) if numbers["busy_seconds"] else "-",  # on Spark, only the last stage can tell
     )
 
 
