@@ -16,7 +16,6 @@ from pyrite.workload.segments import (
     Ending,
     SegmentWriter,
     end_of,
-    has_result,
     head,
     read_error,
     read_records,
@@ -44,7 +43,8 @@ def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "s").stat().st_size < 1000
     assert len(read_result(tmp_path / "s", record.offset).data) == INLINE_BYTES + 1
     next(tmp_path.glob("*.pickle")).unlink()
-    assert not has_result(tmp_path / "s", record.offset)
+    with pytest.raises(FileNotFoundError):
+        read_result(tmp_path / "s", record.offset)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -73,7 +73,6 @@ def test_a_damaged_record_is_not_taken_for_a_result(tmp_path: Path, data: st.Dat
     content[place] ^= data.draw(st.integers(1, 255))
     path.write_bytes(content)
     assert list(read_records(path)) == []
-    assert not has_result(path, record.offset)
     with pytest.raises(OSError, match=r"record at|damaged"):
         read_result(path, record.offset)
 

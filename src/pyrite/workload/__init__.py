@@ -1,7 +1,8 @@
 """Workloads: a DAG of jobs, done by workers. `Workload` has the jobs, `Schedule` says who waits for whom, `Run` is the handle."""
 
 from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
-from pyrite.workload.run import NoResult, Run
+from pyrite.workload.outcomes import NoResult
+from pyrite.workload.run import Run
 from pyrite.workload.schedule import Schedule
 from pyrite.workload.spark_executor import SparkExecutor
 from pyrite.workload.states import JobState, OnError

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -60,8 +61,6 @@ def main(config: dict[str, Any]) -> NoReturn:
         status = status.broken_by(error)
         code = 1
         if not isinstance(error, RunBroken):
-            import traceback
-
             traceback.print_exc()
     store.write_status(replace(status, ended=time.time()))
     os._exit(code)

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyrite.workload import reaper
 from pyrite.workload.alive import Identity
 from pyrite.workload.copies import OwnFile, above_streams
+from pyrite.workload.reaper import all_processes
 
 # The path comes first: it may be what makes this package importable.
 _BOOT = """import json, sys
@@ -27,38 +29,6 @@ import_module("pyrite.workload." + config["module"]).main(config)
 KILL_SECONDS = 2.0  # a process that the system holds may not die at once
 KEPT_SIGNALS = (signal.SIGTERM,)
 _PR_SET_CHILD_SUBREAPER = 36
-
-_REAPER = """import os, signal, sys, time
-sessions, single = set(), set()
-for line in iter(sys.stdin.readline, ""):
-    if line[0] == ".":
-        sys.exit()
-    if line[0] == "*":
-        single.add(tuple(line[1:].split()))
-    else:
-        (sessions.add if line[0] == "+" else sessions.discard)(int(line[1:]))
-refused = set()
-def members():
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            is_ours = int(fields[3]) in sessions or (name, fields[19].decode()) in single
-            if is_ours and fields[0] not in (b"Z", b"X") and int(name) not in refused:
-                yield int(name)
-while found := list(members()):
-    for pid in found:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        except OSError:
-            refused.add(pid)
-    time.sleep(0.005)
-"""
 
 
 def start(
@@ -99,7 +69,7 @@ class Reaper:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _REAPER],
+            [sys.executable, "-I", "-S", reaper.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -155,7 +125,7 @@ def kill_session(leader: int) -> None:
 
 def _members(leader: int) -> list[int]:
     """The processes of a session, but for its leader, and the descendants of it that went to other sessions."""
-    processes = [(pid, parent, session) for pid, state, parent, session in _all_processes() if state not in "ZX"]
+    processes = [(process.pid, process.parent, process.session) for process in all_processes()]
     family = {leader}
     while more := {pid for pid, parent, session in processes if (parent in family or session in family) and pid not in family}:
         family |= more
@@ -174,7 +144,8 @@ def kill_orphans(known: Collection[int]) -> None:
     give_up = time.monotonic() + KILL_SECONDS
     refused: set[int] = set()
     while time.monotonic() < give_up:
-        orphans = [pid for pid, _, parent, _ in _all_processes() if parent == me and pid not in known and pid not in refused]
+        children = [process.pid for process in all_processes(with_dead=True) if process.parent == me]
+        orphans = [pid for pid in children if pid not in known and pid not in refused]
         if not orphans:
             return
         for pid in orphans:
@@ -184,18 +155,6 @@ def kill_orphans(known: Collection[int]) -> None:
                 os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
                 pass
-
-
-def _all_processes() -> Iterator[tuple[int, str, int, int]]:
-    """Of each process its number, its state, its parent and its session."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            yield int(name), fields[0].decode(), int(fields[1]), int(fields[3])
 
 
 def _kill(pid: int, refused: set[int]) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from functools import partial
@@ -31,6 +31,7 @@ from pyrite.workload.doing import load, run_command
 from pyrite.workload.journal import Entry, Journal, read_entries, read_plan_number
 from pyrite.workload.launching import Launcher, Post
 from pyrite.workload.options import Options, checked
+from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, row_of
 from pyrite.workload.plan import CommandBook, Plan
 from pyrite.workload.queues import SqliteQueue
 from pyrite.workload.results import decode
@@ -274,7 +275,7 @@ class Run:
     def table(self) -> list[dict[str, Any]]:
         """A dict for each job, in the order of the workload: its state, the last try of it, on which worker, when (in seconds since 1970),
         how long it took, and why it failed."""
-        return [_row(id, entry) for id, entry in self._entries().items()]
+        return [row_of(id, entry) for id, entry in self._entries().items()]
 
     def counts(self) -> dict[JobState, int]:
         """How many jobs are in each state."""
@@ -436,66 +437,6 @@ class Run:
         path = self._store.folder / "master.log"
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
         return f" (it said: {lines[-1]})" if lines else ""
-
-
-class NoResult(PyriteError, KeyError):
-    """A job has no result, or there is no such job."""
-
-    def __str__(self) -> str:  # KeyError would show its repr
-        return str(self.args[0])
-
-
-class FailedJobs(list[Any]):
-    """Rows; an id is in it if one of them is of that job."""
-
-    def __contains__(self, job: object) -> bool:
-        return super().__contains__(job) if isinstance(job, dict) else any(row["job"] == str(job) for row in self)
-
-
-class Results(Mapping[str, Any]):
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def __getitem__(self, job: str) -> Any:
-        return self._run.result_of(job)
-
-    def __iter__(self) -> Iterator[str]:
-        return (row["job"] for row in self._run.table() if row["state"].has_result)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __repr__(self) -> str:
-        return f"<results of {len(self)} jobs>"
-
-
-COLORS = {
-    JobState.WAITING: "#eeeeee",
-    JobState.READY: "#dbe9f6",
-    JobState.ASSIGNED: "#b7d4ea",
-    JobState.RUNNING: "#ffe08a",
-    JobState.DONE: "#a8d8a0",
-    JobState.SKIPPED: "#d5ecd0",
-    JobState.FAILED: "#f2a19a",
-    JobState.CRASHED: "#d66a62",
-    JobState.TIMEOUT: "#f4b183",
-    JobState.BLOCKED: "#c9b3c9",
-    JobState.CANCELLED: "#c8c8c8",
-}
-
-
-def _row(id: str, entry: Entry) -> dict[str, Any]:
-    seconds = entry.ended - entry.started if entry.ended is not None and entry.started is not None else None
-    return {
-        "job": id,
-        "state": entry.state,
-        "attempt": entry.attempt,
-        "worker": entry.worker,
-        "started": entry.started,
-        "ended": entry.ended,
-        "seconds": seconds,
-        "error": entry.error,
-    }
 
 
 def _remove(store: Store) -> None:

@@ -162,15 +162,6 @@ def read_error(path: Path, offset: int) -> tuple[str, str]:
     return message, traceback
 
 
-def has_result(path: Path, offset: int) -> bool:
-    """Whether the result at `offset` is there, and whole."""
-    try:
-        read_result(path, offset)
-    except OSError:
-        return False
-    return True
-
-
 def files_of(path: Path) -> set[str]:
     """The names of the files that hold results of this segment's records."""
     names = set()
