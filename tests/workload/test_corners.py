@@ -172,6 +172,23 @@ def test_what_a_job_starts_in_a_session_of_its_own_ends_at_its_timeout(tmp_path:
     wait_until(lambda: not processes_of(tmp_path), 2)
 
 
+@pytest.mark.parametrize("kind", ["persistent", "transient"])
+def test_what_a_job_leaves_without_a_parent_ends_at_its_timeout(tmp_path: Path, kind: Any) -> None:
+    workload = Workload().add("job", ["sh", "-c", "(sleep 4321 &); exec sleep 1000"], timeout=1.0)
+    assert states(workload.run(kind=kind, store=tmp_path / "run").wait()) == {"job": "TIMEOUT"}
+    wait_until(lambda: not processes_of(tmp_path), 2)
+
+
+def test_workers_end_by_themselves_if_the_reaper_is_gone_too(tmp_path: Path) -> None:
+    said = str(tmp_path / "said")
+    run = Workload().add("job", commands.tell_and_wait, args=[said, "/nowhere"]).run(store=tmp_path / "run")
+    commands.wait_for(said)
+    (reaper,) = [pid for pid, command in processes_of(tmp_path) if "reaper.py" in command]
+    os.kill(reaper, signal.SIGKILL)
+    os.kill(run.pid, signal.SIGKILL)
+    wait_until(lambda: not processes_of(tmp_path), 2)
+
+
 def test_a_transient_run_that_breaks_does_not_wait_for_what_runs(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
     code = f"""

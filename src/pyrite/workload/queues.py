@@ -152,7 +152,7 @@ class SqliteQueue:
 
     def _of_mine(self, message: Message, action: str) -> None:
         changed = self._database.execute(
-            f"{action} where id = ? and queue = ? and state = 'working' and tries = ? and pid = ? and started = ?",
+            f"{action} where id = ? and queue = ? and tries = ? and pid = ? and started = ?",  # only one that is working has an owner
             (message.id, self.name, message.tries, self._owner.pid, self._owner.started),
         ).rowcount
         if not changed:
