@@ -1,4 +1,5 @@
-"""`python -m benchmarks [name ...]`: runs all comparisons, or those named. A missed aim is printed, and is no failure."""
+"""`python -m benchmarks [name ...]`: runs all comparisons, or those named. A missed aim is printed,
+and is no failure."""
 
 from __future__ import annotations
 
@@ -23,11 +24,18 @@ COMPARISONS = {
 def main(names: list[str]) -> int:
     unknown = [name for name in names if name not in COMPARISONS]
     if unknown:
-        print(f"there is no comparison {', '.join(map(repr, unknown))}; there are {', '.join(COMPARISONS)}", file=sys.stderr)
+        print(
+            f"there is no comparison {', '.join(map(repr, unknown))}; there are "
+            f"{', '.join(COMPARISONS)}",
+            file=sys.stderr,
+        )
         return 2
     # Where nobody watches, as in a log, a terminal's width is a guess that would fold the tables.
     console = Console(width=None if sys.stdout.isatty() else 130)
-    console.print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} CPUs, {platform.machine()}")
+    console.print(
+        f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} CPUs, "
+        f"{platform.machine()}"
+    )
     for name, run in COMPARISONS.items():
         if not names or name in names:
             run(console)

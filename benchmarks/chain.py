@@ -1,4 +1,5 @@
-"""Source, map, filter, map, grouped count: what Pyrite and others add to a plain loop that calls the same five functions."""
+"""Source, map, filter, map, grouped count: what Pyrite and others add to a plain loop that calls
+the same five functions."""
 
 from __future__ import annotations
 
@@ -37,10 +38,32 @@ def run(console: Console) -> None:
             "chain",
             [
                 Side(name=PLAIN, items=ITEMS, run=lambda: seconds(lambda: plain_loop(ITEMS))),
-                Side(name=READY_MADE, items=ITEMS, run=light_job(ready_made_dag()), aim=AtMost(times=1.3, than=PLAIN)),
-                Side(name="custom processors", items=ITEMS, run=light_job(custom_dag()), aim=AtMost(times=4, than=PLAIN)),
-                _peer("Bytewax, one by one", "benchmarks.with_bytewax", "one_by_one", 200_000, rounds=2),
-                _peer("Bytewax, in batches", "benchmarks.with_bytewax", "in_batches", 1_000_000, rounds=5),
+                Side(
+                    name=READY_MADE,
+                    items=ITEMS,
+                    run=light_job(ready_made_dag()),
+                    aim=AtMost(times=1.3, than=PLAIN),
+                ),
+                Side(
+                    name="custom processors",
+                    items=ITEMS,
+                    run=light_job(custom_dag()),
+                    aim=AtMost(times=4, than=PLAIN),
+                ),
+                _peer(
+                    "Bytewax, one by one",
+                    "benchmarks.with_bytewax",
+                    "one_by_one",
+                    200_000,
+                    rounds=2,
+                ),
+                _peer(
+                    "Bytewax, in batches",
+                    "benchmarks.with_bytewax",
+                    "in_batches",
+                    1_000_000,
+                    rounds=5,
+                ),
                 _peer("Beam, created", "benchmarks.with_beam", "created", 200_000, rounds=2),
                 _peer("Beam, generated", "benchmarks.with_beam", "generated", 1_000_000, rounds=5),
             ],
@@ -59,14 +82,27 @@ def custom_dag() -> pyrite.DAG:
 def _dag(*suppliers: object) -> pyrite.DAG:
     dag = pyrite.DAG()
     numbers = dag.vertex("numbers", p.read_items(range(ITEMS)))
-    scaled, kept, halved, counted = map(dag.vertex, ("scaled", "kept", "halved", "counted"), suppliers)
+    scaled, kept, halved, counted = map(
+        dag.vertex, ("scaled", "kept", "halved", "counted"), suppliers
+    )
     counts = dag.vertex("counts", p.write_map("counts"))
-    dag.edge(pyrite.between(numbers, scaled)).edge(pyrite.between(scaled, kept)).edge(pyrite.between(kept, halved))
-    dag.edge(pyrite.between(halved, counted).partitioned(key=group)).edge(pyrite.between(counted, counts))
+    dag.edge(pyrite.between(numbers, scaled)).edge(pyrite.between(scaled, kept)).edge(
+        pyrite.between(kept, halved)
+    )
+    dag.edge(pyrite.between(halved, counted).partitioned(key=group)).edge(
+        pyrite.between(counted, counts)
+    )
     return dag
 
 
 def _peer(name: str, module: str, function: str, items: int, *, rounds: int) -> Side:
-    """Fewer items, and rounds, for the slow. The quick have as many rounds as Pyrite: the best of fewer would be worse."""
+    """Fewer items, and rounds, for the slow. The quick have as many rounds as Pyrite: the best of
+    fewer would be worse."""
     peer = Peer(module, function)
-    return Side(name=name, items=items, run=lambda: peer.run(items), rounds=rounds, aim=AtLeast(times=10, than=READY_MADE))
+    return Side(
+        name=name,
+        items=items,
+        run=lambda: peer.run(items),
+        rounds=rounds,
+        aim=AtLeast(times=10, than=READY_MADE),
+    )

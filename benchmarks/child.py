@@ -1,4 +1,5 @@
-"""What a peer's child process runs: one function, timed, with its answer printed as JSON. It needs nothing but that peer."""
+"""What a peer's child process runs: one function, timed, with its answer printed as JSON. It needs
+nothing but that peer."""
 
 from __future__ import annotations
 

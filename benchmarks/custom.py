@@ -1,4 +1,5 @@
-"""The chain as processors that a user would write: one Python call, and one emit, for every item at every vertex."""
+"""The chain as processors that a user would write: one Python call, and one emit, for every item at
+every vertex."""
 
 from __future__ import annotations
 

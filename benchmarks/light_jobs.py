@@ -1,4 +1,5 @@
-"""What one light job costs: against a round trip through a thread pool, and in threads, memory and idle time after thousands."""
+"""What one light job costs: against a round trip through a thread pool, and in threads, memory and
+idle time after thousands."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def run(console: Console) -> None:
     # The readings come first: what other work left behind in the process' memory would hide growth.
     with pyrite.instance() as pyr:
         console.print(report("10,000 light jobs, and rest", _readings(pyr)))
-    # To wake a thread on another core takes longer, by how much differs from run to run, and the system chooses the cores:
-    # on one core the ratio is steady, on any it is what users see.
+    # To wake a thread on another core takes longer, by how much differs from run to run, and the
+    # system chooses the cores: on one core the ratio is steady, on any it is what users see.
     with one_core() as pinned:
         if pinned:
             _compare(console, "light jobs, all threads on one core")
@@ -57,7 +58,8 @@ def _compare(console: Console, title: str) -> None:
 
 @contextmanager
 def one_core() -> Iterator[bool]:
-    """Keeps this thread, and those it starts, on one core. Yields False where the system has no way to."""
+    """Keeps this thread, and those it starts, on one core. Yields False where the system has no way
+    to."""
     if not hasattr(os, "sched_setaffinity"):
         yield False
         return
@@ -71,7 +73,10 @@ def one_core() -> Iterator[bool]:
 
 def dag(middle: Any) -> pyrite.DAG:
     made = pyrite.DAG()
-    numbers, doubled = made.vertex("numbers", p.read_items(range(10))), made.vertex("doubled", middle)
+    numbers, doubled = (
+        made.vertex("numbers", p.read_items(range(10))),
+        made.vertex("doubled", middle),
+    )
     results = made.vertex("results", p.write_list("results"))
     return made.edge(pyrite.between(numbers, doubled)).edge(pyrite.between(doubled, results))
 
@@ -83,7 +88,9 @@ def _sides(pyr: pyrite.Instance, pool: ThreadPoolExecutor) -> list[Side]:
         def timed() -> float:
             results = pyr.list("results")
             results.clear()
-            taken = seconds(lambda: [pyr.new_light_job(make()).execute().result() for _ in range(TRIPS)])
+            taken = seconds(
+                lambda: [pyr.new_light_job(make()).execute().result() for _ in range(TRIPS)]
+            )
             if results != [double(number) for number in range(10)] * TRIPS:
                 raise WrongOutcome("the light jobs did not append what they should")
             return taken
@@ -95,9 +102,25 @@ def _sides(pyr: pyrite.Instance, pool: ThreadPoolExecutor) -> list[Side]:
 
     return [
         Side(name=POOL, items=TRIPS, run=pool_trips, rounds=ROUNDS),
-        Side(name="light job", items=TRIPS, run=light_jobs(lambda: ready_made), rounds=ROUNDS, aim=AtMost(times=5, than=POOL)),
-        Side(name="light job, custom processor", items=TRIPS, run=light_jobs(lambda: custom), rounds=ROUNDS),
-        Side(name="light job, new DAG each time", items=TRIPS, run=light_jobs(lambda: dag(p.map(double))), rounds=ROUNDS),
+        Side(
+            name="light job",
+            items=TRIPS,
+            run=light_jobs(lambda: ready_made),
+            rounds=ROUNDS,
+            aim=AtMost(times=5, than=POOL),
+        ),
+        Side(
+            name="light job, custom processor",
+            items=TRIPS,
+            run=light_jobs(lambda: custom),
+            rounds=ROUNDS,
+        ),
+        Side(
+            name="light job, new DAG each time",
+            items=TRIPS,
+            run=light_jobs(lambda: dag(p.map(double))),
+            rounds=ROUNDS,
+        ),
     ]
 
 
@@ -120,8 +143,15 @@ def _readings(pyr: pyrite.Instance) -> list[Reading]:
     used = time.process_time() - used
 
     return [
-        Reading(name="threads added from the 2,000th to the 10,000th", amount=more_threads - threads, limit=0, unit="threads"),
-        Reading(name="memory added from the 2,000th to the 10,000th", amount=growth, limit=2, unit="MB"),
+        Reading(
+            name="threads added from the 2,000th to the 10,000th",
+            amount=more_threads - threads,
+            limit=0,
+            unit="threads",
+        ),
+        Reading(
+            name="memory added from the 2,000th to the 10,000th", amount=growth, limit=2, unit="MB"
+        ),
         Reading(name="CPU time of an idle instance in 2 s", amount=used * 1e3, limit=5, unit="ms"),
     ]
 

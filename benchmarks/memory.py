@@ -1,4 +1,5 @@
-"""Groups that do not fit into memory: a grouped count on Spark whose keys take four times what a Python worker may have."""
+"""Groups that do not fit into memory: a grouped count on Spark whose keys take four times what a
+Python worker may have."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from pyrite import DAG, between
 from pyrite import processors as p
 
 LIMIT_MB = 1600
-"""What Spark allows each Python worker. It limits the address space, of which a worker with Arrow loaded has taken 1.3 GB already."""
+"""What Spark allows each Python worker. It limits the address space, of which a worker with Arrow
+loaded has taken 1.3 GB already."""
 KEY_LENGTH = 1000
 KEYS = 6_600_000
 
@@ -26,21 +28,30 @@ def grouped_count() -> DAG:
     source = dag.vertex("source", p.read_items(range(KEYS)))
     keys = dag.vertex("keys", p.map(key_of))
     count = dag.vertex("count", p.group_and_accumulate(lambda key: key, 0, lambda n, key: n + 1))
-    total = dag.vertex("total", p.group_and_accumulate(lambda kv: kv[0], 0, lambda n, kv: n + kv[1]))
+    total = dag.vertex(
+        "total", p.group_and_accumulate(lambda kv: kv[0], 0, lambda n, kv: n + kv[1])
+    )
     number = dag.vertex("number", p.accumulate(0, lambda n, kv: n + 1))
     dag.edge(between(source, keys)).edge(between(keys, count).partitioned(key=lambda key: key))
     dag.edge(between(count, total).distributed().partitioned(key=lambda kv: kv[0]))
-    return dag.edge(between(total, number)).edge(between(number, dag.vertex("sink", p.write_list("numbers"))))
+    return dag.edge(between(total, number)).edge(
+        between(number, dag.vertex("sink", p.write_list("numbers")))
+    )
 
 
 def run(console: Console) -> None:
-    conf = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.executor.pyspark.memory": f"{LIMIT_MB}m"}
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.executor.pyspark.memory": f"{LIMIT_MB}m",
+    }
     with pyrite.instance(spark_master="local[2, 4]", spark_conf=conf) as pyr:
         taken = seconds(lambda: pyr.new_job(grouped_count()).execute().result())
         if sum(pyr.list("numbers")) != KEYS:
             raise WrongOutcome(f"{sum(pyr.list('numbers'))} keys were counted, of {KEYS}")
     times = KEYS * sys.getsizeof(key_of(0)) / (LIMIT_MB << 20)
     console.print(
-        f"{KEYS:,} keys of {KEY_LENGTH} characters, {times:.1f} x the {LIMIT_MB} MB that each Python worker may have, "
+        f"{KEYS:,} keys of {KEY_LENGTH} characters, {times:.1f} x the {LIMIT_MB} MB that each "
+        "Python worker may have, "
         f"were counted in {taken:.0f} s; aim: more than 4 x: {mark(times > 4)}"
     )

@@ -1,4 +1,5 @@
-"""Normal jobs against the same work written by hand for Spark: the same lambdas on RDDs, and DataFrames. One warm session for all."""
+"""Normal jobs against the same work written by hand for Spark: the same lambdas on RDDs, and
+DataFrames. One warm session for all."""
 
 from __future__ import annotations
 
@@ -21,14 +22,23 @@ WORDS, DISTINCT = 8_000_000, 50_000
 RECORDS, KEYS = 5_000_000, 1_000_000
 ROUNDS = 4
 """The first round of each side also warms the session up; the best counts."""
-CONF = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "2"}
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
 def run(console: Console) -> None:
-    with tempfile.TemporaryDirectory() as folder, pyrite.instance(spark_master="local[2, 4]", spark_conf=CONF) as pyr:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pyrite.instance(spark_master="local[2, 4]", spark_conf=CONF) as pyr,
+    ):
         _write_words(Path(folder))
         console.print(compare("words on Spark, with combining", _words(pyr, folder), item="word"))
-        console.print(compare("records on Spark, grouped without combining", _records(pyr), item="record"))
+        console.print(
+            compare("records on Spark, grouped without combining", _records(pyr), item="record")
+        )
         console.print(compare("a trivial job of two stages", _trivial(pyr), item="job"))
 
 
@@ -36,11 +46,18 @@ def word_count(pattern: str) -> DAG:
     dag = DAG()
     lines = dag.vertex("lines", p.read_files(pattern))
     words = dag.vertex("words", p.flat_map(lambda line: line.split()))
-    count = dag.vertex("count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1))
-    total = dag.vertex("total", p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]))
+    count = dag.vertex(
+        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
+    )
+    total = dag.vertex(
+        "total",
+        p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]),
+    )
     sink = dag.vertex("sink", p.write_map("counts"))
     dag.edge(between(lines, words)).edge(between(words, count).partitioned(key=lambda w: w))
-    return dag.edge(between(count, total).distributed().partitioned(key=lambda kv: kv[0])).edge(between(total, sink))
+    return dag.edge(between(count, total).distributed().partitioned(key=lambda kv: kv[0])).edge(
+        between(total, sink)
+    )
 
 
 def record(number: int) -> tuple[str, int]:
@@ -51,10 +68,15 @@ def grouped_records() -> DAG:
     dag = DAG()
     source = dag.vertex("source", p.read_items(range(RECORDS)))
     records = dag.vertex("records", p.map(record))
-    group = dag.vertex("group", p.group_and_collect(lambda kv: kv[0], list, lambda values, kv: values.append(kv[1])))
+    group = dag.vertex(
+        "group",
+        p.group_and_collect(lambda kv: kv[0], list, lambda values, kv: values.append(kv[1])),
+    )
     sizes = dag.vertex("sizes", p.map(lambda kv: len(kv[1])))
     total = dag.vertex("total", p.accumulate(0, lambda total, size: total + size))
-    dag.edge(between(source, records)).edge(between(records, group).distributed().partitioned(key=lambda kv: kv[0]))
+    dag.edge(between(source, records)).edge(
+        between(records, group).distributed().partitioned(key=lambda kv: kv[0])
+    )
     return (
         dag.edge(between(group, sizes))
         .edge(between(sizes, total))
@@ -124,7 +146,10 @@ def _records(pyr: pyrite.Instance) -> list[Side]:
         ):
             raise WrongOutcome("records were lost")
 
-    return [_side("pyrite", RECORDS, ours), _side("RDD, groupByKey", RECORDS, rdd, AtLeast(times=2.5, than="pyrite"))]
+    return [
+        _side("pyrite", RECORDS, ours),
+        _side("RDD, groupByKey", RECORDS, rdd, AtLeast(times=2.5, than="pyrite")),
+    ]
 
 
 def _trivial(pyr: pyrite.Instance) -> list[Side]:
@@ -134,23 +159,35 @@ def _trivial(pyr: pyrite.Instance) -> list[Side]:
         def first(batches: Any) -> Any:
             for _ in batches:
                 pass
-            yield pa.RecordBatch.from_pydict({"member": pa.array([0, 1], pa.int32()), "items": pa.array([b"a", b"b"])})
+            yield pa.RecordBatch.from_pydict(
+                {"member": pa.array([0, 1], pa.int32()), "items": pa.array([b"a", b"b"])}
+            )
 
         def second(batches: Any) -> Any:
             yield from batches
 
         schema = "member int, items binary"
-        spark.range(0, 2, 1, 2).mapInArrow(first, schema).repartitionById(2, "member").mapInArrow(second, schema).toArrow()
+        spark.range(0, 2, 1, 2).mapInArrow(first, schema).repartitionById(2, "member").mapInArrow(
+            second, schema
+        ).toArrow()
 
     def ours() -> None:
         dag = DAG()
-        source, sink = dag.vertex("source", p.read_items([1, 2])), dag.vertex("sink", p.write_list("trivial"))
+        source, sink = (
+            dag.vertex("source", p.read_items([1, 2])),
+            dag.vertex("sink", p.write_list("trivial")),
+        )
         dag.edge(between(source, sink).distributed())
         pyr.new_job(dag, JobConfig(members=2)).execute().result()
 
     hand = "mapInArrow by hand"
-    return [_side(hand, 1, by_hand, rounds=15), _side("pyrite", 1, ours, AtMost(times=1.2, than=hand), rounds=15)]
+    return [
+        _side(hand, 1, by_hand, rounds=15),
+        _side("pyrite", 1, ours, AtMost(times=1.2, than=hand), rounds=15),
+    ]
 
 
-def _side(name: str, items: int, work: Callable[[], None], aim: Any = None, rounds: int = ROUNDS) -> Side:
+def _side(
+    name: str, items: int, work: Callable[[], None], aim: Any = None, rounds: int = ROUNDS
+) -> Side:
     return Side(name=name, items=items, run=lambda: seconds(work), rounds=rounds, aim=aim)

@@ -1,6 +1,8 @@
-"""Other tools, each run in a child process: what they import, their threads and their garbage then slow no other side down.
+"""Other tools, each run in a child process: what they import, their threads and their garbage then
+slow no other side down.
 
-The child's Python is that of `.venv-bench` where there is one, since a peer's requirements may contradict those of development.
+The child's Python is that of `.venv-bench` where there is one, since a peer's requirements may
+contradict those of development.
 """
 
 from __future__ import annotations
@@ -36,19 +38,25 @@ class Peer:
         return float(answer["seconds"])
 
     def run_jobs(self, items: int) -> float:
-        """The seconds that so many jobs took, as the function itself says: without those to start a cluster."""
+        """The seconds that so many jobs took, as the function itself says: without those to start a
+        cluster."""
         return float(self._answer(items)["outcome"])
 
     def _answer(self, items: int) -> dict[str, Any]:
         python = next(python for python in _PYTHONS if python.exists())
         command = [str(python), "-m", "benchmarks.child", self.module, self.function, str(items)]
         try:
-            child = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+            child = subprocess.run(
+                command, cwd=_ROOT, capture_output=True, text=True, timeout=_PATIENCE_SECONDS
+            )
         except subprocess.TimeoutExpired:
             raise CannotRun(f"did not end within {_PATIENCE_SECONDS} s") from None
         if child.returncode == NOT_INSTALLED:
             raise CannotRun("not installed")
         if child.returncode:
-            raise CannotRun(f"failed: {(child.stderr.strip().splitlines() or [f'exit code {child.returncode}'])[-1]}")
+            raise CannotRun(
+                "failed: "
+                f"{(child.stderr.strip().splitlines() or [f'exit code {child.returncode}'])[-1]}"
+            )
         answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
         return answer

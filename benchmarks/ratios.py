@@ -1,4 +1,5 @@
-"""Sides of a comparison, run in turn: the best time of each, its ratio to the baseline, and whether it met its aim."""
+"""Sides of a comparison, run in turn: the best time of each, its ratio to the baseline, and whether
+it met its aim."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ class WrongOutcome(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost:
-    """The side takes at most `times` as long, per item, as the side named `than`, which does a part of the same work."""
+    """The side takes at most `times` as long, per item, as the side named `than`, which does a part
+    of the same work."""
 
     times: float
     than: str
@@ -28,7 +30,8 @@ class AtMost:
         return f"at most {self.times:g} x {self.than}"
 
     def verdict(self, ratio: float) -> str:
-        # The whole cannot be faster than its part: something slowed the other side down in every round.
+        # The whole cannot be faster than its part: something slowed the other side down in every
+        # round.
         return _DOUBTFUL if ratio < 1 else mark(ratio <= self.times)
 
 
@@ -48,7 +51,8 @@ class AtLeast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One way to do the work. `run` does it once, for `items` items, checks the outcome, and returns the seconds it took."""
+    """One way to do the work. `run` does it once, for `items` items, checks the outcome, and
+    returns the seconds it took."""
 
     name: str
     items: int
@@ -74,7 +78,9 @@ def compare(title: str, sides: Sequence[Side], *, item: str = "item") -> Table:
                     worst[side.name] = max(taken, worst.get(side.name, taken))
                 except CannotRun as reason:
                     excuses[side.name] = str(reason)
-    per_item = {side.name: best[side.name] / side.items for side in sides if side.name not in excuses}
+    per_item = {
+        side.name: best[side.name] / side.items for side in sides if side.name not in excuses
+    }
     table = Table("side", title=title, title_justify="left")
     for heading in (f"{item}s", "best s", "worst s", f"µs per {item}", "ratio"):
         table.add_column(heading, justify="right", no_wrap=True)

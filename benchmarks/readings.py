@@ -1,4 +1,5 @@
-"""Amounts that must stay below a limit, rather than ratios: a table of them, and whether each did."""
+"""Amounts that must stay below a limit, rather than ratios: a table of them, and whether each
+did."""
 
 from __future__ import annotations
 
@@ -29,5 +30,9 @@ def report(title: str, readings: Sequence[Reading]) -> Table:
         if reading.amount is None:
             table.add_row(reading.name, "-", f"{aim}: cannot be read on this system")
         else:
-            table.add_row(reading.name, f"{reading.amount:.3g} {reading.unit}", f"{aim}: {mark(reading.amount <= reading.limit)}")
+            table.add_row(
+                reading.name,
+                f"{reading.amount:.3g} {reading.unit}",
+                f"{aim}: {mark(reading.amount <= reading.limit)}",
+            )
     return table

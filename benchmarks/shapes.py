@@ -1,4 +1,5 @@
-"""The graphs of jobs that the tools are compared on. A job is a number; each shape gives the upstream jobs of a job."""
+"""The graphs of jobs that the tools are compared on. A job is a number; each shape gives the
+upstream jobs of a job."""
 
 from __future__ import annotations
 

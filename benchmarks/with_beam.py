@@ -12,7 +12,8 @@ from apache_beam.options.pipeline_options import PipelineOptions  # type: ignore
 
 from benchmarks.work import count, group, halve, keep, scale
 
-# The runner calls `_remember` in this process, and finds it by name, so that a global is where results can be left.
+# The runner calls `_remember` in this process, and finds it by name, so that a global is where
+# results can be left.
 _counts: dict[str, int] = {}
 
 
@@ -28,7 +29,8 @@ def generated(items: int) -> dict[str, int]:
 
 def _count(source: Any) -> dict[str, int]:
     _counts.clear()
-    # DirectRunner would look for a binary to download first, and then use this runner where it finds none.
+    # DirectRunner would look for a binary to download first, and then use this runner where it
+    # finds none.
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([])) as pipeline:
         (
             pipeline

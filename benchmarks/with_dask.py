@@ -24,11 +24,16 @@ def layered(jobs: int) -> float:
 
 def _run(jobs: int, shape: str) -> float:
     upstream = SHAPES[shape]
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:  # type: ignore[no-untyped-call,unused-ignore]
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):  # type: ignore[no-untyped-call,unused-ignore]
         client.submit(noop).result()  # type: ignore[no-untyped-call,unused-ignore]
         started = perf_counter()
         futures: list[Any] = []
         for job in range(jobs):
-            futures.append(client.submit(noop, *[futures[above] for above in upstream(job)], key=f"job-{job}"))  # type: ignore[no-untyped-call,unused-ignore]
+            futures.append(
+                client.submit(noop, *[futures[above] for above in upstream(job)], key=f"job-{job}")
+            )  # type: ignore[no-untyped-call,unused-ignore]
         wait(futures)  # type: ignore[no-untyped-call,unused-ignore]
         return perf_counter() - started

@@ -1,11 +1,14 @@
-"""The work of the chain comparison: five functions that every side calls, and the plain loop that is the baseline.
+"""The work of the chain comparison: five functions that every side calls, and the plain loop that
+is the baseline.
 
-The functions do as little as they can, so that what is measured is what carries the items from one to the next.
+The functions do as little as they can, so that what is measured is what carries the items from one
+to the next.
 """
 
 from __future__ import annotations
 
-# Strings, since one of the peers takes no other keys; looked up, so that making them is not what is measured.
+# Strings, since one of the peers takes no other keys; looked up, so that making them is not what is
+# measured.
 GROUPS = tuple(f"group {number}" for number in range(97))
 
 

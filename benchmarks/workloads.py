@@ -1,7 +1,9 @@
-"""Workloads of jobs that do nothing: what a job costs, against other schedulers and against a bare pool of processes.
+"""Workloads of jobs that do nothing: what a job costs, against other schedulers and against a bare
+pool of processes.
 
-Pyrite's time is all of it, from the tables to the end of the run: it starts its processes, and what it did is on disk. The others' is
-without the start of their clusters, and they keep their results in memory.
+Pyrite's time is all of it, from the tables to the end of the run: it starts its processes, and what
+it did is on disk. The others' is without the start of their clusters, and they keep their results
+in memory.
 """
 
 from __future__ import annotations
@@ -36,14 +38,27 @@ def run(console: Console) -> None:
         ]
         if shape == "wide":
             sides.append(_peer("Luigi", "with_luigi", shape, LUIGI_JOBS, than=ours))
-            sides.append(Side(name="ProcessPoolExecutor, nothing durable", items=JOBS, run=_process_pool, rounds=2))
+            sides.append(
+                Side(
+                    name="ProcessPoolExecutor, nothing durable",
+                    items=JOBS,
+                    run=_process_pool,
+                    rounds=2,
+                )
+            )
         console.print(compare(f"{shape}: jobs that do nothing, two workers", sides, item="job"))
     console.print(report(f"{JOBS:,} jobs, two workers", _readings()))
 
 
 def _peer(name: str, module: str, shape: str, jobs: int, *, than: str) -> Side:
     peer = Peer(f"benchmarks.{module}", shape)
-    return Side(name=name, items=jobs, run=partial(peer.run_jobs, jobs), rounds=2, aim=AtLeast(times=5, than=than))
+    return Side(
+        name=name,
+        items=jobs,
+        run=partial(peer.run_jobs, jobs),
+        rounds=2,
+        aim=AtLeast(times=5, than=than),
+    )
 
 
 def _tables(shape: str) -> tuple[list[dict[str, object]], list[dict[str, str]]]:
@@ -59,7 +74,9 @@ def _pyrite(shape: str) -> float:
     folder = tempfile.mkdtemp()
 
     def work() -> None:
-        run = Workload.from_table(jobs).run(Schedule.from_table(edges), workers=2, store=Path(folder, "run"))
+        run = Workload.from_table(jobs).run(
+            Schedule.from_table(edges), workers=2, store=Path(folder, "run")
+        )
         if run.wait().counts() != {JobState.DONE: JOBS}:
             raise WrongOutcome(f"not all jobs are done: {run}")
 
@@ -83,8 +100,19 @@ def _readings() -> list[Reading]:
         built = min(_build_seconds(jobs, edges) for _ in range(3))
         found.append(Reading(name=f"{shape}: build and validate", amount=built, limit=1, unit="s"))
     taken = min(_pyrite("wide") for _ in range(2))
-    found.append(Reading(name="wide: a job, everything included", amount=taken / JOBS * 1e6, limit=100, unit="µs"))
-    found.append(Reading(name="layered: memory of master and workers", amount=_memory("layered"), limit=500, unit="MB"))
+    found.append(
+        Reading(
+            name="wide: a job, everything included", amount=taken / JOBS * 1e6, limit=100, unit="µs"
+        )
+    )
+    found.append(
+        Reading(
+            name="layered: memory of master and workers",
+            amount=_memory("layered"),
+            limit=500,
+            unit="MB",
+        )
+    )
     return found
 
 
@@ -97,7 +125,9 @@ def _memory(shape: str) -> float:
     jobs, edges = _tables(shape)
     peaks: dict[int, int] = {}
     with tempfile.TemporaryDirectory() as folder:
-        run = Workload.from_table(jobs).run(Schedule.from_table(edges), workers=2, store=Path(folder, "run"))
+        run = Workload.from_table(jobs).run(
+            Schedule.from_table(edges), workers=2, store=Path(folder, "run")
+        )
         while not run.wait_for_master(0.05):
             for pid in _family(run.pid):
                 peaks[pid] = max(peaks.get(pid, 0), _peak(pid))

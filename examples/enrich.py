@@ -1,4 +1,5 @@
-"""Joins a stream of orders with a table of prices: a processor with two inbound edges, of which one is drained first."""
+"""Joins a stream of orders with a table of prices: a processor with two inbound edges, of which one
+is drained first."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ ORDERS = [("ann", "apple", 2), ("bob", "pear", 1), ("ann", "plum", 5)]
 
 
 class Enrich(AbstractProcessor):
-    """Edge 0 brings prices, all of them before the first order comes over edge 1. Orders without a price go to edge 1 outbound."""
+    """Edge 0 brings prices, all of them before the first order comes over edge 1. Orders without a
+    price go to edge 1 outbound."""
 
     def __init__(self) -> None:
         self.prices: dict[str, int] = {}

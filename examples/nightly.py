@@ -1,4 +1,5 @@
-"""A small night's work: jobs that wait for each other, one that fails the first time, and a second run that finds all up to date."""
+"""A small night's work: jobs that wait for each other, one that fails the first time, and a second
+run that finds all up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A source and a transform of one's own: each of four processors searches its share of the numbers for primes."""
+"""A source and a transform of one's own: each of four processors searches its share of the numbers
+for primes."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ LIMIT = 1000
 
 
 class Candidates(AbstractProcessor):
-    """Emits every n-th odd number, for n processors. The traverser is made once, and remembers how far it got."""
+    """Emits every n-th odd number, for n processors. The traverser is made once, and remembers how
+    far it got."""
 
     def init(self, context: ProcessorContext) -> None:
-        self.rest = traverse(range(3 + 2 * context.global_index, LIMIT, 2 * context.total_parallelism))
+        self.rest = traverse(
+            range(3 + 2 * context.global_index, LIMIT, 2 * context.total_parallelism)
+        )
 
     def complete(self) -> bool:
         return self.emit_cooperatively(self.rest)

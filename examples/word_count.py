@@ -1,4 +1,5 @@
-"""Counts the words of some lines, first per processor and then in all, as it would be done on many machines."""
+"""Counts the words of some lines, first per processor and then in all, as it would be done on many
+machines."""
 
 from __future__ import annotations
 
@@ -13,8 +14,13 @@ def word_count() -> DAG:
     dag = DAG()
     lines = dag.vertex("lines", p.read_items(LINES))
     words = dag.vertex("words", p.flat_map(str.split))
-    count = dag.vertex("count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1))
-    total = dag.vertex("total", p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]))
+    count = dag.vertex(
+        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
+    )
+    total = dag.vertex(
+        "total",
+        p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]),
+    )
     sink = dag.vertex("sink", p.write_map("counts"))
     dag.edge(between(lines, words))
     dag.edge(between(words, count).partitioned(key=lambda w: w))

@@ -1,4 +1,5 @@
-"""What all tests share: an instance per pool size, hypothesis' profile, and a watch on threads left behind."""
+"""What all tests share: an instance per pool size, hypothesis' profile, and a watch on threads left
+behind."""
 
 from __future__ import annotations
 
@@ -31,13 +32,22 @@ def pyr_of_any_size(request: pytest.FixtureRequest) -> Iterator[Instance]:
 def no_thread_is_left_behind() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
-    left = [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("pyrite")]
+    left = [
+        thread.name
+        for thread in set(threading.enumerate()) - before
+        if thread.name.startswith("pyrite")
+    ]
     assert not left
 
 
 @pytest.fixture(scope="session")
 def local_spark() -> Iterator[Instance]:
-    """One Spark on this machine for all tests that do not need one of their own: a process can have only one at a time."""
-    conf = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    """One Spark on this machine for all tests that do not need one of their own: a process can have
+    only one at a time."""
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "2",
+    }
     with pyrite.instance(spark_master="local[2, 4]", spark_conf=conf) as instance:
         yield instance

@@ -1,7 +1,8 @@
 """Random DAGs, and the reference interpreter that says what a DAG of them must give.
 
-The vertices are such that the result does not depend on which processor an item went to, except where the pattern of the edge decides
-it: so the reference need not know the engine, only what each pattern promises.
+The vertices are such that the result does not depend on which processor an item went to, except
+where the pattern of the edge decides it: so the reference need not know the engine, only what each
+pattern promises.
 """
 
 from __future__ import annotations
@@ -40,9 +41,14 @@ class Picture:
     def build(self, sink: str = "out") -> DAG:
         dag = DAG()
         vertices = [
-            dag.vertex(f"v{i}", supplier_of(node), local_parallelism=node.parallelism) for i, node in enumerate(self.nodes)
+            dag.vertex(f"v{i}", supplier_of(node), local_parallelism=node.parallelism)
+            for i, node in enumerate(self.nodes)
         ]
-        ends = [i for i, node in enumerate(self.nodes) if not any(i == q for n in self.nodes for q, _, _ in n.parents)]
+        ends = [
+            i
+            for i, node in enumerate(self.nodes)
+            if not any(i == q for n in self.nodes for q, _, _ in n.parents)
+        ]
         next_ordinal: Counter[int] = Counter()
         for i, node in enumerate(self.nodes):
             for ordinal, (parent, pattern, priority) in enumerate(node.parents):
@@ -60,12 +66,18 @@ class Picture:
                     edge.config(queue_size=3, high_water_mark=2)
                 dag.edge(edge)
         for position, end in enumerate(ends):
-            sink_vertex = dag.vertex(f"sink{position}", p.write_list(f"{sink}{end}"), local_parallelism=1)
+            sink_vertex = dag.vertex(
+                f"sink{position}", p.write_list(f"{sink}{end}"), local_parallelism=1
+            )
             dag.edge(from_(vertices[end], 0).to(sink_vertex))
         return dag
 
     def ends(self) -> list[int]:
-        return [i for i in range(len(self.nodes)) if not any(i == q for n in self.nodes for q, _, _ in n.parents)]
+        return [
+            i
+            for i in range(len(self.nodes))
+            if not any(i == q for n in self.nodes for q, _, _ in n.parents)
+        ]
 
     def expected(self, members: int = 1) -> dict[int, Counter[Any]]:
         """What the sinks get, as multisets, by the number of the vertex before each."""
@@ -73,8 +85,13 @@ class Picture:
         for node in self.nodes:
             arrived: Counter[Any] = Counter()
             for parent, pattern, _ in node.parents:
-                # A local broadcast reaches the processors of the emitting member, a distributed one those of all.
-                copies = node.parallelism * (members if node.distributed else 1) if pattern == "broadcast" else 1
+                # A local broadcast reaches the processors of the emitting member, a distributed one
+                # those of all.
+                copies = (
+                    node.parallelism * (members if node.distributed else 1)
+                    if pattern == "broadcast"
+                    else 1
+                )
                 for item, count in out[parent].items():
                     arrived[item] += count * copies
             out.append(applied(node, arrived))
@@ -154,7 +171,8 @@ KINDS = ("map", "filter", "flat_map", "noop", "custom map", "custom flat map", "
 
 @st.composite
 def pictures(draw: st.DrawFn, *, most_vertices: int = 6, distributed: bool = False) -> Picture:
-    """Random DAGs of sources and steps, with every pattern, ordinals, priorities and parallelism 1 to 4."""
+    """Random DAGs of sources and steps, with every pattern, ordinals, priorities and parallelism 1
+    to 4."""
     nodes: list[Node] = []
     for i in range(draw(st.integers(2, most_vertices))):
         parallelism = draw(st.integers(1, 4))
@@ -163,7 +181,9 @@ def pictures(draw: st.DrawFn, *, most_vertices: int = 6, distributed: bool = Fal
             nodes.append(Node("source", parallelism, items=items))
             continue
         parents = draw(st.lists(st.integers(0, i - 1), min_size=1, max_size=3, unique=True))
-        edges = tuple((q, draw(st.sampled_from(PATTERNS)), draw(st.integers(0, 2))) for q in parents)
+        edges = tuple(
+            (q, draw(st.sampled_from(PATTERNS)), draw(st.integers(0, 2))) for q in parents
+        )
         nodes.append(
             Node(
                 draw(st.sampled_from(KINDS)),

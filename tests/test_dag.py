@@ -1,4 +1,5 @@
-"""A DAG refuses what cannot run, with a sentence; it iterates, compares, pickles and draws itself."""
+"""A DAG refuses what cannot run, with a sentence; it iterates, compares, pickles and draws
+itself."""
 
 from __future__ import annotations
 
@@ -80,13 +81,17 @@ def test_a_gap_in_the_ordinals_is_not_valid(direction: str, ordinals: tuple[int,
     dag, (a, b) = dag_of("a", "b")
     dag.edge(from_(a, ordinals[0]).to(b, ordinals[1]))
     vertex = "b" if direction == "inbound" else "a"
-    with pytest.raises(InvalidDAG, match=f"vertex '{vertex}' has {direction} edges at ordinals 1, but none at 0"):
+    with pytest.raises(
+        InvalidDAG, match=f"vertex '{vertex}' has {direction} edges at ordinals 1, but none at 0"
+    ):
         dag.validate()
 
 
 def test_a_cycle_is_not_valid_and_the_message_prints_it() -> None:
     dag, (start, a, b, c, end) = dag_of("start", "a", "b", "c", "end")
-    dag.edge(between(start, a)).edge(from_(a).to(b)).edge(from_(b).to(c)).edge(from_(c).to(a, 1)).edge(from_(b, 1).to(end))
+    dag.edge(between(start, a)).edge(from_(a).to(b)).edge(from_(b).to(c)).edge(
+        from_(c).to(a, 1)
+    ).edge(from_(b, 1).to(end))
     with pytest.raises(InvalidDAG, match="a -> b -> c -> a"):
         dag.validate()
     with pytest.raises(InvalidDAG, match="a -> b -> c -> a"):
@@ -101,7 +106,9 @@ def test_a_cycle_of_two_is_printed() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [0, -2, 1.5, True, "2", None])
-def test_a_local_parallelism_that_is_neither_minus_one_nor_positive_is_refused(parallelism: Any) -> None:
+def test_a_local_parallelism_that_is_neither_minus_one_nor_positive_is_refused(
+    parallelism: Any,
+) -> None:
     dag = DAG()
     with pytest.raises(InvalidDAG, match="local_parallelism of vertex 'a'"):
         dag.vertex("a", p.noop(), local_parallelism=parallelism)
@@ -153,13 +160,23 @@ def test_an_edge_has_the_defaults_of_the_design() -> None:
     edge = between(a, b)
     settings = edge.settings
     assert (edge.source_ordinal, edge.destination_ordinal) == (0, 0)
-    assert (settings.distributed, settings.pattern, settings.priority, settings.buffered) == (False, "unicast", 0, False)
+    assert (settings.distributed, settings.pattern, settings.priority, settings.buffered) == (
+        False,
+        "unicast",
+        0,
+        False,
+    )
     assert (settings.queue_size, settings.packet_size_limit) == (1024, 16384)
     assert (settings.receive_window_multiplier, settings.high_water_mark) == (3, 2048)
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20), st.permutations(range(10)))
-def test_iteration_is_a_topological_order_of_all_vertices(pairs: list[tuple[int, int]], order: list[int]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20),
+    st.permutations(range(10)),
+)
+def test_iteration_is_a_topological_order_of_all_vertices(
+    pairs: list[tuple[int, int]], order: list[int]
+) -> None:
     dag = DAG()
     vertices = {i: dag.vertex(str(i), p.noop()) for i in order}
     inbound, outbound = dict.fromkeys(range(10), 0), dict.fromkeys(range(10), 0)
@@ -180,7 +197,9 @@ def word_count() -> DAG:
     words = dag.vertex("words", p.read_items(["a", "b"]), local_parallelism=2)
     long = dag.vertex("long", p.filter(lambda w: len(w) > limit))
     count = dag.vertex("count", p.group_and_accumulate(lambda w: w, 0, lambda n, w: n + 1))
-    dag.edge(between(words, long)).edge(between(long, count).distributed().partitioned(key=lambda w: w[0]).priority(1))
+    dag.edge(between(words, long)).edge(
+        between(long, count).distributed().partitioned(key=lambda w: w[0]).priority(1)
+    )
     return dag
 
 
@@ -204,7 +223,10 @@ def test_a_dag_prints_and_draws_itself() -> None:
     dag = word_count()
     assert repr(dag) == "DAG of 3 vertices and 2 edges: words, long, count"
     assert str(dag) == "words (x 2)\n│\nlong\n┃ distributed partitioned priority 1\ncount"
-    assert '"long" -> "count" [label="distributed partitioned priority 1", style=bold];' in dag.to_dot()
+    assert (
+        '"long" -> "count" [label="distributed partitioned priority 1", style=bold];'
+        in dag.to_dot()
+    )
     assert "v1 ==>|distributed partitioned priority 1| v2" in dag.to_mermaid()
     assert dag._repr_svg_().startswith("<svg")
     assert ">count</text>" in dag._repr_svg_()
@@ -226,16 +248,22 @@ def fork_and_rejoin(*, buffered: bool, absorbing: bool = False) -> DAG:
     sink = dag.vertex("sink", p.write_list("out"))
     late = from_(second).to(join, 1).priority(1)
     dag.edge(from_(source, 0).to(first)).edge(from_(source, 1).to(second))
-    dag.edge(from_(first).to(join, 0)).edge(late.buffered() if buffered else late).edge(between(join, sink))
+    dag.edge(from_(first).to(join, 0)).edge(late.buffered() if buffered else late).edge(
+        between(join, sink)
+    )
     return dag
 
 
-def test_a_fork_that_rejoins_with_two_priorities_is_refused_by_the_name_of_the_edge_to_buffer() -> None:
-    with pytest.raises(InvalidDAG, match=r"edge 'second -> join' .* would deadlock: vertex 'source' feeds both"):
+def test_a_fork_that_rejoins_with_two_priorities_is_refused_by_the_name_of_the_edge_to_buffer() -> (
+    None
+):
+    with pytest.raises(
+        InvalidDAG, match=r"edge 'second -> join' .* would deadlock: vertex 'source' feeds both"
+    ):
         fork_and_rejoin(buffered=False).validate()
 
 
-def test_a_fork_that_rejoins_is_valid_with_a_buffered_edge_or_a_vertex_that_takes_in_all_first() -> None:
+def test_a_fork_that_rejoins_is_valid_with_a_buffered_edge_or_a_vertex_that_absorbs() -> None:
     fork_and_rejoin(buffered=True).validate()
     fork_and_rejoin(buffered=False, absorbing=True).validate()
 

@@ -24,6 +24,8 @@ def test_every_example_is_tested() -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_prints_what_it_should(name: str) -> None:
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.stderr == ""
     assert done.stdout.startswith(PRINTED[name])

@@ -17,7 +17,9 @@ def test_functions_methods_and_partials_are_named_with_their_line() -> None:
 
     assert describe(lambda: 0).startswith("<function test_functions_methods")
     assert "test_functions.py line" in describe(Thing().method)
-    assert describe(functools.partial(describe, 3)).startswith("<function describe, functions.py line")
+    assert describe(functools.partial(describe, 3)).startswith(
+        "<function describe, functions.py line"
+    )
     assert describe(Thing).startswith("<class tests.test_functions.")
 
 

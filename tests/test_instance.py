@@ -28,8 +28,13 @@ def test_the_word_count_of_the_readme(pyr_of_any_size: Instance, tmp_path: Any) 
     dag = DAG()
     lines = dag.vertex("lines", p.read_files(f"{tmp_path}/*.txt"))
     words = dag.vertex("words", p.flat_map(lambda line: line.lower().split()))
-    count = dag.vertex("count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1))
-    total = dag.vertex("total", p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]))
+    count = dag.vertex(
+        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
+    )
+    total = dag.vertex(
+        "total",
+        p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]),
+    )
     sink = dag.vertex("sink", p.write_map("counts"))
     dag.edge(between(lines, words))
     dag.edge(between(words, count).partitioned(key=lambda w: w))
@@ -38,7 +43,12 @@ def test_the_word_count_of_the_readme(pyr_of_any_size: Instance, tmp_path: Any) 
     for _ in range(2):
         pyr_of_any_size.map("counts").clear()
         assert pyr_of_any_size.new_light_job(dag).execute().result(timeout=60) is None
-        assert dict(pyr_of_any_size.map("counts")) == {"the": 3000, "whale": 2000, "and": 1000, "sea": 1000}
+        assert dict(pyr_of_any_size.map("counts")) == {
+            "the": 3000,
+            "whale": 2000,
+            "and": 1000,
+            "sea": 1000,
+        }
 
 
 def test_a_job_can_be_executed_many_times_and_pickled(pyr: Instance) -> None:
@@ -63,9 +73,19 @@ def test_metrics_count_per_vertex_and_processor(pyr_of_any_size: Instance) -> No
     odd = dag.vertex("odd", p.filter(lambda n: n % 2), local_parallelism=2)
     double = dag.vertex("double", p.flat_map(lambda n: [n, n]), local_parallelism=2)
     custom = dag.vertex("custom", Pass, local_parallelism=3)
-    count = dag.vertex("count", p.group_and_accumulate(lambda n: n % 10, 0, lambda a, n: a + 1), local_parallelism=1)
+    count = dag.vertex(
+        "count",
+        p.group_and_accumulate(lambda n: n % 10, 0, lambda a, n: a + 1),
+        local_parallelism=1,
+    )
     sink = dag.vertex("sink", p.write_map("m"), local_parallelism=1)
-    for one, two in ((source, odd), (odd, double), (double, custom), (custom, count), (count, sink)):
+    for one, two in (
+        (source, odd),
+        (odd, double),
+        (double, custom),
+        (custom, count),
+        (count, sink),
+    ):
         dag.edge(between(one, two))
     execution = pyr_of_any_size.new_light_job(dag).execute()
     execution.result(10)
@@ -83,7 +103,9 @@ def test_metrics_count_per_vertex_and_processor(pyr_of_any_size: Instance) -> No
     assert (len(shares), sum(shares)) == (3, 5000)
     assert min(shares) > 0
     assert metrics["odd"]["fused_with"] == ["source", "double"]
-    assert all(vertex["busy_seconds"] > 0 and vertex["queue_fill"] == 0 for vertex in metrics.values())
+    assert all(
+        vertex["busy_seconds"] > 0 and vertex["queue_fill"] == 0 for vertex in metrics.values()
+    )
 
 
 def test_light_jobs_lists_those_that_run(pyr: Instance) -> None:

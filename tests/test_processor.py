@@ -51,14 +51,21 @@ def test_items_go_to_one_ordinal_or_to_all() -> None:
     processor.emit("x", 1)
     processor.emit("y")
     assert processor.outbox.buckets == [["y"], ["x", "y"]]
-    with pytest.raises(ProcessorError, match=r"vertex 'v' emitted to ordinal 2, but it has 2 outbound edges \(0 to 1\)"):
+    with pytest.raises(
+        ProcessorError,
+        match=r"vertex 'v' emitted to ordinal 2, but it has 2 outbound edges \(0 to 1\)",
+    ):
         processor.emit("z", 2)
 
 
 @pytest.mark.parametrize("marks", [(9,), (9, 9)])
 def test_emitting_none_is_an_error_that_names_the_vertex(marks: tuple[int, ...]) -> None:
     processor = attached(Echo(), *marks)
-    for emit in (lambda: processor.emit(None), lambda: processor.emit(None, 0), lambda: processor.outbox.add_all([1, None])):
+    for emit in (
+        lambda: processor.emit(None),
+        lambda: processor.emit(None, 0),
+        lambda: processor.outbox.add_all([1, None]),
+    ):
         with pytest.raises(ProcessorError, match="vertex 'v' emitted None"):
             emit()
     assert not len(processor.outbox)
@@ -110,7 +117,10 @@ def test_a_wrong_answer_is_an_error_that_names_the_method() -> None:
         def try_process_0(self, item: Any) -> Any:
             return "yes"
 
-    with pytest.raises(ProcessorError, match=r"try_process_0, test_processor.py line \d+> must be a bool or None; got 'yes'"):
+    with pytest.raises(
+        ProcessorError,
+        match=r"try_process_0, test_processor.py line \d+> must be a bool or None; got 'yes'",
+    ):
         attached(Wrong(), 9).process(0, Inbox([1]))
 
 
@@ -130,7 +140,8 @@ def test_a_sink_takes_everything() -> None:
 
 def test_items_on_an_edge_that_nothing_is_defined_for_are_an_error() -> None:
     with pytest.raises(
-        ProcessorError, match="got an item on inbound edge 1 but defines neither try_process_1 nor try_process_any"
+        ProcessorError,
+        match="got an item on inbound edge 1 but defines neither try_process_1 nor try_process_any",
     ):
         attached(AbstractProcessor(), 9).process(1, Inbox([1]))
     with pytest.raises(ProcessorError, match="does not define process"):

@@ -15,7 +15,13 @@ def test_next_gives_the_items_and_then_none_for_ever() -> None:
 
 
 def test_transformations_chain() -> None:
-    traverser = traverse(range(10)).filter(lambda n: n % 2).map(lambda n: n * 10).flat_map(lambda n: [n, n + 1]).append(0)
+    traverser = (
+        traverse(range(10))
+        .filter(lambda n: n % 2)
+        .map(lambda n: n * 10)
+        .flat_map(lambda n: [n, n + 1])
+        .append(0)
+    )
     assert list(traverser) == [10, 11, 30, 31, 50, 51, 70, 71, 90, 91, 0]
 
 
@@ -31,7 +37,8 @@ def test_transformations_are_lazy() -> None:
 def test_flat_map_takes_traversers_and_iterables() -> None:
     assert list(traverse([1, 2]).flat_map(lambda n: traverse([n] * n))) == [1, 2, 2]
     with pytest.raises(
-        ProcessorError, match=r"<function .*test_traverser.py line \d+> must be an iterable or a Traverser; got 1"
+        ProcessorError,
+        match=r"<function .*test_traverser.py line \d+> must be an iterable or a Traverser; got 1",
     ):
         list(traverse([1]).flat_map(lambda n: n))  # type: ignore[arg-type, return-value]
 

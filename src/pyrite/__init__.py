@@ -1,4 +1,5 @@
-"""Pyrite: write a DAG of Python processors once, and run it in your own process, on Spark, or durably over queues."""
+"""Pyrite: write a DAG of Python processors once, and run it in your own process, on Spark, or
+durably over queues."""
 
 from pyrite import processors, testing
 from pyrite.boxes import Inbox, Outbox

@@ -9,7 +9,8 @@ from pyrite.errors import ProcessorError
 
 
 class Inbox:
-    """The items that arrived on one edge and are not processed yet. What a processor leaves in it is presented again.
+    """The items that arrived on one edge and are not processed yet. What a processor leaves in it
+    is presented again.
 
     Iterating takes the items out one by one; `drain` takes them all.
 
@@ -51,7 +52,9 @@ class Inbox:
     def remove(self, count: int = 1) -> None:
         """Takes the first `count` items out."""
         if not 0 <= count <= len(self):
-            raise ProcessorError(f"cannot remove {count} items from an inbox that holds {len(self)}")
+            raise ProcessorError(
+                f"cannot remove {count} items from an inbox that holds {len(self)}"
+            )
         if count == len(self._items) - self._next:
             self._items = []
             self._next = 0
@@ -67,7 +70,8 @@ class Inbox:
             self.pending().extend(items)
 
     def last_taken(self) -> Any:
-        """The item taken out last, as far as it is still known: the one to name when a processor raises."""
+        """The item taken out last, as far as it is still known: the one to name when a processor
+        raises."""
         return self._items[self._next - 1] if self._next else self.peek()
 
     def __len__(self) -> int:
@@ -120,9 +124,13 @@ class Outbox:
             self.bucket(ordinal).extend(items)
 
     def room(self, ordinal: int | None = None) -> int:
-        """How many more items fit below the high water mark: of the edge at `ordinal`, or of the fullest of all."""
+        """How many more items fit below the high water mark: of the edge at `ordinal`, or of the
+        fullest of all."""
         if ordinal is None:
-            return min((mark - len(bucket) for mark, bucket in zip(self.high_water_marks, self.buckets)), default=_NO_EDGE_ROOM)
+            return min(
+                (mark - len(bucket) for mark, bucket in zip(self.high_water_marks, self.buckets)),
+                default=_NO_EDGE_ROOM,
+            )
         held = len(self.bucket(ordinal))
         return self.high_water_marks[ordinal] - held
 
@@ -135,7 +143,8 @@ class Outbox:
         if not 0 <= ordinal < len(self.buckets):
             edges = len(self.buckets)
             raise ProcessorError(
-                f"vertex '{self.vertex}' emitted to ordinal {ordinal}, but it has {edges or 'no'} outbound "
+                f"vertex '{self.vertex}' emitted to ordinal {ordinal}, but it has {edges or 'no'} "
+                "outbound "
                 f"{'edge' if edges == 1 else 'edges'}{f' (0 to {edges - 1})' if edges else ''}"
             )
         return self.buckets[ordinal]
@@ -149,7 +158,8 @@ _NO_EDGE_ROOM = 1 << 30  # a sink may "emit" without end: nothing is kept
 
 def none_emitted(vertex: str, what: str = "") -> ProcessorError:
     return ProcessorError(
-        f"vertex '{vertex}' emitted None{what}; None cannot travel over an edge: leave it out, or emit a value that stands for it"
+        f"vertex '{vertex}' emitted None{what}; None cannot travel over an edge: leave it out, or "
+        "emit a value that stands for it"
     )
 
 

@@ -58,9 +58,11 @@ class ProcessorContext(SupplierContext):
 
     local_index: int
     attempt: str = "0"
-    """Tells apart the tries at the same work, where an engine may try more than once, even at the same time."""
+    """Tells apart the tries at the same work, where an engine may try more than once, even at the
+    same time."""
     memory_budget: int | None = None
-    """How many bytes a grouping may hold before it uses the disk; None if it may hold everything."""
+    """How many bytes a grouping may hold before it uses the disk; None if it may hold
+    everything."""
 
     files: Path | None = None
     """The folder with the files that came with the job."""
@@ -69,7 +71,8 @@ class ProcessorContext(SupplierContext):
         """A file that came with the job, as JobConfig(files=...) names it."""
         if self.files is None or not (self.files / name).is_file():
             raise ProcessorError(
-                f"vertex '{self.vertex_name}' asks for the file '{name}', which did not come with the job; add it to JobConfig(files=[...])"
+                f"vertex '{self.vertex_name}' asks for the file '{name}', which did not come with "
+                "the job; add it to JobConfig(files=[...])"
             )
         return self.files / name
 

@@ -1,6 +1,7 @@
 """What to compute: a DAG of vertices joined by edges.
 
-Plain data. It knows nothing of the engines that run it, and nothing of processors but that a vertex has a supplier of them.
+Plain data. It knows nothing of the engines that run it, and nothing of processors but that a vertex
+has a supplier of them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Pattern(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeSettings:
-    """How an edge carries items. The defaults are those of a local edge that sends each item to one processor."""
+    """How an edge carries items. The defaults are those of a local edge that sends each item to one
+    processor."""
 
     distributed: bool = False
     pattern: Pattern = Pattern.UNICAST
@@ -61,16 +63,23 @@ class EdgeSettings:
 class Vertex:
     """A named unit of work; a number of processors, made by its supplier, do it side by side.
 
-    `local_parallelism` is how many of them each member runs: -1 means the size of its cooperative pool.
+    `local_parallelism` is how many of them each member runs: -1 means the size of its cooperative
+    pool.
     """
 
     def __init__(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> None:
         if not isinstance(name, str) or not name:
-            raise InvalidDAG(f"a vertex needs a name that is a non-empty string; got {shorten(name)}")
-        if isinstance(supplier, Mapping) or not (callable(supplier) or callable(getattr(supplier, "get", None))):
             raise InvalidDAG(
-                f"vertex '{name}' needs a supplier of processors: a Processor class, a function without arguments that "
-                f"makes one, a ProcessorSupplier or a ProcessorMetaSupplier; got {shorten(supplier)}"
+                f"a vertex needs a name that is a non-empty string; got {shorten(name)}"
+            )
+        if isinstance(supplier, Mapping) or not (
+            callable(supplier) or callable(getattr(supplier, "get", None))
+        ):
+            raise InvalidDAG(
+                f"vertex '{name}' needs a supplier of processors: a Processor class, a function "
+                "without arguments that "
+                "makes one, a ProcessorSupplier or a ProcessorMetaSupplier; got "
+                f"{shorten(supplier)}"
             )
         self._name = name
         self._supplier = supplier
@@ -92,18 +101,24 @@ class Vertex:
     def local_parallelism(self, value: int) -> None:
         if isinstance(value, bool) or not isinstance(value, int) or (value != -1 and value < 1):
             raise InvalidDAG(
-                f"local_parallelism of vertex '{self._name}' must be -1 (the size of the cooperative pool) or a whole "
+                f"local_parallelism of vertex '{self._name}' must be -1 (the size of the "
+                "cooperative pool) or a whole "
                 f"number above 0; got {shorten(value)}"
             )
         self._local_parallelism = value
 
     def __repr__(self) -> str:
-        parallelism = "" if self._local_parallelism == -1 else f", local_parallelism={self._local_parallelism}"
+        parallelism = (
+            ""
+            if self._local_parallelism == -1
+            else f", local_parallelism={self._local_parallelism}"
+        )
         return f"Vertex({self._name!r}{parallelism})"
 
 
 class Edge:
-    """A link from one vertex to another. Its methods set how items travel, and return the edge, so that they chain.
+    """A link from one vertex to another. Its methods set how items travel, and return the edge, so
+    that they chain.
 
     >>> a, b = Vertex("a", object), Vertex("b", object)
     >>> from_(a, 1).to(b).distributed().partitioned(key=len)
@@ -120,15 +135,22 @@ class Edge:
     def to(self, destination: Vertex, ordinal: int = 0) -> Edge:
         """Sets where the edge ends, and the ordinal at which the destination sees it."""
         if self._destination is not None:
-            raise InvalidDAG(f"edge {self.name} already has a destination; start another with from_({self._source.name})")
+            raise InvalidDAG(
+                f"edge {self.name} already has a destination; start another with "
+                f"from_({self._source.name})"
+            )
         self._destination = _checked_vertex(destination, "ends at")
         self._destination_ordinal = _checked_ordinal(ordinal)
         return self
 
     def distributed(self) -> Edge:
-        """Makes the processors of every member candidates, not only those of the member that emits."""
+        """Makes the processors of every member candidates, not only those of the member that
+        emits."""
         if self._settings.pattern is Pattern.ISOLATED:
-            raise InvalidDAG(f"edge {self.name} is isolated, which holds on one member only; it cannot be distributed too")
+            raise InvalidDAG(
+                f"edge {self.name} is isolated, which holds on one member only; it cannot be "
+                "distributed too"
+            )
         return self._set(distributed=True)
 
     def unicast(self) -> Edge:
@@ -139,15 +161,21 @@ class Edge:
         """Each item to every candidate processor."""
         return self._set(pattern=Pattern.BROADCAST, key=None, partitioner=None)
 
-    def partitioned(self, key: KeyFunction | None = None, partitioner: Partitioner | None = None) -> Edge:
+    def partitioned(
+        self, key: KeyFunction | None = None, partitioner: Partitioner | None = None
+    ) -> Edge:
         """Each item to the processor that owns its partition.
 
-        `key` takes the key from an item (default: the item itself); `partitioner` gets (key, partition count) and answers
-        with a partition id from 0 to count - 1 (default: the Murmur3 hash of the key).
+        `key` takes the key from an item (default: the item itself); `partitioner` gets (key,
+        partition count) and answers with a partition id from 0 to count - 1 (default: the Murmur3
+        hash of the key).
         """
         for name, function in (("key", key), ("partitioner", partitioner)):
             if function is not None and not callable(function):
-                raise InvalidDAG(f"{name} of partitioned edge {self.name} must be a function; got {shorten(function)}")
+                raise InvalidDAG(
+                    f"{name} of partitioned edge {self.name} must be a function; got "
+                    f"{shorten(function)}"
+                )
         return self._set(pattern=Pattern.PARTITIONED, key=key, partitioner=partitioner)
 
     def all_to_one(self) -> Edge:
@@ -155,19 +183,26 @@ class Edge:
         return self._set(pattern=Pattern.ALL_TO_ONE, key=None, partitioner=None)
 
     def isolated(self) -> Edge:
-        """Processor i upstream feeds only the processors downstream with a matching index, in order."""
+        """Processor i upstream feeds only the processors downstream with a matching index, in
+        order."""
         if self._settings.distributed:
-            raise InvalidDAG(f"edge {self.name} is distributed; isolated holds on one member only, so it cannot be both")
+            raise InvalidDAG(
+                f"edge {self.name} is distributed; isolated holds on one member only, so it cannot "
+                "be both"
+            )
         return self._set(pattern=Pattern.ISOLATED, key=None, partitioner=None)
 
     def priority(self, priority: int) -> Edge:
         """Edges with a lower number are drained to their end before the next are looked at."""
         if isinstance(priority, bool) or not isinstance(priority, int):
-            raise InvalidDAG(f"priority of edge {self.name} must be a whole number; got {shorten(priority)}")
+            raise InvalidDAG(
+                f"priority of edge {self.name} must be a whole number; got {shorten(priority)}"
+            )
         return self._set(priority=priority)
 
     def buffered(self) -> Edge:
-        """Lifts the bound on the edge's queues: what the destination will not take yet is held in memory."""
+        """Lifts the bound on the edge's queues: what the destination will not take yet is held in
+        memory."""
         return self._set(buffered=True)
 
     def config(
@@ -178,7 +213,8 @@ class Edge:
         receive_window_multiplier: int | None = None,
         high_water_mark: int | None = None,
     ) -> Edge:
-        """Tunes the edge: items per queue, bytes per packet, the receive window, items per outbox bucket."""
+        """Tunes the edge: items per queue, bytes per packet, the receive window, items per outbox
+        bucket."""
         given = {
             "queue_size": queue_size,
             "packet_size_limit": packet_size_limit,
@@ -188,7 +224,10 @@ class Edge:
         changes = {name: value for name, value in given.items() if value is not None}
         for name, value in changes.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidDAG(f"{name} of edge {self.name} must be a whole number above 0; got {shorten(value)}")
+                raise InvalidDAG(
+                    f"{name} of edge {self.name} must be a whole number above 0; got "
+                    f"{shorten(value)}"
+                )
         return self._set(**changes)
 
     @property
@@ -203,7 +242,8 @@ class Edge:
     def destination(self) -> Vertex:
         if self._destination is None:
             raise InvalidDAG(
-                f"the edge from '{self._source.name}' (ordinal {self._source_ordinal}) has no destination; "
+                f"the edge from '{self._source.name}' (ordinal {self._source_ordinal}) has no "
+                "destination; "
                 f"write from_({self._source.name}).to(another vertex)"
             )
         return self._destination
@@ -223,9 +263,14 @@ class Edge:
         return f"'{self._source.name} -> {end}'"
 
     def __repr__(self) -> str:
-        end = "nowhere" if self._destination is None else f"{self._destination.name!r} ordinal {self._destination_ordinal}"
+        end = (
+            "nowhere"
+            if self._destination is None
+            else f"{self._destination.name!r} ordinal {self._destination_ordinal}"
+        )
         words = self._settings.describe()
-        return f"Edge({self._source.name!r} ordinal {self._source_ordinal} -> {end}{', ' if words else ''}{words})"
+        start = f"{self._source.name!r} ordinal {self._source_ordinal}"
+        return f"Edge({start} -> {end}{', ' if words else ''}{words})"
 
     def _set(self, **changes: Any) -> Edge:
         self._settings = replace(self._settings, **changes)
@@ -264,7 +309,9 @@ class DAG:
         """Adds a vertex whose processors come from `supplier`, and returns it."""
         vertex = Vertex(name, supplier, local_parallelism=local_parallelism)
         if name in self._vertices:
-            raise InvalidDAG(f"this DAG already has a vertex '{name}'; give the second one another name")
+            raise InvalidDAG(
+                f"this DAG already has a vertex '{name}'; give the second one another name"
+            )
         self._vertices[name] = vertex
         self._inbound[name], self._outbound[name] = [], []
         return vertex
@@ -272,25 +319,35 @@ class DAG:
     def edge(self, edge: Edge) -> DAG:
         """Adds an edge between two vertices of this DAG, and returns the DAG."""
         if not isinstance(edge, Edge):
-            raise InvalidDAG(f"dag.edge takes an edge, as between(a, b) makes it; got {shorten(edge)}")
+            raise InvalidDAG(
+                f"dag.edge takes an edge, as between(a, b) makes it; got {shorten(edge)}"
+            )
         source, destination = edge.source, edge.destination
         for vertex in (source, destination):
             self._check_is_mine(vertex, edge)
         if source is destination:
-            raise InvalidDAG(f"edge {edge.name} leads from vertex '{source.name}' to itself; a DAG has no cycles")
+            raise InvalidDAG(
+                f"edge {edge.name} leads from vertex '{source.name}' to itself; a DAG has no cycles"
+            )
         for other in self._outbound[source.name]:
             if other.destination is destination:
-                raise InvalidDAG(f"vertices '{source.name}' and '{destination.name}' already have an edge between them")
+                raise InvalidDAG(
+                    f"vertices '{source.name}' and '{destination.name}' already have an edge "
+                    "between them"
+                )
             if other.source_ordinal == edge.source_ordinal:
                 raise InvalidDAG(
-                    f"vertex '{source.name}' already has an outbound edge at ordinal {edge.source_ordinal}, {other.name}; "
+                    f"vertex '{source.name}' already has an outbound edge at ordinal "
+                    f"{edge.source_ordinal}, {other.name}; "
                     f"start edge {edge.name} with from_({source.name}, another ordinal)"
                 )
         for other in self._inbound[destination.name]:
             if other.destination_ordinal == edge.destination_ordinal:
                 raise InvalidDAG(
-                    f"vertex '{destination.name}' already has an inbound edge at ordinal {edge.destination_ordinal}, "
-                    f"{other.name}; end edge {edge.name} with .to({destination.name}, another ordinal)"
+                    f"vertex '{destination.name}' already has an inbound edge at ordinal "
+                    f"{edge.destination_ordinal}, "
+                    f"{other.name}; end edge {edge.name} with .to({destination.name}, another "
+                    "ordinal)"
                 )
         self._edges.append(edge)
         self._outbound[source.name].append(edge)
@@ -316,7 +373,8 @@ class DAG:
         return sorted(self._outbound[vertex.name], key=lambda e: e.source_ordinal)
 
     def validate(self) -> None:
-        """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or must deadlock."""
+        """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or must
+        deadlock."""
         if not self._vertices:
             raise InvalidDAG("the DAG is empty; add a vertex with dag.vertex(name, supplier)")
         for vertex in self._vertices.values():
@@ -326,7 +384,8 @@ class DAG:
         check_priorities(self)
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
-        """What `make` makes of this DAG, made again only after the DAG has changed. Engines keep their plans here."""
+        """What `make` makes of this DAG, made again only after the DAG has changed. Engines keep
+        their plans here."""
         state = (
             tuple((vertex, vertex.local_parallelism) for vertex in self._vertices.values()),
             tuple((edge, edge.settings) for edge in self._edges),
@@ -358,8 +417,9 @@ class DAG:
     def to_dataframe(self, spark: Any, schema: str | None = None) -> Any:
         """What the DAG's one end emits, as a lazy Spark DataFrame: nothing runs before it is used.
 
-        `schema` is like `"word string, n long"`: an item is a dict with these columns, a tuple in their order, or a single value.
-        Without one there is a single column, `item`, with each item as JSON text.
+        `schema` is like `"word string, n long"`: an item is a dict with these columns, a tuple in
+        their order, or a single value. Without one there is a single column, `item`, with each item
+        as JSON text.
         """
         from pyrite.spark.lazy import dag_frame
 
@@ -408,17 +468,31 @@ class DAG:
 
     def _contents(self) -> tuple[Any, ...]:
         vertices = {v.name: (v.local_parallelism, v.supplier) for v in self._vertices.values()}
-        edges = {(e.source.name, e.destination.name): (e.source_ordinal, e.destination_ordinal, e.settings) for e in self._edges}
+        edges = {
+            (e.source.name, e.destination.name): (
+                e.source_ordinal,
+                e.destination_ordinal,
+                e.settings,
+            )
+            for e in self._edges
+        }
         return vertices, edges
 
     def _shape(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
-        """What a drawing needs. A DAG that is not valid (yet) is drawn as well: a picture helps to find out why."""
+        """What a drawing needs. A DAG that is not valid (yet) is drawn as well: a picture helps to
+        find out why."""
         try:
             order = self._topological_order()
         except InvalidDAG:
             order = list(self._vertices.values())
-        boxes = [drawing.Box(v.name, "" if v.local_parallelism == -1 else f"x {v.local_parallelism}") for v in order]
-        arrows = [drawing.Arrow(e.source.name, e.destination.name, e.settings.describe()) for e in self._edges]
+        boxes = [
+            drawing.Box(v.name, "" if v.local_parallelism == -1 else f"x {v.local_parallelism}")
+            for v in order
+        ]
+        arrows = [
+            drawing.Arrow(e.source.name, e.destination.name, e.settings.describe())
+            for e in self._edges
+        ]
         return boxes, arrows
 
     def _check_is_mine(self, vertex: Vertex, edge: Edge) -> None:
@@ -427,10 +501,14 @@ class DAG:
             return
         if mine is not None:
             raise InvalidDAG(
-                f"vertex '{vertex.name}' of edge {edge.name} is not the one in this DAG: it only has the same name; "
+                f"vertex '{vertex.name}' of edge {edge.name} is not the one in this DAG: it only "
+                "has the same name; "
                 f"use the vertex that this DAG's vertex('{vertex.name}', ...) returned"
             )
-        raise InvalidDAG(f"vertex '{vertex.name}' of edge {edge.name} is not in this DAG; add it with dag.vertex first")
+        raise InvalidDAG(
+            f"vertex '{vertex.name}' of edge {edge.name} is not in this DAG; add it with "
+            "dag.vertex first"
+        )
 
     def _topological_order(self) -> list[Vertex]:
         outbound: dict[str, list[Vertex]] = {name: [] for name in self._vertices}
@@ -446,19 +524,26 @@ class DAG:
                     order.append(downstream)
         if len(order) < len(self._vertices):
             cycle = _find_cycle({name: outbound[name] for name, count in missing.items() if count})
-            raise InvalidDAG(f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out")
+            raise InvalidDAG(
+                f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out"
+            )
         return order
 
 
 def _checked_vertex(vertex: Vertex, verb: str) -> Vertex:
     if not isinstance(vertex, Vertex):
-        raise InvalidDAG(f"an edge {verb} a vertex, as dag.vertex returns it; got {shorten(vertex)} ({describe(type(vertex))})")
+        raise InvalidDAG(
+            f"an edge {verb} a vertex, as dag.vertex returns it; got {shorten(vertex)} "
+            f"({describe(type(vertex))})"
+        )
     return vertex
 
 
 def _checked_ordinal(ordinal: int) -> int:
     if isinstance(ordinal, bool) or not isinstance(ordinal, int) or ordinal < 0:
-        raise InvalidDAG(f"an edge's ordinal must be a whole number from 0 up; got {shorten(ordinal)}")
+        raise InvalidDAG(
+            f"an edge's ordinal must be a whole number from 0 up; got {shorten(ordinal)}"
+        )
     return ordinal
 
 
@@ -466,13 +551,15 @@ def _check_no_gap(vertex: Vertex, direction: str, ordinals: list[int]) -> None:
     if ordinals != list(range(len(ordinals))):
         missing = next(i for i, ordinal in enumerate(ordinals) if i != ordinal)
         raise InvalidDAG(
-            f"vertex '{vertex.name}' has {direction} edges at ordinals {', '.join(map(str, ordinals))}, but none at "
+            f"vertex '{vertex.name}' has {direction} edges at ordinals "
+            f"{', '.join(map(str, ordinals))}, but none at "
             f"{missing}; number them from 0 without a gap"
         )
 
 
 def _find_cycle(outbound: dict[str, list[Vertex]]) -> list[str]:
-    """A cycle among vertices of which each is on one, or downstream of one; the first vertex stands again at its end."""
+    """A cycle among vertices of which each is on one, or downstream of one; the first vertex stands
+    again at its end."""
     upstream: dict[str, str] = {}
     for name, targets in outbound.items():
         for target in targets:

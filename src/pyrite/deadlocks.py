@@ -14,30 +14,49 @@ if TYPE_CHECKING:
 def check_priorities(dag: DAG) -> None:
     """Raises InvalidDAG if a DAG must deadlock once there is more data than its queues hold.
 
-    A late edge, one with a higher priority number than another at its vertex, is not read before the earlier one has ended. So it
-    fills up and stops the vertices before it. If one of these is needed for the earlier edge to end, nothing goes on: a fork whose
-    branches meet again. The same can come about in a ring of several late edges. An unbounded edge on the way lifts it, and so does
-    a vertex that takes in all its input before it emits.
+    A late edge, one with a higher priority number than another at its vertex, is not read before
+    the earlier one has ended. So it fills up and stops the vertices before it. If one of these is
+    needed for the earlier edge to end, nothing goes on: a fork whose branches meet again. The same
+    can come about in a ring of several late edges. An unbounded edge on the way lifts it, and so
+    does a vertex that takes in all its input before it emits.
     """
     late = [edge for edge in dag.edges if not edge.settings.buffered and _earlier_than(edge, dag)]
     stopped_by = {edge: _stopped_by(edge, dag) for edge in late}
-    needed = {edge: _upstream_of((early.source for early in _earlier_than(edge, dag)), dag) for edge in late}
-    waits_for = {edge: [other for other in late if not needed[edge].isdisjoint(stopped_by[other])] for edge in late}
+    needed = {
+        edge: _upstream_of((early.source for early in _earlier_than(edge, dag)), dag)
+        for edge in late
+    }
+    waits_for = {
+        edge: [other for other in late if not needed[edge].isdisjoint(stopped_by[other])]
+        for edge in late
+    }
     for edge in late:
         ring = _ring_from(edge, waits_for)
         if ring is None:
             continue
         early = _earlier_than(edge, dag)[0]
-        fork = next(vertex.name for vertex in dag.vertices if vertex in needed[ring[-1]] and vertex in stopped_by[edge])
-        through = "" if len(ring) == 1 else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
+        fork = next(
+            vertex.name
+            for vertex in dag.vertices
+            if vertex in needed[ring[-1]] and vertex in stopped_by[edge]
+        )
+        through = (
+            ""
+            if len(ring) == 1
+            else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
+        )
         raise InvalidDAG(
-            f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{fork}' feeds both it and edge "
-            f"{early.name} (priority {early.settings.priority}), which is drained first{through}; call .buffered() on edge {edge.name}"
+            f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{fork}' "
+            "feeds both it and edge "
+            f"{early.name} (priority {early.settings.priority}), which is drained first{through}; "
+            f"call .buffered() on edge {edge.name}"
         )
 
 
 def _earlier_than(edge: Edge, dag: DAG) -> list[Edge]:
-    return [e for e in dag.inbound(edge.destination) if e.settings.priority < edge.settings.priority]
+    return [
+        e for e in dag.inbound(edge.destination) if e.settings.priority < edge.settings.priority
+    ]
 
 
 def _stopped_by(edge: Edge, dag: DAG) -> set[Vertex]:
@@ -67,7 +86,8 @@ def _upstream_of(vertices: Iterable[Vertex], dag: DAG) -> set[Vertex]:
 
 
 def _ring_from(edge: Edge, waits_for: dict[Edge, list[Edge]]) -> list[Edge] | None:
-    """The shortest way from an edge, along what it waits for, back to itself; None if there is no such way."""
+    """The shortest way from an edge, along what it waits for, back to itself; None if there is no
+    such way."""
     reached: dict[Edge, list[Edge]] = {}
     ways = [[edge]]
     for way in ways:  # grows while it is walked

@@ -76,7 +76,8 @@ def mermaid(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
 def text(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
     """The graph with characters: a line a box, and under it where its items go.
 
-    >>> print(text([Box("a"), Box("b"), Box("c")], [Arrow("a", "b"), Arrow("b", "c", "distributed")]))
+    >>> arrows = [Arrow("a", "b"), Arrow("b", "c", "distributed")]
+    >>> print(text([Box("a"), Box("b"), Box("c")], arrows))
     a
     │
     b
@@ -90,12 +91,16 @@ def text(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
         outbound = [arrow for arrow in arrows if arrow.source == box.name]
         only_follower = len(outbound) == 1 and outbound[0].destination == following
         if only_follower and sum(arrow.destination == following for arrow in arrows) == 1:
-            lines.append(f"{'┃' if outbound[0].crosses_members else '│'} {outbound[0].label}".rstrip())
+            lines.append(
+                f"{'┃' if outbound[0].crosses_members else '│'} {outbound[0].label}".rstrip()
+            )
             continue
         for arrow in outbound:
             corner = "└" if arrow is outbound[-1] else "├"
             line = "━━" if arrow.crosses_members else "──"
-            lines.append(f"{corner}{line}> {arrow.destination}{f'  {arrow.label}' if arrow.label else ''}")
+            lines.append(
+                f"{corner}{line}> {arrow.destination}{f'  {arrow.label}' if arrow.label else ''}"
+            )
         if following is not None:
             lines.append("")
     return "\n".join(lines) or "(an empty DAG)"
@@ -121,7 +126,8 @@ def svg(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
         f'viewBox="0 0 {width:.0f} {height}" font-family="sans-serif" font-size="13">',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" '
+        'markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>',
     ]
     for arrow in arrows:
@@ -130,12 +136,14 @@ def svg(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
         y1, y2 = (y1 + 20, y2 - 20) if y2 > y1 else (y1 - 20, y2 + 20)
         bend = (y2 - y1) / 2
         parts.append(
-            f'<path d="M{x1:.0f} {y1:.0f} C{x1:.0f} {y1 + bend:.0f} {x2:.0f} {y2 - bend:.0f} {x2:.0f} {y2:.0f}" '
+            f'<path d="M{x1:.0f} {y1:.0f} '
+            f'C{x1:.0f} {y1 + bend:.0f} {x2:.0f} {y2 - bend:.0f} {x2:.0f} {y2:.0f}" '
             f'fill="none" stroke="#555" stroke-width="{thickness}" marker-end="url(#tip)"/>'
         )
         if arrow.label:
             parts.append(
-                f'<text x="{(x1 + x2) / 2 + 8:.0f}" y="{(y1 + y2) / 2 + 4:.0f}" fill="#777" font-size="11">'
+                f'<text x="{(x1 + x2) / 2 + 8:.0f}" y="{(y1 + y2) / 2 + 4:.0f}" '
+                f'fill="#777" font-size="11">'
                 f"{escape(arrow.label)}</text>"
             )
     for box in boxes:
@@ -146,16 +154,20 @@ def svg(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
             f'fill="{escape(box.color or "#fdf3d8")}" stroke="#a8802a"/>'
         )
         lift = -2 if box.note else 5
-        parts.append(f'<text x="{x:.0f}" y="{y + lift:.0f}" text-anchor="middle">{escape(box.name)}</text>')
+        parts.append(
+            f'<text x="{x:.0f}" y="{y + lift:.0f}" text-anchor="middle">{escape(box.name)}</text>'
+        )
         if box.note:
             parts.append(
-                f'<text x="{x:.0f}" y="{y + 13:.0f}" text-anchor="middle" font-size="11" fill="#777">{escape(box.note)}</text>'
+                f'<text x="{x:.0f}" y="{y + 13:.0f}" text-anchor="middle" '
+                f'font-size="11" fill="#777">{escape(box.note)}</text>'
             )
     return "\n".join([*parts, "</svg>"])
 
 
 def _rows(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> dict[str, int]:
-    """The longest way from a source to each box. In a graph with a cycle the count stops at the number of boxes."""
+    """The longest way from a source to each box. In a graph with a cycle the count stops at the
+    number of boxes."""
     row = {box.name: 0 for box in boxes}
     for _ in boxes:
         changed = False

@@ -16,13 +16,15 @@ class InvalidDAG(PyriteError, ValueError):
 
 
 class ProcessorError(PyriteError):
-    """A processor or a supplier broke its contract: it emitted None, returned the wrong thing, and so on."""
+    """A processor or a supplier broke its contract: it emitted None, returned the wrong thing, and
+    so on."""
 
 
 class JobFailed(PyriteError):
     """A job ended with an error. `__cause__` is the user's own exception, with its traceback.
 
-    `vertex`, `processor` (its index), `edge` and `item` say where; each is None where it does not apply.
+    `vertex`, `processor` (its index), `edge` and `item` say where; each is None where it does not
+    apply.
     """
 
     def __init__(
@@ -41,11 +43,19 @@ class JobFailed(PyriteError):
         self.item = item
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _job_failed, (str(self), self.vertex, self.processor, self.edge, self.item, self.__cause__)
+        return _job_failed, (
+            str(self),
+            self.vertex,
+            self.processor,
+            self.edge,
+            self.item,
+            self.__cause__,
+        )
 
 
 class InvalidWorkload(PyriteError, ValueError):
-    """A workload or its schedule cannot run as it is. `problems` has a sentence for each thing that is wrong, all of them at once."""
+    """A workload or its schedule cannot run as it is. `problems` has a sentence for each thing that
+    is wrong, all of them at once."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
@@ -56,9 +66,11 @@ class InvalidWorkload(PyriteError, ValueError):
 
 
 class RunBroken(PyriteError):
-    """A run of a workload could not go on: its disk is full, its workers do not start, its master was killed, and so on.
+    """A run of a workload could not go on: its disk is full, its workers do not start, its master
+    was killed, and so on.
 
-    This is not about a job that failed: such a job is in `run.failed()`. What was recorded stays readable, and the run can be resumed.
+    This is not about a job that failed: such a job is in `run.failed()`. What was recorded stays
+    readable, and the run can be resumed.
     """
 
 

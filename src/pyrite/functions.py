@@ -1,4 +1,5 @@
-"""What can be said of a user's function without calling it: where it stands, and whether two of them are the same."""
+"""What can be said of a user's function without calling it: where it stands, and whether two of
+them are the same."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def message_of(error: BaseException) -> str:
 
 
 def same(a: object, b: object) -> bool:
-    """Whether two values, functions included, would do the same: the same code over equal constants, defaults and closure.
+    """Whether two values, functions included, would do the same: the same code over equal
+    constants, defaults and closure.
 
     Functions that were pickled and restored, or written out twice, are the same in this sense.
 
@@ -63,7 +65,8 @@ def same(a: object, b: object) -> bool:
 
 
 def _same(a: object, b: object, seen: set[tuple[int, int]]) -> bool:
-    """`seen` has the pairs that are being compared further up: in a circle they are taken as the same."""
+    """`seen` has the pairs that are being compared further up: in a circle they are taken as the
+    same."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -83,12 +86,16 @@ def _same(a: object, b: object, seen: set[tuple[int, int]]) -> bool:
         return False
     if dataclasses.is_dataclass(a) and dataclasses.is_dataclass(b):
         return all(
-            _same(getattr(a, field.name), getattr(b, field.name), seen) for field in dataclasses.fields(a) if field.compare
+            _same(getattr(a, field.name), getattr(b, field.name), seen)
+            for field in dataclasses.fields(a)
+            if field.compare
         )
     if type(a).__eq__ is not object.__eq__:
         try:
             return bool(a == b)
-        except Exception:  # a value whose == raises, or answers with an array, is compared by its parts
+        except (
+            Exception
+        ):  # a value whose == raises, or answers with an array, is compared by its parts
             pass
     try:
         return _same(a.__reduce_ex__(2), b.__reduce_ex__(2), seen)
@@ -99,12 +106,20 @@ def _same(a: object, b: object, seen: set[tuple[int, int]]) -> bool:
 def _same_function(a: FunctionType, b: FunctionType, seen: set[tuple[int, int]]) -> bool:
     if not _same_code(a.__code__, b.__code__):
         return False
-    if not _same((a.__defaults__, a.__kwdefaults__, _cells(a)), (b.__defaults__, b.__kwdefaults__, _cells(b)), seen):
+    if not _same(
+        (a.__defaults__, a.__kwdefaults__, _cells(a)),
+        (b.__defaults__, b.__kwdefaults__, _cells(b)),
+        seen,
+    ):
         return False
-    # A global may name something else in another module: what the code uses must be the same on both sides.
+    # A global may name something else in another module: what the code uses must be the same on
+    # both sides.
     if a.__globals__ is b.__globals__:
         return True
-    return all(_same(a.__globals__.get(name), b.__globals__.get(name), seen) for name in a.__code__.co_names)
+    return all(
+        _same(a.__globals__.get(name), b.__globals__.get(name), seen)
+        for name in a.__code__.co_names
+    )
 
 
 def _same_code(a: CodeType, b: CodeType) -> bool:
@@ -123,7 +138,9 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 def _same_constant(a: object, b: object) -> bool:
     if isinstance(a, CodeType) and isinstance(b, CodeType):
         return _same_code(a, b)
-    if isinstance(a, tuple) and isinstance(b, tuple):  # (1,) == (True,), and yet they are not the same constant
+    if isinstance(a, tuple) and isinstance(
+        b, tuple
+    ):  # (1,) == (True,), and yet they are not the same constant
         return len(a) == len(b) and all(map(_same_constant, a, b))
     return type(a) is type(b) and a == b
 

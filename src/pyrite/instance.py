@@ -39,13 +39,16 @@ def instance(
 ) -> Instance:
     """An instance in this process. Use it as a context manager, or call its `close()` when done.
 
-    Normal jobs run on Spark: on a session that is started with the first of them (or at once, in the background, with `start_spark`), on
-    `spark_master` (a master's URL, or `sc://` for Spark Connect; default: this machine) with `spark_conf`; or on `spark`, a session
-    that exists. `cooperative_threads` is the size of the pool that runs light jobs: 1 by default, or the number of CPUs on a Python
-    without a global lock. It is also the default parallelism of a vertex there.
+    Normal jobs run on Spark: on a session that is started with the first of them (or at once, in
+    the background, with `start_spark`), on `spark_master` (a master's URL, or `sc://` for Spark
+    Connect; default: this machine) with `spark_conf`; or on `spark`, a session that exists.
+    `cooperative_threads` is the size of the pool that runs light jobs: 1 by default, or the number
+    of CPUs on a Python without a global lock. It is also the default parallelism of a vertex there.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
-    made = Instance(session=session, cooperative_threads=cooperative_threads, collections=collections)
+    made = Instance(
+        session=session, cooperative_threads=cooperative_threads, collections=collections
+    )
     if start_spark:
         session.starting()
     return made
@@ -54,11 +57,18 @@ def instance(
 class Instance:
     """Made by `pyrite.instance()`."""
 
-    def __init__(self, *, session: LazySession, cooperative_threads: int | None, collections: str) -> None:
+    def __init__(
+        self, *, session: LazySession, cooperative_threads: int | None, collections: str
+    ) -> None:
         if cooperative_threads is not None and (
-            isinstance(cooperative_threads, bool) or not isinstance(cooperative_threads, int) or cooperative_threads < 1
+            isinstance(cooperative_threads, bool)
+            or not isinstance(cooperative_threads, int)
+            or cooperative_threads < 1
         ):
-            raise PyriteError(f"cooperative_threads must be a whole number above 0; got {shorten(cooperative_threads)}")
+            raise PyriteError(
+                "cooperative_threads must be a whole number above 0; got "
+                f"{shorten(cooperative_threads)}"
+            )
         if collections != "memory":
             raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
         self._service = ExecutionService(cooperative_threads)
@@ -73,21 +83,30 @@ class Instance:
         return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
 
     def new_light_job(self, dag: DAG, config: None = None) -> Job:
-        """A job that starts within a fraction of a millisecond, and takes no name: it can only be waited for or cancelled."""
+        """A job that starts within a fraction of a millisecond, and takes no name: it can only be
+        waited for or cancelled."""
         if config is not None:
             raise PyriteError(
-                f"a light job takes no name and no other configuration, got {shorten(config)}; use new_job for that"
+                f"a light job takes no name and no other configuration, got {shorten(config)}; use "
+                "new_job for that"
             )
         return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
 
     def execute(self, job: Job) -> Execution:
-        """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if its DAG is not valid."""
+        """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if
+        its DAG is not valid."""
         if not isinstance(job, Job):
-            raise PyriteError(f"an instance executes a job, as new_job makes it; got {shorten(job)}")
+            raise PyriteError(
+                f"an instance executes a job, as new_job makes it; got {shorten(job)}"
+            )
         self._check_open()
         execution = Execution(job, run_callback=self._service.threads.run)
         run = RunContext(
-            job_name=job.name, job_id=job.id, execution_id=execution.id, member_count=1, collections=self._collections
+            job_name=job.name,
+            job_id=job.id,
+            execution_id=execution.id,
+            member_count=1,
+            collections=self._collections,
         )
 
         def on_end(error: BaseException | None) -> None:
@@ -96,12 +115,16 @@ class Instance:
 
         if job.is_light:
             plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
-            light = JobRun(plan, run, service=self._service, on_end=on_end, on_running=execution.now_running)
+            light = JobRun(
+                plan, run, service=self._service, on_end=on_end, on_running=execution.now_running
+            )
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
             light.begin()
         else:
-            from pyrite.spark.execution import SparkRun  # Arrow and what else Spark needs is loaded by whoever uses it
+            from pyrite.spark.execution import (
+                SparkRun,
+            )  # Arrow and what else Spark needs is loaded by whoever uses it
 
             job.dag.validate()
             normal = SparkRun(
@@ -112,7 +135,12 @@ class Instance:
                 on_end=on_end,
                 on_running=execution.now_running,
             )
-            execution.wire(cancel=normal.cancel, metrics=normal.metrics, progress=normal.progress, timings=normal.timings)
+            execution.wire(
+                cancel=normal.cancel,
+                metrics=normal.metrics,
+                progress=normal.progress,
+                timings=normal.timings,
+            )
             self._register(execution)
             normal.begin(self._service.threads.run)
         return execution
@@ -122,7 +150,8 @@ class Instance:
             raise PyriteError("this instance is closed; open another with pyrite.instance()")
 
     def _register(self, execution: Execution) -> None:
-        """From here on `close` knows of the execution; so it must not have begun to wait for those it knew."""
+        """From here on `close` knows of the execution; so it must not have begun to wait for those
+        it knew."""
         with self._lock:
             self._check_open()
             self._running[execution.id] = execution
@@ -144,7 +173,8 @@ class Instance:
         return self._collections.list(name)
 
     def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
-        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that has anything."""
+        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
+        has anything."""
         return self._collections.contents()
 
     def close(self) -> None:
@@ -159,7 +189,8 @@ class Instance:
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
         for each in stuck:
             logger.error(
-                "%s has not stopped within %d s of the instance's closing: a call of it does not return",
+                "%s has not stopped within %d s of the instance's closing: a call of it does not "
+                "return",
                 each,
                 CLOSING_SECONDS,
             )
@@ -169,11 +200,18 @@ class Instance:
     def __enter__(self) -> Instance:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<pyrite instance, {len(self._running)} running{', closed' if self._closed else ''}>"
+        return (
+            f"<pyrite instance, {len(self._running)} running{', closed' if self._closed else ''}>"
+        )
 
 
 def _checked_dag(dag: Any) -> DAG:

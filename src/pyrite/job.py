@@ -1,4 +1,5 @@
-"""Job, and Execution: the handle of one run of a job, which is a future of its outcome and never carries its data."""
+"""Job, and Execution: the handle of one run of a job, which is a future of its outcome and never
+carries its data."""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ class JobStatus(str, Enum):
 class JobConfig:
     """How a normal job is run.
 
-    `members` is how many tasks run side by side; by default as many as Spark runs at a time. `modules` (names, modules, paths of .py
-    files or of packages), `wheels` and `files` travel to the workers and are seen by this job alone; a processor finds a file by
-    `context.file(name)`.
+    `members` is how many tasks run side by side; by default as many as Spark runs at a time.
+    `modules` (names, modules, paths of .py files or of packages), `wheels` and `files` travel to
+    the workers and are seen by this job alone; a processor finds a file by `context.file(name)`.
     """
 
     name: str | None = None
@@ -45,18 +46,28 @@ class JobConfig:
     files: Sequence[str | Path] = ()
 
     def __post_init__(self) -> None:
-        if self.members is not None and (isinstance(self.members, bool) or not isinstance(self.members, int) or self.members < 1):
-            raise PyriteError(f"members of a job must be a whole number above 0; got {shorten(self.members)}")
+        if self.members is not None and (
+            isinstance(self.members, bool) or not isinstance(self.members, int) or self.members < 1
+        ):
+            raise PyriteError(
+                f"members of a job must be a whole number above 0; got {shorten(self.members)}"
+            )
         for field_name in ("modules", "wheels", "files"):
             if isinstance(getattr(self, field_name), (str, bytes)):
-                raise PyriteError(f"{field_name} of a job must be a list; got {shorten(getattr(self, field_name))}")
+                raise PyriteError(
+                    f"{field_name} of a job must be a list; got "
+                    f"{shorten(getattr(self, field_name))}"
+                )
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
-            raise PyriteError(f"the name of a job must be a non-empty string; got {shorten(self.name)}")
+            raise PyriteError(
+                f"the name of a job must be a non-empty string; got {shorten(self.name)}"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A DAG that can be executed, any number of times. It pickles (with cloudpickle); an instance then executes it by `execute(job)`."""
+    """A DAG that can be executed, any number of times. It pickles (with cloudpickle); an instance
+    then executes it by `execute(job)`."""
 
     dag: DAG
     config: JobConfig
@@ -67,7 +78,10 @@ class Job:
     def execute(self) -> Execution:
         """Starts the job and returns at once with the handle of this execution."""
         if self._submit is None:
-            raise PyriteError("this job was restored from a pickle and belongs to no instance; call instance.execute(job)")
+            raise PyriteError(
+                "this job was restored from a pickle and belongs to no instance; call "
+                "instance.execute(job)"
+            )
         return self._submit(self)
 
     @property
@@ -84,8 +98,8 @@ class Job:
 class Execution(Future[None]):
     """One run of a job: a future that is done once every processor has stopped and is closed.
 
-    It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and `asyncio.wrap_future` take it.
-    `result` returns None, or raises JobFailed or JobCancelled.
+    It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and
+    `asyncio.wrap_future` take it. `result` returns None, or raises JobFailed or JobCancelled.
     """
 
     def __init__(self, job: Job, *, run_callback: Callable[[Callable[[], None]], None]) -> None:
@@ -104,25 +118,31 @@ class Execution(Future[None]):
         return self._status
 
     def cancel(self) -> bool:
-        """Asks the job to stop, and returns at once: False if it had ended already. The future is done when everything has stopped."""
+        """Asks the job to stop, and returns at once: False if it had ended already. The future is
+        done when everything has stopped."""
         if self.done():
             return False
         self._request_cancel()
         return True
 
     def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
-        """Calls `fn(execution)` when the job has ended, on a thread that may block; at once if it has ended already."""
-        super().add_done_callback(fn if self.done() else lambda _: self._run_callback(partial(_call, fn, self)))
+        """Calls `fn(execution)` when the job has ended, on a thread that may block; at once if it
+        has ended already."""
+        super().add_done_callback(
+            fn if self.done() else lambda _: self._run_callback(partial(_call, fn, self))
+        )
 
     def cancelled(self) -> bool:
         return self._status is JobStatus.CANCELLED
 
     def metrics(self) -> dict[str, Any]:
-        """By vertex: items received and emitted, how full its queues are, the time it was busy; for all its processors, and for each."""
+        """By vertex: items received and emitted, how full its queues are, the time it was busy; for
+        all its processors, and for each."""
         return self._read_metrics()
 
     def progress(self) -> list[tuple[str, int, int]]:
-        """For each stage of a job on Spark that has begun: its vertices, how many of its tasks are done, and how many there are."""
+        """For each stage of a job on Spark that has begun: its vertices, how many of its tasks are
+        done, and how many there are."""
         return self._read_progress()
 
     def timings(self) -> dict[str, float]:
@@ -158,5 +178,7 @@ class Execution(Future[None]):
             self._status = JobStatus.COMPLETED
             self.set_result(None)
         else:
-            self._status = JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
+            self._status = (
+                JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
+            )
             self.set_exception(error)

@@ -1,4 +1,5 @@
-"""Pace: how many items to hand to a processor at a time, so that a call takes about a millisecond and yet costs little per item."""
+"""Pace: how many items to hand to a processor at a time, so that a call takes about a millisecond
+and yet costs little per item."""
 
 from __future__ import annotations
 

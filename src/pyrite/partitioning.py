@@ -1,7 +1,9 @@
-"""From a key to a partition id, the same in every process, on every member, whatever PYTHONHASHSEED is.
+"""From a key to a partition id, the same in every process, on every member, whatever PYTHONHASHSEED
+is.
 
-Keys that are equal in Python have the same id: 1, 1.0, True and Decimal(1); a tuple and a named tuple; one moment in two time
-zones. The way there: the key in canonical bytes, their Murmur3 hash (x86, 32 bit), modulo the number of partitions.
+Keys that are equal in Python have the same id: 1, 1.0, True and Decimal(1); a tuple and a named
+tuple; one moment in two time zones. The way there: the key in canonical bytes, their Murmur3 hash
+(x86, 32 bit), modulo the number of partitions.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _pack_hash = struct.Struct("<cq").pack
 
 
 class InvalidKey(PyriteError, ValueError):
-    """A partition key that cannot be used: None, of a type without canonical bytes, or sent out of range."""
+    """A partition key that cannot be used: None, of a type without canonical bytes, or sent out of
+    range."""
 
 
 def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
@@ -42,8 +45,8 @@ def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
 
 
 def canonical_bytes(key: Any) -> bytes:
-    """Bytes that are the same for equal keys. Those of a string are its UTF-8, which Murmur3 takes as it is; of other keys the first
-    byte tells the kind, so that keys of two kinds differ."""
+    """Bytes that are the same for equal keys. Those of a string are its UTF-8, which Murmur3 takes
+    as it is; of other keys the first byte tells the kind, so that keys of two kinds differ."""
     kind = type(key)
     if kind is str:
         return key.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
@@ -72,7 +75,10 @@ def partition_function(
         nonlocal room, asked
         if type(key) is str:  # to look it up would take longer than to compute it
             # Murmur3's own way of encoding does not survive half a surrogate pair.
-            return hashed(key if key.isascii() else key.encode("utf-8", "surrogatepass"), 0, False) % partition_count
+            return (
+                hashed(key if key.isascii() else key.encode("utf-8", "surrogatepass"), 0, False)
+                % partition_count
+            )
         if not room:
             return _computed(key, partition_count, edge)
         asked += 1
@@ -108,7 +114,9 @@ def none_key(edge: str) -> InvalidKey:
     )
 
 
-def _custom(partition_count: int, partitioner: Callable[[Any, int], int], edge: str) -> Callable[[Any], int]:
+def _custom(
+    partition_count: int, partitioner: Callable[[Any, int], int], edge: str
+) -> Callable[[Any], int]:
     def partition(key: Any) -> int:
         if key is None:
             raise none_key(edge)
@@ -119,7 +127,8 @@ def _custom(partition_count: int, partitioner: Callable[[Any, int], int], edge: 
             number = -1
         if not 0 <= number < partition_count:
             raise InvalidKey(
-                f"return value of the partitioner {describe(partitioner)} of edge {edge} must be a whole number from 0 to "
+                f"return value of the partitioner {describe(partitioner)} of edge {edge} must be a "
+                "whole number from 0 to "
                 f"{partition_count - 1}; got {shorten(found)} for key {shorten(key)}"
             )
         return number
@@ -128,8 +137,13 @@ def _custom(partition_count: int, partitioner: Callable[[Any, int], int], edge: 
 
 
 def _encoder_of(kind: type) -> Callable[[Any], bytes]:
-    """How keys of a type become bytes. A subclass (an IntEnum, a named tuple) equals its plain form, so it is encoded as that."""
-    if kind.__module__ == "numpy" and hasattr(kind, "item") and kind.__name__ not in ("datetime64", "timedelta64"):
+    """How keys of a type become bytes. A subclass (an IntEnum, a named tuple) equals its plain
+    form, so it is encoded as that."""
+    if (
+        kind.__module__ == "numpy"
+        and hasattr(kind, "item")
+        and kind.__name__ not in ("datetime64", "timedelta64")
+    ):
         return lambda key: canonical_bytes(key.item())
     for known, encode in _KINDS:
         if issubclass(kind, known):
@@ -144,7 +158,8 @@ def _encoder_of(kind: type) -> Callable[[Any], bytes]:
     else:
         why = "only its own == knows which of them are equal"
     message = (
-        f"a {describe(kind)} cannot be a partition key: {why}. Give the edge a key function that returns a string, a "
+        f"a {describe(kind)} cannot be a partition key: {why}. Give the edge a key function that "
+        "returns a string, a "
         f"number, bytes, a date, an enum, a dataclass, or a tuple of these"
     )
 
@@ -178,7 +193,9 @@ def _set(key: Any) -> bytes:
 
 
 def _dict(key: dict[Any, Any]) -> bytes:
-    return b"d" + _joined(sorted(_joined([canonical_bytes(k), canonical_bytes(v)]) for k, v in key.items()))
+    return b"d" + _joined(
+        sorted(_joined([canonical_bytes(k), canonical_bytes(v)]) for k, v in key.items())
+    )
 
 
 def _joined(parts: list[bytes]) -> bytes:
@@ -190,7 +207,10 @@ def _datetime(key: datetime.datetime) -> bytes:
     offset = key.utcoffset()
     if offset is None:
         return b"T" + key.replace(tzinfo=None, fold=0).isoformat().encode()
-    return b"U%d" % (_microseconds(datetime.timedelta(days=key.toordinal()) + _since_midnight(key)) - _microseconds(offset))
+    return b"U%d" % (
+        _microseconds(datetime.timedelta(days=key.toordinal()) + _since_midnight(key))
+        - _microseconds(offset)
+    )
 
 
 def _time(key: datetime.time) -> bytes:
@@ -201,7 +221,9 @@ def _time(key: datetime.time) -> bytes:
 
 
 def _since_midnight(key: datetime.datetime | datetime.time) -> datetime.timedelta:
-    return datetime.timedelta(hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond)
+    return datetime.timedelta(
+        hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
+    )
 
 
 def _microseconds(key: datetime.timedelta) -> int:
@@ -213,7 +235,9 @@ def _duration(key: datetime.timedelta) -> bytes:
 
 
 def _enum(key: Enum) -> bytes:
-    return b"e" + _joined([_class_name(key), str(key.value if isinstance(key, Flag) else key.name).encode()])
+    return b"e" + _joined(
+        [_class_name(key), str(key.value if isinstance(key, Flag) else key.name).encode()]
+    )
 
 
 def _path(key: PurePath) -> bytes:

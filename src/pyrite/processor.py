@@ -1,4 +1,5 @@
-"""Processor: the code of a vertex; and AbstractProcessor, which takes the trouble out of writing one."""
+"""Processor: the code of a vertex; and AbstractProcessor, which takes the trouble out of writing
+one."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from pyrite.traverser import Traverser, iterate
 
 
 class FailedAt(NamedTuple):
-    """Where a call of a processor raised. `vertex` and `edge` only if it does the work of several vertices."""
+    """Where a call of a processor raised. `vertex` and `edge` only if it does the work of several
+    vertices."""
 
     item: Any
     vertex: str | None = None
@@ -23,16 +25,18 @@ class FailedAt(NamedTuple):
 
 
 class Processor:
-    """Takes items from its inbound edges and puts items into its outbox; one of those that do a vertex's work.
+    """Takes items from its inbound edges and puts items into its outbox; one of those that do a
+    vertex's work.
 
-    The engine sets `outbox`, then calls `init` once, then the others from one thread at a time, and `close` last. A call of a
-    cooperative processor should take no more than about a millisecond; one with `cooperative = False` has a thread of its own
-    and may block.
+    The engine sets `outbox`, then calls `init` once, then the others from one thread at a time, and
+    `close` last. A call of a cooperative processor should take no more than about a millisecond;
+    one with `cooperative = False` has a thread of its own and may block.
     """
 
     cooperative: bool = True
     polls: bool = True
-    """Whether `complete` that returns False and emits nothing may be waiting for something, so that the engine may pause."""
+    """Whether `complete` that returns False and emits nothing may be waiting for something, so that
+    the engine may pause."""
     outbox: Outbox
 
     def attach(self, outbox: Outbox) -> None:
@@ -43,37 +47,46 @@ class Processor:
         """Called once, before anything else. It may block."""
 
     def process(self, ordinal: int, inbox: Inbox) -> None:
-        """Takes items from `inbox`, which is never empty here. What is left in it comes again before anything new."""
+        """Takes items from `inbox`, which is never empty here. What is left in it comes again
+        before anything new."""
         raise ProcessorError(
-            f"{describe(type(self))} got items on inbound edge {ordinal} but does not define process(ordinal, inbox)"
+            f"{describe(type(self))} got items on inbound edge {ordinal} but does not define "
+            "process(ordinal, inbox)"
         )
 
     def try_process(self) -> bool | None:
-        """Called when there is nothing to deliver. Return False to be called again before anything is delivered."""
+        """Called when there is nothing to deliver. Return False to be called again before anything
+        is delivered."""
         return True
 
     def complete_edge(self, ordinal: int) -> bool | None:
-        """Called when the edge at `ordinal` has ended, again and again until it does not return False."""
+        """Called when the edge at `ordinal` has ended, again and again until it does not return
+        False."""
         return True
 
     def complete(self) -> bool | None:
-        """Called when all inbound edges have ended, again and again until it does not return False."""
+        """Called when all inbound edges have ended, again and again until it does not return
+        False."""
         return True
 
     def close(self, error: BaseException | None) -> None:
-        """Called exactly once, last, also when `init` raised or was not reached. What it raises is logged."""
+        """Called exactly once, last, also when `init` raised or was not reached. What it raises is
+        logged."""
 
     @property
     def saves_state(self) -> bool:
-        """Whether the processor has a state to save: by default, whether it defines `save_snapshot`."""
+        """Whether the processor has a state to save: by default, whether it defines
+        `save_snapshot`."""
         return type(self).save_snapshot is not Processor.save_snapshot
 
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
-        """The state, as (key, value) pairs, from which another processor can go on. Only called between other calls."""
+        """The state, as (key, value) pairs, from which another processor can go on. Only called
+        between other calls."""
         return ()
 
     def restore_snapshot(self, key: Any, value: Any) -> None:
-        """Takes back one pair of what `save_snapshot` gave. Called after `init`, before any item."""
+        """Takes back one pair of what `save_snapshot` gave. Called after `init`, before any
+        item."""
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
         """After a call raised: where it was."""
@@ -83,8 +96,9 @@ class Processor:
 class AbstractProcessor(Processor):
     """A processor that handles one item at a time.
 
-    Override `try_process_0` .. `try_process_4` for an edge each, or `try_process_any` for all. Return False to be given the same
-    item again, when there is room in the outbox; True or None takes the item.
+    Override `try_process_0` .. `try_process_4` for an edge each, or `try_process_any` for all.
+    Return False to be given the same item again, when there is room in the outbox; True or None
+    takes the item.
 
     >>> class Doubler(AbstractProcessor):
     ...     def try_process_0(self, item):
@@ -106,8 +120,9 @@ class AbstractProcessor(Processor):
             self._try.append(self._try_method(len(self._try)))
         try_process = self._try[ordinal]
         outbox = self.outbox
-        # The one edge that nearly every vertex has is checked at next to no cost. A sink never fills its outbox; with several
-        # edges the mark is one that is always reached, and the outbox is asked.
+        # The one edge that nearly every vertex has is checked at next to no cost. A sink never
+        # fills its outbox; with several edges the mark is one that is always reached, and the
+        # outbox is asked.
         edges = len(outbox.buckets)
         bucket: list[Any] = outbox.buckets[0] if edges else []
         mark = outbox.high_water_marks[0] if edges == 1 else 1 - edges
@@ -159,15 +174,20 @@ class AbstractProcessor(Processor):
         else:
             self._append(item)
 
-    def emit_cooperatively(self, traverser: Traverser[Any] | Iterator[Any], ordinal: int | None = None) -> bool:
-        """Emits from a traverser until the outbox is full. True once all is emitted; else call again with the same one.
+    def emit_cooperatively(
+        self, traverser: Traverser[Any] | Iterator[Any], ordinal: int | None = None
+    ) -> bool:
+        """Emits from a traverser until the outbox is full. True once all is emitted; else call
+        again with the same one.
 
         Make the traverser once and keep it: it remembers how far it got.
         """
         if not isinstance(traverser, Iterator):
             raise ProcessorError(
-                f"emit_cooperatively of {describe(type(self))} needs a traverser that remembers how far it got; got "
-                f"{shorten(traverser)}. Make one with traverse(...), once, and keep it for the calls that follow"
+                f"emit_cooperatively of {describe(type(self))} needs a traverser that remembers "
+                "how far it got; got "
+                f"{shorten(traverser)}. Make one with traverse(...), once, and keep it for the "
+                "calls that follow"
             )
         count, started = 1, perf_counter()
         while True:
@@ -184,7 +204,8 @@ class AbstractProcessor(Processor):
             count = min(4 * count, _CHUNK)
 
     def flat_mapper(self, function: Callable[[Any], Traverser[Any] | Iterable[Any]]) -> FlatMapper:
-        """Maps each item to any number of items once, and emits them over as many calls as it takes."""
+        """Maps each item to any number of items once, and emits them over as many calls as it
+        takes."""
         return FlatMapper(self, function)
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
@@ -198,11 +219,14 @@ class AbstractProcessor(Processor):
 
 
 class FlatMapper:
-    """Made by `AbstractProcessor.flat_mapper`. Call it, or its `try_process`, from `try_process_N` and return what it returns."""
+    """Made by `AbstractProcessor.flat_mapper`. Call it, or its `try_process`, from `try_process_N`
+    and return what it returns."""
 
     __slots__ = ("_function", "_processor", "_rest")
 
-    def __init__(self, processor: AbstractProcessor, function: Callable[[Any], Iterable[Any]]) -> None:
+    def __init__(
+        self, processor: AbstractProcessor, function: Callable[[Any], Iterable[Any]]
+    ) -> None:
         self._processor = processor
         self._function = function
         self._rest: Iterator[Any] | None = None
@@ -225,4 +249,6 @@ _LONG_ENOUGH = 0.001
 
 
 def wrong_answer(method: Callable[..., Any], answer: object) -> ProcessorError:
-    return ProcessorError(f"return value of {describe(method)} must be a bool or None; got {shorten(answer)}")
+    return ProcessorError(
+        f"return value of {describe(method)} must be a bool or None; got {shorten(answer)}"
+    )

@@ -1,7 +1,8 @@
 """Suppliers: how the processors of a vertex come about.
 
-A meta-supplier lives on the job's coordinator and makes one supplier per member; a supplier travels to its member and makes the
-processors there. Whoever needs neither gives a vertex a Processor class, or a function that makes a processor.
+A meta-supplier lives on the job's coordinator and makes one supplier per member; a supplier travels
+to its member and makes the processors there. Whoever needs neither gives a vertex a Processor
+class, or a function that makes a processor.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class ProcessorSupplier:
         raise NotImplementedError(f"{describe(type(self))} must define get(count)")
 
     def close(self, error: BaseException | None) -> None:
-        """Called once, after the processors were closed, also when `init` raised. What it raises is logged."""
+        """Called once, after the processors were closed, also when `init` raised. What it raises is
+        logged."""
 
 
 class ProcessorMetaSupplier:
@@ -36,18 +38,22 @@ class ProcessorMetaSupplier:
     def init(self, context: MetaSupplierContext) -> None:
         """Called once on the coordinator, before `get`. It may block."""
 
-    def get(self, addresses: Sequence[str]) -> Sequence[ProcessorSupplier] | Mapping[str, ProcessorSupplier]:
+    def get(
+        self, addresses: Sequence[str]
+    ) -> Sequence[ProcessorSupplier] | Mapping[str, ProcessorSupplier]:
         """One supplier per address: in the order of the addresses, or by address."""
         raise NotImplementedError(f"{describe(type(self))} must define get(addresses)")
 
     def commit(self) -> None:
-        """Called once after the processors of every vertex completed without an error: what a sink wrote is made visible here.
+        """Called once after the processors of every vertex completed without an error: what a sink
+        wrote is made visible here.
 
         What it raises fails the job.
         """
 
     def close(self, error: BaseException | None) -> None:
-        """Called once, after everything else of the job was closed, also when `init` raised. What it raises is logged."""
+        """Called once, after everything else of the job was closed, also when `init` raised. What
+        it raises is logged."""
 
 
 def meta_supplier_of(supplier: Any, vertex: str) -> ProcessorMetaSupplier:
@@ -59,7 +65,9 @@ def meta_supplier_of(supplier: Any, vertex: str) -> ProcessorMetaSupplier:
     return _SameOnEveryMember(_FromFunction(supplier, vertex))
 
 
-def suppliers_by_member(meta_supplier: ProcessorMetaSupplier, addresses: Sequence[str], vertex: str) -> list[ProcessorSupplier]:
+def suppliers_by_member(
+    meta_supplier: ProcessorMetaSupplier, addresses: Sequence[str], vertex: str
+) -> list[ProcessorSupplier]:
     """Asks a meta-supplier for its suppliers, and checks what it answers."""
     answer: Any = meta_supplier.get(addresses)
     if isinstance(answer, Mapping):
@@ -67,30 +75,42 @@ def suppliers_by_member(meta_supplier: ProcessorMetaSupplier, addresses: Sequenc
     name = describe(type(meta_supplier))
     if not isinstance(answer, Sequence) or len(answer) != len(addresses):
         raise ProcessorError(
-            f"get(addresses) of {name} in vertex '{vertex}' must return one ProcessorSupplier for each of "
+            f"get(addresses) of {name} in vertex '{vertex}' must return one ProcessorSupplier for "
+            "each of "
             f"{len(addresses)} members; got {shorten(answer)}"
         )
     for supplier in answer:
         if not isinstance(supplier, ProcessorSupplier):
             raise ProcessorError(
-                f"get(addresses) of {name} in vertex '{vertex}' must return ProcessorSuppliers; got {shorten(supplier)} among them"
+                f"get(addresses) of {name} in vertex '{vertex}' must return ProcessorSuppliers; "
+                f"got {shorten(supplier)} among them"
             )
     return list(answer)
 
 
 def check_processors(processors: Any, supplier: ProcessorSupplier, count: int, vertex: str) -> None:
-    """Raises if what a supplier's `get` returned is not exactly `count` processors, each another object."""
+    """Raises if what a supplier's `get` returned is not exactly `count` processors, each another
+    object."""
     name = f"get({count}) of {describe(type(supplier))} in vertex '{vertex}'"
     if not isinstance(processors, Sequence):
-        raise ProcessorError(f"{name} must return a list of {count} processors; got {shorten(processors)}")
+        raise ProcessorError(
+            f"{name} must return a list of {count} processors; got {shorten(processors)}"
+        )
     for processor in processors:
         if not isinstance(processor, Processor):
             source = describe(supplier.function) if isinstance(supplier, _FromFunction) else name
-            raise ProcessorError(f"the supplier of vertex '{vertex}', {source}, must make Processors; got {shorten(processor)}")
+            raise ProcessorError(
+                f"the supplier of vertex '{vertex}', {source}, must make Processors; got "
+                f"{shorten(processor)}"
+            )
     if len(processors) != count:
-        raise ProcessorError(f"{name} must return exactly {count} processors; got {len(processors)}")
+        raise ProcessorError(
+            f"{name} must return exactly {count} processors; got {len(processors)}"
+        )
     if len(set(map(id, processors))) != count:
-        raise ProcessorError(f"{name} returned the same processor twice; each must be an object of its own")
+        raise ProcessorError(
+            f"{name} returned the same processor twice; each must be an object of its own"
+        )
 
 
 @dataclass(slots=True)
@@ -104,7 +124,8 @@ class _FromFunction(ProcessorSupplier):
 
 @dataclass(slots=True)
 class _SameOnEveryMember(ProcessorMetaSupplier):
-    """Members get equal suppliers. On more than one member each is a copy, since it travels there serialized."""
+    """Members get equal suppliers. On more than one member each is a copy, since it travels there
+    serialized."""
 
     supplier: ProcessorSupplier
 

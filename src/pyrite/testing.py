@@ -1,10 +1,12 @@
-"""A test harness for processors: runs one by hand, under the conditions that an engine may put it in."""
+"""A test harness for processors: runs one by hand, under the conditions that an engine may put it
+in."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cloudpickle
@@ -30,11 +32,14 @@ def verify_processor(
     any_order: bool = False,
     collections: MemoryCollections | None = None,
 ) -> None:
-    """Raises AssertionError unless a processor turns `inputs` into `expected`, however it is called.
+    """Raises AssertionError unless a processor turns `inputs` into `expected`, however it is
+    called.
 
-    `supplier` is whatever a vertex takes. `inputs` is a list of the items of the edge at ordinal 0, or a dict of such lists by ordinal;
-    `expected` likewise for the outbound edges. The processor is run with an inbox of one item and of all, with an outbox that has room
-    and with one that is full at every other call, and, if it saves its state, with its state saved and restored between calls.
+    `supplier` is whatever a vertex takes. `inputs` is a list of the items of the edge at ordinal 0,
+    or a dict of such lists by ordinal; `expected` likewise for the outbound edges. The processor is
+    run with an inbox of one item and of all, with an outbox that has room and with one that is full
+    at every other call, and, if it saves its state, with its state saved and restored between
+    calls.
 
     >>> from pyrite import processors as p
     >>> verify_processor(p.map(str.upper), ["a", "b"], ["A", "B"])
@@ -52,7 +57,8 @@ def verify_processor(
         for ordinal, (found, want) in enumerate(zip(emitted, wanted_lists)):
             if not (_same_items(found, want) if any_order else found == want):
                 raise AssertionError(
-                    f"{describe(supplier)} emitted {shorten(found, 1000)} to edge {ordinal}; expected {shorten(want, 1000)}"
+                    f"{describe(supplier)} emitted {shorten(found, 1000)} to edge {ordinal}; "
+                    f"expected {shorten(want, 1000)}"
                     f"{' in any order' if any_order else ''}; {mode}"
                 )
 
@@ -78,7 +84,9 @@ def _modes() -> list[_Mode]:
 class _Trial:
     """One run of one processor."""
 
-    def __init__(self, supplier: Any, wanted: list[list[Any]], mode: _Mode, collections: MemoryCollections) -> None:
+    def __init__(
+        self, supplier: Any, wanted: list[list[Any]], mode: _Mode, collections: MemoryCollections
+    ) -> None:
         self._supplier = supplier
         self._mode = mode
         self._collections = collections
@@ -96,7 +104,8 @@ class _Trial:
         try:
             for ordinal in sorted(inputs):
                 self._feed(ordinal, inputs[ordinal])
-                self._until_done(lambda ordinal=ordinal: self._processor.complete_edge(ordinal), f"complete_edge({ordinal})")  # type: ignore[misc]
+                complete_edge = partial(self._processor.complete_edge, ordinal)
+                self._until_done(complete_edge, f"complete_edge({ordinal})")
             self._until_done(lambda: self._processor.complete(), "complete()")
         except BaseException as error:
             self._close(error)
@@ -105,7 +114,9 @@ class _Trial:
         return self._emitted
 
     def _feed(self, ordinal: int, items: Sequence[Any]) -> None:
-        batches = [[item] for item in items] if self._mode.one_by_one else [list(items)] if items else []
+        batches = (
+            [[item] for item in items] if self._mode.one_by_one else [list(items)] if items else []
+        )
         for batch in batches:
             inbox = Inbox(batch)
             self._until_done(lambda: self._processor.try_process(), "try_process()")
@@ -119,7 +130,10 @@ class _Trial:
         while True:
             answer = self._call(call)
             if answer is not None and not isinstance(answer, bool):
-                raise AssertionError(f"{name} of {describe(self._supplier)} must return a bool or None; got {shorten(answer)}")
+                raise AssertionError(
+                    f"{name} of {describe(self._supplier)} must return a bool or None; got "
+                    f"{shorten(answer)}"
+                )
             if answer is not False:
                 return
             self._note_progress(False, name)
@@ -127,7 +141,8 @@ class _Trial:
                 self._restore()
 
     def _call(self, call: Callable[[], Any]) -> Any:
-        """Calls the processor; then drains its outbox, of which the high water mark is 0 at every other call: it is full from the start."""
+        """Calls the processor; then drains its outbox, of which the high water mark is 0 at every
+        other call: it is full from the start."""
         outbox = self._processor.outbox
         full = self._mode.full_every_other_call and self._calls % 2 == 0
         mark = 0 if full else 1 if self._mode.full_every_other_call else 2048
@@ -141,7 +156,8 @@ class _Trial:
             bucket.clear()
             if len(emitted) > len(wanted):  # it may never stop
                 raise AssertionError(
-                    f"{describe(self._supplier)} emitted more than the {len(wanted)} items expected: "
+                    f"{describe(self._supplier)} emitted more than the {len(wanted)} items "
+                    "expected: "
                     f"{shorten(emitted, 1000)}; {self._mode}"
                 )
         return answer
@@ -150,7 +166,8 @@ class _Trial:
         self._idle_calls = 0 if progress else self._idle_calls + 1
         if self._idle_calls > MOST_CALLS_WITHOUT_PROGRESS:
             raise AssertionError(
-                f"{name} of {describe(self._supplier)} was called {self._idle_calls} times and neither took an item, emitted one, nor "
+                f"{name} of {describe(self._supplier)} was called {self._idle_calls} times and "
+                "neither took an item, emitted one, nor "
                 f"finished; {self._mode}"
             )
 

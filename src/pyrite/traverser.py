@@ -1,4 +1,5 @@
-"""Traverser: a lazy sequence that hands out one item at a time, so that emitting it can stop and go on at any point."""
+"""Traverser: a lazy sequence that hands out one item at a time, so that emitting it can stop and go
+on at any point."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ R = TypeVar("R")
 
 
 class Traverser(Generic[T]):
-    """A sequence of items that are not None. `next()` gives the next one, and None for ever once there are no more.
+    """A sequence of items that are not None. `next()` gives the next one, and None for ever once
+    there are no more.
 
-    A subclass need only define `next`. The methods that transform are lazy, and share the position with the traverser
-    they were called on.
+    A subclass need only define `next`. The methods that transform are lazy, and share the position
+    with the traverser they were called on.
 
     >>> evens = traverse([1, 2, 3, 4]).filter(lambda n: n % 2 == 0)
     >>> evens.next(), evens.next(), evens.next(), evens.next()
@@ -24,7 +26,9 @@ class Traverser(Generic[T]):
     """
 
     def next(self) -> T | None:
-        raise NotImplementedError(f"{type(self).__name__} must define next(), which returns an item or None")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define next(), which returns an item or None"
+        )
 
     def map(self, function: Callable[[T], R]) -> Traverser[R]:
         """Each item passed through a function."""
@@ -35,7 +39,8 @@ class Traverser(Generic[T]):
         return traverse(item for item in self if predicate(item))
 
     def flat_map(self, function: Callable[[T], Traverser[R] | Iterable[R]]) -> Traverser[R]:
-        """The items of what the function returns for each item: a traverser, or anything that can be iterated."""
+        """The items of what the function returns for each item: a traverser, or anything that can
+        be iterated."""
         return traverse(each for item in self for each in iterate(function(item), function))
 
     def take_while(self, predicate: Callable[[T], Any]) -> Traverser[T]:
@@ -85,8 +90,12 @@ def iterate(value: Any, function: Callable[..., Any] | None) -> Iterator[Any]:
     try:
         return iter(value)
     except TypeError:
-        who = f"return value of {describe(function)}" if function is not None else "what is traversed"
-        raise ProcessorError(f"{who} must be an iterable or a Traverser; got {shorten(value)}") from None
+        who = (
+            f"return value of {describe(function)}" if function is not None else "what is traversed"
+        )
+        raise ProcessorError(
+            f"{who} must be an iterable or a Traverser; got {shorten(value)}"
+        ) from None
 
 
 class _IteratorTraverser(Traverser[T]):
@@ -99,7 +108,10 @@ class _IteratorTraverser(Traverser[T]):
             return None
         for item in self._iterator:
             if item is None:
-                raise ProcessorError("a traverser met None, which stands for its end; leave None out of what it traverses")
+                raise ProcessorError(
+                    "a traverser met None, which stands for its end; leave None out of what it "
+                    "traverses"
+                )
             return item
         self._ended = True
         return None
@@ -111,5 +123,8 @@ class _IteratorTraverser(Traverser[T]):
 def _not_none(items: Iterable[R], function: Callable[..., R]) -> Iterator[R]:
     for item in items:
         if item is None:
-            raise ProcessorError(f"{describe(function)} returned None, which a traverser cannot hold; filter such items out")
+            raise ProcessorError(
+                f"{describe(function)} returned None, which a traverser cannot hold; filter such "
+                "items out"
+            )
         yield item

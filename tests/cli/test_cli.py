@@ -67,7 +67,9 @@ def test_the_demo_draws_the_dag_and_prints_the_most_frequent_words() -> None:
     assert "river" in output
 
 
-@pytest.mark.parametrize(("name", "light"), [("my_jobs:dag", True), ("my_jobs.py:dag", True), ("my_jobs.py:dag", False)])
+@pytest.mark.parametrize(
+    ("name", "light"), [("my_jobs:dag", True), ("my_jobs.py:dag", True), ("my_jobs.py:dag", False)]
+)
 def test_run_runs_a_dag_and_shows_what_it_did(name: str, light: bool) -> None:
     code, output = call("run", name, *(["--light"] if light else ["--members", "1"]))
     assert code == 0
@@ -76,7 +78,8 @@ def test_run_runs_a_dag_and_shows_what_it_did(name: str, light: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "start"), [("mermaid", "flowchart"), ("dot", "digraph"), ("svg", "<svg"), ("text", "numbers")]
+    ("format", "start"),
+    [("mermaid", "flowchart"), ("dot", "digraph"), ("svg", "<svg"), ("text", "numbers")],
 )
 def test_show_draws_a_dag(format: str, start: str) -> None:
     code, output = call("show", "my_jobs:dag", "--format", format)
@@ -93,7 +96,10 @@ def test_show_draws_a_dag(format: str, start: str) -> None:
         ("my_jobs:nothing", "has nothing called 'nothing'; it has dag, empty, endless"),
         ("my_jobs:number", "is not a DAG"),
         ("my_jobs:empty", "the DAG is empty"),
-        ("my_jobs:bad", "failed in vertex 'b', processor 0, edge 'a -> b', item 0: ZeroDivisionError"),
+        (
+            "my_jobs:bad",
+            "failed in vertex 'b', processor 0, edge 'a -> b', item 0: ZeroDivisionError",
+        ),
         ("..x:dag", "is not the name of a module"),
     ],
 )

@@ -18,7 +18,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYRITE_TEST", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "steps.py").write_text(
-        "def load():\n    print('loading')\n    return [1, 2, 3]\n\ndef total(load):\n    return sum(load)\n\n"
+        "def load():\n    print('loading')\n    return [1, 2, 3]\n\ndef total(load):\n    return "
+        "sum(load)\n\n"
         "def bad(load):\n    raise ValueError('bad data')\n"
     )
     return tmp_path
@@ -27,7 +28,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def pyrite(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     return subprocess.run(
-        [sys.executable, "-m", "pyrite", "workload", *arguments], capture_output=True, text=True, env=environment
+        [sys.executable, "-m", "pyrite", "workload", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
     )
 
 
@@ -68,7 +72,8 @@ def test_a_failed_job_gives_exit_code_1_and_says_where_to_look(folder: Path) -> 
 def test_a_schedule_may_stand_apart(folder: Path) -> None:
     write(
         folder,
-        "jobs:\n  - {job: load, command: 'steps:load'}\n  - {job: total, command: 'steps:total'}\nschedule:\n  - {from: load, to: total}\n",
+        "jobs:\n  - {job: load, command: 'steps:load'}\n  - {job: total, command: "
+        "'steps:total'}\nschedule:\n  - {from: load, to: total}\n",
     )
     assert "2 done" in pyrite("run", "jobs.yaml").stdout
 
@@ -76,7 +81,8 @@ def test_a_schedule_may_stand_apart(folder: Path) -> None:
 def test_a_python_file_with_a_workload_is_run(folder: Path) -> None:
     (folder / "night.py").write_text(
         "from pyrite.workload import Workload\nworkload = Workload()\n\n"
-        "@workload.job\ndef a():\n    return 2\n\n@workload.job\ndef b(a):\n    return a + 1\n\ndef made():\n    return workload\n"
+        "@workload.job\ndef a():\n    return 2\n\n@workload.job\ndef b(a):\n    return a + "
+        "1\n\ndef made():\n    return workload\n"
     )
     assert "2 done" in pyrite("run", "night.py").stdout
     assert "2 skipped" in pyrite("run", "night.py:made").stdout
@@ -118,15 +124,24 @@ def test_what_is_not_there_is_explained(folder: Path) -> None:
     assert "there is no workload's store" in pyrite("status", "nowhere").stderr
     write(folder, GOOD)
     pyrite("run", "jobs.yaml")
-    assert "there is no job 'totl' in this run; did you mean 'total'?" in pyrite("log", "jobs.run", "totl").stderr
+    assert (
+        "there is no job 'totl' in this run; did you mean 'total'?"
+        in pyrite("log", "jobs.run", "totl").stderr
+    )
     assert "has ended already" in pyrite("cancel", "jobs.run").stderr
 
 
 def test_ctrl_c_cancels_the_run_and_resume_goes_on(folder: Path) -> None:
     marker = folder / "marker"
-    write(folder, GOOD + f"  slow: [sh, -c, 'if test -e {marker}; then exit 0; fi; touch {marker}; sleep 1000']\n")
+    write(
+        folder,
+        GOOD
+        + f"  slow: [sh, -c, 'if test -e {marker}; then exit 0; fi; touch {marker}; sleep 1000']\n",
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "pyrite", "workload", "run", "jobs.yaml"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "pyrite", "workload", "run", "jobs.yaml"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     commands.wait_for(str(marker))
     process.send_signal(signal.SIGINT)
@@ -143,7 +158,9 @@ def test_cancel_from_another_terminal(folder: Path) -> None:
     marker = folder / "marker"
     write(folder, f"jobs:\n  slow: [sh, -c, 'touch {marker}; sleep 1000']\n")
     process = subprocess.Popen(
-        [sys.executable, "-m", "pyrite", "workload", "run", "jobs.yaml"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "pyrite", "workload", "run", "jobs.yaml"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     commands.wait_for(str(marker))
     assert "1 cancelled" in pyrite("cancel", "jobs.run").stdout

@@ -1,4 +1,5 @@
-"""Links between members that are all in this process: what a cluster does over sockets, done with lists."""
+"""Links between members that are all in this process: what a cluster does over sockets, done with
+lists."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ class _Inlet:
         self._senders = senders
 
     def poll(self) -> Packet | Done | None:
-        done = self._links.done_senders[self._edge] == self._senders  # read before the queue: what was sent before is in it
+        done = (
+            self._links.done_senders[self._edge] == self._senders
+        )  # read before the queue: what was sent before is in it
         if self._links.arrived[self._edge]:
             return self._links.arrived[self._edge].popleft()
         return DONE if done else None

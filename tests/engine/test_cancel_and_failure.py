@@ -1,23 +1,40 @@
-"""A job can be cancelled at every stage, fails with a sentence that says where, and the instance lives on."""
+"""A job can be cancelled at every stage, fails with a sentence that says where, and the instance
+lives on."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import pyrite
-from pyrite import DAG, AbstractProcessor, Instance, JobCancelled, JobFailed, JobStatus, Processor, PyriteError, between, from_
+from pyrite import (
+    DAG,
+    AbstractProcessor,
+    Instance,
+    JobCancelled,
+    JobFailed,
+    JobStatus,
+    Processor,
+    PyriteError,
+    between,
+    from_,
+)
 from pyrite import processors as p
 from tests.engine.test_life_cycle import Recorder, RecordingMetaSupplier, recorded
 
 
 def works(pyr: Instance) -> bool:
     dag = DAG()
-    dag.edge(between(dag.vertex("source", p.read_items([1, 2])), dag.vertex("sink", p.write_list("works"))))
+    dag.edge(
+        between(
+            dag.vertex("source", p.read_items([1, 2])), dag.vertex("sink", p.write_list("works"))
+        )
+    )
     pyr.list("works").clear()
     pyr.new_light_job(dag).execute().result(10)
     return sorted(pyr.list("works")) == [1, 2]
@@ -34,11 +51,22 @@ class Gate:
         assert self.opened.wait(10)
 
 
-STAGES = ["meta init", "meta get", "supplier init", "supplier get", "processor init", "process", "complete edge", "complete"]
+STAGES = [
+    "meta init",
+    "meta get",
+    "supplier init",
+    "supplier get",
+    "processor init",
+    "process",
+    "complete edge",
+    "complete",
+]
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_cancel_at_every_stage_closes_everything_once(pyr_of_any_size: Instance, stage: str) -> None:
+def test_cancel_at_every_stage_closes_everything_once(
+    pyr_of_any_size: Instance, stage: str
+) -> None:
     gate = Gate()
 
     class Gated(Recorder):
@@ -55,17 +83,32 @@ def test_cancel_at_every_stage_closes_everything_once(pyr_of_any_size: Instance,
     gate.opened.set()
     with pytest.raises(JobCancelled):
         execution.result(10)
-    assert (execution.status, execution.cancelled(), execution.cancel()) == (JobStatus.CANCELLED, True, False)
+    assert (execution.status, execution.cancelled(), execution.cancel()) == (
+        JobStatus.CANCELLED,
+        True,
+        False,
+    )
     counts = recorder.counts()
-    assert (counts["processor close"], counts["supplier close"], counts["meta close"], counts["commit"]) == (2, 1, 1, 0)
-    assert all(isinstance(error, JobCancelled) for name, error in recorder.events if name.endswith("close"))
+    assert (
+        counts["processor close"],
+        counts["supplier close"],
+        counts["meta close"],
+        counts["commit"],
+    ) == (2, 1, 1, 0)
+    assert all(
+        isinstance(error, JobCancelled) for name, error in recorder.events if name.endswith("close")
+    )
     assert works(pyr_of_any_size)
 
 
 def test_cancel_before_the_start_means_that_it_never_starts(pyr: Instance) -> None:
     recorder = Recorder()
     gate = Gate()
-    pyr._service.threads.run = lambda call: threading.Thread(target=lambda: (gate(), call())).start()  # type: ignore[method-assign]
+
+    def run_behind_the_gate(call: Callable[[], None]) -> None:
+        threading.Thread(target=lambda: (gate(), call())).start()
+
+    pyr._service.threads.run = run_behind_the_gate  # type: ignore[method-assign]
     execution = pyr.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute()
     assert gate.reached.wait(10)
     assert execution.status is JobStatus.STARTING
@@ -96,9 +139,13 @@ class BlocksForAWhile(Processor):
 
 
 @pytest.mark.parametrize("kind", [Forever, BusyForever, BlocksForAWhile])
-def test_a_processor_that_never_completes_can_be_cancelled(pyr_of_any_size: Instance, kind: type[Processor]) -> None:
+def test_a_processor_that_never_completes_can_be_cancelled(
+    pyr_of_any_size: Instance, kind: type[Processor]
+) -> None:
     dag = DAG()
-    dag.edge(between(dag.vertex("forever", kind, local_parallelism=3), dag.vertex("sink", p.noop())))
+    dag.edge(
+        between(dag.vertex("forever", kind, local_parallelism=3), dag.vertex("sink", p.noop()))
+    )
     execution = pyr_of_any_size.new_light_job(dag).execute()
     with pytest.raises(TimeoutError):
         execution.result(0.05)
@@ -136,8 +183,16 @@ def test_a_failure_says_vertex_processor_edge_item_and_cause(pyr: Instance) -> N
         pyr.new_light_job(failing(Picky)).execute().result(10)
     error = failed.value
     message = str(error).split(" ", 3)[3]
-    assert message == "failed in vertex 'bad', processor 0, edge 'source -> bad', item 2: ValueError: no twos"
-    assert (error.vertex, error.processor, error.edge, error.item) == ("bad", 0, "'source -> bad'", 2)
+    assert (
+        message
+        == "failed in vertex 'bad', processor 0, edge 'source -> bad', item 2: ValueError: no twos"
+    )
+    assert (error.vertex, error.processor, error.edge, error.item) == (
+        "bad",
+        0,
+        "'source -> bad'",
+        2,
+    )
     assert isinstance(error.__cause__, ValueError)
     assert works(pyr)
 
@@ -177,7 +232,11 @@ class NoSuchEdge(AbstractProcessor):
     [
         (Raw, "KeyError: 3", 3),
         (EmitsNone, "vertex 'bad' emitted None", 1),
-        (AnswersWrongly, r"return value of <function AnswersWrongly.complete, .*> must be a bool or None; got 1", None),
+        (
+            AnswersWrongly,
+            r"return value of <function AnswersWrongly.complete, .*> must be a bool or None; got 1",
+            None,
+        ),
         (Exits, "SystemExit: 3", 1),
         (NoSuchEdge, "emitted to ordinal 5, but it has 1 outbound edge", 1),
         (AbstractProcessor, "defines neither try_process_0 nor try_process_any", 1),
@@ -221,7 +280,12 @@ def test_a_failed_job_pickles_with_its_cause() -> None:
     error = JobFailed("m", vertex="v", processor=1, edge="e", item=2)
     error.__cause__ = ValueError("x")
     restored = pickle.loads(pickle.dumps(error))
-    assert (str(restored), restored.vertex, restored.item, str(restored.__cause__)) == ("m", "v", 2, "x")
+    assert (str(restored), restored.vertex, restored.item, str(restored.__cause__)) == (
+        "m",
+        "v",
+        2,
+        "x",
+    )
 
 
 def test_an_execution_is_a_future(pyr: Instance) -> None:

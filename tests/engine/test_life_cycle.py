@@ -1,4 +1,5 @@
-"""Suppliers and processors are initialized, asked and closed as often as they should be, whatever fails."""
+"""Suppliers and processors are initialized, asked and closed as often as they should be, whatever
+fails."""
 
 from __future__ import annotations
 
@@ -125,21 +126,42 @@ EVERYTHING_ONCE = {
 }
 
 
-def test_a_job_that_completes_calls_everything_as_often_as_it_should(pyr_of_any_size: Instance) -> None:
+def test_a_job_that_completes_calls_everything_as_often_as_it_should(
+    pyr_of_any_size: Instance,
+) -> None:
     recorder = Recorder()
     pyr_of_any_size.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute().result(10)
     assert recorder.counts() == EVERYTHING_ONCE
     names = recorder.names()
-    assert names[:6] == ["meta init", "meta get", "supplier init", "supplier get", "processor init", "processor init"]
-    assert names[-5:] == ["commit", "processor close", "processor close", "supplier close", "meta close"]
+    assert names[:6] == [
+        "meta init",
+        "meta get",
+        "supplier init",
+        "supplier get",
+        "processor init",
+        "processor init",
+    ]
+    assert names[-5:] == [
+        "commit",
+        "processor close",
+        "processor close",
+        "supplier close",
+        "meta close",
+    ]
     assert all(error is None for name, error in recorder.events if name.endswith("close"))
 
 
-@pytest.mark.parametrize("fails_at", [name for name in EVERYTHING_ONCE if not name.endswith("close")])
-def test_an_error_in_any_callback_fails_the_job_and_closes_what_was_made(pyr_of_any_size: Instance, fails_at: str) -> None:
+@pytest.mark.parametrize(
+    "fails_at", [name for name in EVERYTHING_ONCE if not name.endswith("close")]
+)
+def test_an_error_in_any_callback_fails_the_job_and_closes_what_was_made(
+    pyr_of_any_size: Instance, fails_at: str
+) -> None:
     recorder = Recorder(fails_at)
     with pytest.raises(JobFailed) as failed:
-        pyr_of_any_size.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute().result(10)
+        pyr_of_any_size.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute().result(
+            10
+        )
     assert failed.value.vertex == "middle"
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
     order = list(EVERYTHING_ONCE)
@@ -150,14 +172,25 @@ def test_an_error_in_any_callback_fails_the_job_and_closes_what_was_made(pyr_of_
     assert counts["processor close"] == (2 if reached >= order.index("processor init") else 0)
     assert counts["commit"] == (fails_at == "commit")
     assert all(
-        counts[name] == 0 for name in order[reached + 1 : order.index("commit")] if name not in ("complete edge", "complete")
+        counts[name] == 0
+        for name in order[reached + 1 : order.index("commit")]
+        if name not in ("complete edge", "complete")
     )
-    assert all(isinstance(error, JobFailed) for name, error in recorder.events if name.endswith("close"))
-    assert pyr_of_any_size.new_light_job(recorded(lambda: RecordingProcessor(Recorder()))).execute().result(10) is None
+    assert all(
+        isinstance(error, JobFailed) for name, error in recorder.events if name.endswith("close")
+    )
+    assert (
+        pyr_of_any_size.new_light_job(recorded(lambda: RecordingProcessor(Recorder())))
+        .execute()
+        .result(10)
+        is None
+    )
 
 
 @pytest.mark.parametrize("fails_at", ["processor close", "supplier close", "meta close"])
-def test_what_close_raises_is_logged_and_not_fatal(pyr: Instance, fails_at: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_close_raises_is_logged_and_not_fatal(
+    pyr: Instance, fails_at: str, caplog: pytest.LogCaptureFixture
+) -> None:
     recorder = Recorder(fails_at)
     execution = pyr.new_light_job(recorded(RecordingMetaSupplier(recorder))).execute()
     execution.result(10)
@@ -174,11 +207,17 @@ def test_contexts_tell_who_and_where(pyr: Instance) -> None:
     contexts = {name: context for name, context in recorder.events if name.endswith("init")}
     for context in contexts.values():
         assert context.vertex_name == "middle"
-        assert (context.local_parallelism, context.total_parallelism, context.member_count) == (2, 2, 1)
+        assert (context.local_parallelism, context.total_parallelism, context.member_count) == (
+            2,
+            2,
+            1,
+        )
         assert (context.job_id, context.execution_id) == (job.id, execution.id)
         assert isinstance(context.logger, logging.Logger)
     assert contexts["supplier init"].member_index == 0
-    indexes = [(c.local_index, c.global_index) for name, c in recorder.events if name == "processor init"]
+    indexes = [
+        (c.local_index, c.global_index) for name, c in recorder.events if name == "processor init"
+    ]
     assert indexes == [(0, 0), (1, 1)]
 
 
@@ -216,7 +255,10 @@ class WrongMeta(ProcessorMetaSupplier):
     ("supplier", "message"),
     [
         (Wrong(lambda count: []), "must return exactly 2 processors; got 0"),
-        (Wrong(lambda count: [AbstractProcessor() for _ in range(3)]), "must return exactly 2 processors; got 3"),
+        (
+            Wrong(lambda count: [AbstractProcessor() for _ in range(3)]),
+            "must return exactly 2 processors; got 3",
+        ),
         (Wrong(lambda count: None), "must return a list of 2 processors; got None"),
         (Wrong(lambda count: [AbstractProcessor()] * 2), "the same processor twice"),
         (Wrong(lambda count: ["x", "y"]), "must make Processors; got 'x'"),
@@ -226,7 +268,9 @@ class WrongMeta(ProcessorMetaSupplier):
         (WrongMeta({"nobody": 3}), "must return ProcessorSuppliers; got None"),
     ],
 )
-def test_a_supplier_that_answers_wrongly_fails_the_job_with_a_sentence(pyr: Instance, supplier: Any, message: str) -> None:
+def test_a_supplier_that_answers_wrongly_fails_the_job_with_a_sentence(
+    pyr: Instance, supplier: Any, message: str
+) -> None:
     with pytest.raises(JobFailed, match=message) as failed:
         pyr.new_light_job(recorded(supplier)).execute().result(10)
     assert failed.value.vertex == "middle"

@@ -1,4 +1,5 @@
-"""Every forwarding pattern brings items to the processors that it promises, for parallelism 1 to 4 on both sides."""
+"""Every forwarding pattern brings items to the processors that it promises, for parallelism 1 to 4
+on both sides."""
 
 from __future__ import annotations
 
@@ -32,8 +33,11 @@ class Tag(AbstractProcessor):
         self.emit((self.index, item))
 
 
-def tagged(pyr: Instance, pattern: Any, upstream: int, downstream: int) -> list[tuple[int, tuple[int, int]]]:
-    """Runs Number -> Tag over an edge; returns (receiver, (sender, n)) in the order in which each receiver saw them."""
+def tagged(
+    pyr: Instance, pattern: Any, upstream: int, downstream: int
+) -> list[tuple[int, tuple[int, int]]]:
+    """Runs Number -> Tag over an edge; returns (receiver, (sender, n)) in the order in which each
+    receiver saw them."""
     dag = DAG()
     number = dag.vertex("number", Number, local_parallelism=upstream)
     tag = dag.vertex("tag", Tag, local_parallelism=downstream)
@@ -51,22 +55,35 @@ everything = {(sender, n) for sender in range(4) for n in range(100)}
 
 
 @pytest.mark.parametrize(("upstream", "downstream"), SIZES)
-def test_unicast_reaches_exactly_one_and_all_get_some(pyr: Instance, upstream: int, downstream: int) -> None:
+def test_unicast_reaches_exactly_one_and_all_get_some(
+    pyr: Instance, upstream: int, downstream: int
+) -> None:
     found = tagged(pyr, lambda edge: edge.unicast(), upstream, downstream)
-    assert sorted(item for _, item in found) == sorted(pair for pair in everything if pair[0] < upstream)
+    assert sorted(item for _, item in found) == sorted(
+        pair for pair in everything if pair[0] < upstream
+    )
     assert {receiver for receiver, _ in found} == set(range(downstream))
 
 
 @pytest.mark.parametrize(("upstream", "downstream"), SIZES)
 def test_broadcast_reaches_all_once(pyr: Instance, upstream: int, downstream: int) -> None:
     found = tagged(pyr, lambda edge: edge.broadcast(), upstream, downstream)
-    want = [(receiver, pair) for receiver in range(downstream) for pair in everything if pair[0] < upstream]
+    want = [
+        (receiver, pair)
+        for receiver in range(downstream)
+        for pair in everything
+        if pair[0] < upstream
+    ]
     assert sorted(found) == sorted(want)
 
 
 @pytest.mark.parametrize(("upstream", "downstream"), SIZES)
-def test_partitioned_brings_equal_keys_together(pyr: Instance, upstream: int, downstream: int) -> None:
-    found = tagged(pyr, lambda edge: edge.partitioned(key=lambda pair: pair[1]), upstream, downstream)
+def test_partitioned_brings_equal_keys_together(
+    pyr: Instance, upstream: int, downstream: int
+) -> None:
+    found = tagged(
+        pyr, lambda edge: edge.partitioned(key=lambda pair: pair[1]), upstream, downstream
+    )
     assert len(found) == 100 * upstream
     owner = {pair[1]: receiver for receiver, pair in found}
     assert all(owner[pair[1]] == receiver for receiver, pair in found)
@@ -74,7 +91,14 @@ def test_partitioned_brings_equal_keys_together(pyr: Instance, upstream: int, do
 
 
 def test_a_custom_partitioner_decides(pyr: Instance) -> None:
-    found = tagged(pyr, lambda edge: edge.partitioned(key=lambda pair: pair[1], partitioner=lambda key, count: key % 2), 2, 2)
+    found = tagged(
+        pyr,
+        lambda edge: edge.partitioned(
+            key=lambda pair: pair[1], partitioner=lambda key, count: key % 2
+        ),
+        2,
+        2,
+    )
     assert {(pair[1] % 2, receiver) for receiver, pair in found} == {(0, 0), (1, 1)}
 
 
@@ -86,7 +110,9 @@ def test_all_to_one_reaches_one_processor(pyr: Instance, upstream: int, downstre
 
 
 @pytest.mark.parametrize(("upstream", "downstream"), SIZES)
-def test_isolated_keeps_to_matching_indexes_and_keeps_order(pyr: Instance, upstream: int, downstream: int) -> None:
+def test_isolated_keeps_to_matching_indexes_and_keeps_order(
+    pyr: Instance, upstream: int, downstream: int
+) -> None:
     found = tagged(pyr, lambda edge: edge.isolated(), upstream, downstream)
     assert len(found) == 100 * upstream
     smaller = min(upstream, downstream)
@@ -98,7 +124,9 @@ def test_isolated_keeps_to_matching_indexes_and_keeps_order(pyr: Instance, upstr
 
 def test_the_distributed_flag_changes_nothing_on_one_member(pyr: Instance) -> None:
     local = tagged(pyr, lambda edge: edge.partitioned(key=lambda pair: pair[1]), 2, 3)
-    distributed = tagged(pyr, lambda edge: edge.distributed().partitioned(key=lambda pair: pair[1]), 2, 3)
+    distributed = tagged(
+        pyr, lambda edge: edge.distributed().partitioned(key=lambda pair: pair[1]), 2, 3
+    )
     assert sorted(local) == sorted(distributed)
 
 
@@ -128,12 +156,16 @@ def joined(pyr: Instance, priorities: list[int], count: int = 3000) -> list[Any]
     return list(pyr.list("seen"))
 
 
-def test_all_edges_of_one_priority_end_before_the_next_is_looked_at(pyr_of_any_size: Instance) -> None:
+def test_all_edges_of_one_priority_end_before_the_next_is_looked_at(
+    pyr_of_any_size: Instance,
+) -> None:
     seen = joined(pyr_of_any_size, [2, -1, 2, 0])
     assert seen[: 2 * 3001] == [1] * 3000 + ["edge 1 ended"] + [3] * 3000 + ["edge 3 ended"]
     rest = seen[2 * 3001 :]
     assert rest[-1] == "all ended"
-    assert sorted(map(str, rest[:-1])) == sorted(["0"] * 3000 + ["2"] * 3000 + ["edge 0 ended", "edge 2 ended"])
+    assert sorted(map(str, rest[:-1])) == sorted(
+        ["0"] * 3000 + ["2"] * 3000 + ["edge 0 ended", "edge 2 ended"]
+    )
 
 
 def test_edges_of_one_priority_are_taken_as_the_data_arrives(pyr: Instance) -> None:
@@ -146,7 +178,9 @@ def test_complete_edge_is_called_once_per_edge_also_when_nothing_came(pyr: Insta
     assert seen == ["edge 0 ended", "edge 1 ended", "all ended"]
 
 
-def test_a_fork_that_rejoins_is_refused_without_a_buffered_edge_and_finishes_with_one(pyr_of_any_size: Instance) -> None:
+def test_a_fork_that_rejoins_is_refused_without_a_buffered_edge_and_finishes_with_one(
+    pyr_of_any_size: Instance,
+) -> None:
     with pytest.raises(InvalidDAG, match="'second -> join'"):
         pyr_of_any_size.new_light_job(fork_and_rejoin(buffered=False)).execute()
     pyr_of_any_size.new_light_job(fork_and_rejoin(buffered=True)).execute().result(20)
@@ -172,7 +206,9 @@ def test_a_slow_consumer_holds_its_producer_back(pyr: Instance) -> None:
     source = dag.vertex("source", p.read_items(range(1_000_000)), local_parallelism=1)
     note = dag.vertex("note", p.map(lambda n: made.append(n) or n), local_parallelism=1)
     stuck = dag.vertex("stuck", Stuck, local_parallelism=1)
-    dag.edge(between(source, note)).edge(between(note, stuck).config(queue_size=100, high_water_mark=50))
+    dag.edge(between(source, note)).edge(
+        between(note, stuck).config(queue_size=100, high_water_mark=50)
+    )
     execution = pyr.new_light_job(dag).execute()
     while execution.metrics().get("stuck", {}).get("queue_fill", 0) < 100:
         assert not execution.done()

@@ -1,4 +1,5 @@
-"""Partitions are owned evenly, by members and by the processors of each, and every edge agrees about it."""
+"""Partitions are owned evenly, by members and by the processors of each, and every edge agrees
+about it."""
 
 from __future__ import annotations
 
@@ -13,18 +14,25 @@ from pyrite.engine.plan import Topology, isolated_targets, plan_topology
 
 
 @given(st.integers(1, 8), st.integers(1, 8))
-def test_each_processor_in_the_cluster_has_its_share_of_the_partitions(members: int, parallelism: int) -> None:
+def test_each_processor_in_the_cluster_has_its_share_of_the_partitions(
+    members: int, parallelism: int
+) -> None:
     topology = Topology((), members)
     owners = Counter(
         (topology.member_of(partition), topology.processor_of(partition, parallelism))
         for partition in range(topology.partition_count)
     )
     assert len(owners) == members * parallelism
-    assert max(owners.values()) - min(owners.values()) <= 1 + topology.partition_count // (members * parallelism) // 4
+    assert (
+        max(owners.values()) - min(owners.values())
+        <= 1 + topology.partition_count // (members * parallelism) // 4
+    )
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
-def test_isolated_edges_reach_every_processor_and_only_matching_ones(upstream: int, downstream: int) -> None:
+def test_isolated_edges_reach_every_processor_and_only_matching_ones(
+    upstream: int, downstream: int
+) -> None:
     targets = [isolated_targets(i, upstream, downstream) for i in range(upstream)]
     assert {target for each in targets for target in each} == set(range(downstream))
     smaller = min(upstream, downstream)

@@ -61,8 +61,11 @@ def test_an_unbounded_queue_takes_everything() -> None:
     assert SpscQueue(UNBOUNDED).offer([0] * 100_000) == 100_000
 
 
-def drive(route: Route, queues: list[SpscQueue], batches: list[list[Any]], polls: list[tuple[int, int]]) -> list[list[Any]]:
-    """Feeds batches into a route, each once the last is gone, while consumers take at their own pace. Returns what each got."""
+def drive(
+    route: Route, queues: list[SpscQueue], batches: list[list[Any]], polls: list[tuple[int, int]]
+) -> list[list[Any]]:
+    """Feeds batches into a route, each once the last is gone, while consumers take at their own
+    pace. Returns what each got."""
     got: list[list[Any]] = [[] for _ in queues]
     bucket: list[Any] = []
     waiting = list(batches)
@@ -144,20 +147,38 @@ def test_partitioned_gives_each_item_to_its_owner_in_order(
         asked.append(key)
         return key % 7
 
-    route = Partitioned(queues, outlet_of_partition=[p % count for p in range(7)], key=None, partition=partition, edge="'a -> b'")
+    route = Partitioned(
+        queues,
+        outlet_of_partition=[p % count for p in range(7)],
+        key=None,
+        partition=partition,
+        edge="'a -> b'",
+    )
     got = drive(route, queues, numbered(sizes), polls)
     assert got == [[n for n in range(sum(sizes)) if n % 7 % count == i] for i in range(count)]
     assert asked == list(range(sum(sizes)))  # once per item, over all retries
 
 
 @given(batch_sizes, capacities, consumer_turns)
-def test_a_single_outlet_gets_everything_in_order(sizes: list[int], capacity: int, polls: list[tuple[int, int]]) -> None:
+def test_a_single_outlet_gets_everything_in_order(
+    sizes: list[int], capacity: int, polls: list[tuple[int, int]]
+) -> None:
     queues = [SpscQueue(capacity)]
     assert drive(ToOne(queues), queues, numbered(sizes), polls) == [list(range(sum(sizes)))]
 
 
 def test_a_key_function_that_raises_is_reported_with_edge_and_item() -> None:
-    route = Partitioned([SpscQueue(9)], outlet_of_partition=[0], key=lambda n: 1 // n, partition=lambda k: 0, edge="'a -> b'")
+    route = Partitioned(
+        [SpscQueue(9)],
+        outlet_of_partition=[0],
+        key=lambda n: 1 // n,
+        partition=lambda k: 0,
+        edge="'a -> b'",
+    )
     with pytest.raises(RoutingFailed) as failed:
         route.drain([2, 0])
-    assert (failed.value.edge, failed.value.item, type(failed.value.error)) == ("'a -> b'", 0, ZeroDivisionError)
+    assert (failed.value.edge, failed.value.item, type(failed.value.error)) == (
+        "'a -> b'",
+        0,
+        ZeroDivisionError,
+    )

@@ -1,4 +1,5 @@
-"""Random DAGs give what the reference interpreter says: on pools of every size, and on several members."""
+"""Random DAGs give what the reference interpreter says: on pools of every size, and on several
+members."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from tests.engine.links import LoopbackLinks
 
 @given(picture=pictures())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_random_dag_gives_what_the_reference_says(pyr_of_any_size: Instance, picture: Picture) -> None:
+def test_a_random_dag_gives_what_the_reference_says(
+    pyr_of_any_size: Instance, picture: Picture
+) -> None:
     pool = pyr_of_any_size  # one for all examples: nothing of one may show in the next
     for end in picture.ends():
         pool.list(f"out{end}").clear()
@@ -31,12 +34,19 @@ def test_a_random_dag_gives_what_the_reference_says(pyr_of_any_size: Instance, p
 @pytest.mark.parametrize("member_count", [2, 3])
 @given(picture=pictures(distributed=True, most_vertices=4))
 @settings(max_examples=40)
-def test_a_random_dag_gives_the_same_on_several_members(member_count: int, picture: Picture) -> None:
+def test_a_random_dag_gives_the_same_on_several_members(
+    member_count: int, picture: Picture
+) -> None:
     assert run_on_members(picture, member_count) == picture.expected(member_count)
 
 
 def test_a_distributed_partitioned_edge_brings_equal_keys_to_one_processor_in_the_cluster() -> None:
-    picture = Picture((Node("source", 2, items=tuple(range(100))), Node("noop", 2, ((0, "partitioned", 0),), distributed=True)))
+    picture = Picture(
+        (
+            Node("source", 2, items=tuple(range(100))),
+            Node("noop", 2, ((0, "partitioned", 0),), distributed=True),
+        )
+    )
     assert run_on_members(picture, 3) == picture.expected(3)
 
 
@@ -54,7 +64,13 @@ def run_on_members(picture: Picture, member_count: int) -> dict[int, Counter[Any
         plan = Plan.of(picture.build(), member_count=member_count, default_parallelism=1)
         run = JobRun(
             plan,
-            RunContext(job_name="test", job_id="test", execution_id="test", member_count=member_count, collections=collections),
+            RunContext(
+                job_name="test",
+                job_id="test",
+                execution_id="test",
+                member_count=member_count,
+                collections=collections,
+            ),
             service=service,
             on_end=on_end,
             on_running=lambda: None,

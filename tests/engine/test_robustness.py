@@ -16,7 +16,17 @@ from typing import Any
 import pytest
 
 import pyrite
-from pyrite import DAG, AbstractProcessor, Instance, InvalidDAG, JobCancelled, JobFailed, Processor, between, from_
+from pyrite import (
+    DAG,
+    AbstractProcessor,
+    Instance,
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    Processor,
+    between,
+    from_,
+)
 from pyrite import processors as p
 from tests.engine.test_cancel_and_failure import works
 from tests.engine.test_fusion import line
@@ -49,8 +59,12 @@ def raising(error: BaseException) -> Any:
     return fail
 
 
-@pytest.mark.parametrize("steps", [(p.map(raising(Mute())),), (p.map(lambda n: Sly()), p.map(raising(ValueError("x"))))])
-def test_errors_and_items_that_cannot_be_printed_fail_only_their_job(pyr: Instance, steps: Any) -> None:
+@pytest.mark.parametrize(
+    "steps", [(p.map(raising(Mute())),), (p.map(lambda n: Sly()), p.map(raising(ValueError("x"))))]
+)
+def test_errors_and_items_that_cannot_be_printed_fail_only_their_job(
+    pyr: Instance, steps: Any
+) -> None:
     with pytest.raises(JobFailed):
         pyr.new_light_job(line(p.read_items([1]), *steps)).execute().result(5)
     assert works(pyr)
@@ -71,7 +85,9 @@ def test_a_callback_may_exit_wait_for_another_job_or_close_the_instance() -> Non
         assert finished.wait(5)
         assert done == [True]
         closed = threading.Event()
-        pyr.new_light_job(dag).execute().add_done_callback(lambda execution: (pyr.close(), closed.set()))
+        pyr.new_light_job(dag).execute().add_done_callback(
+            lambda execution: (pyr.close(), closed.set())
+        )
         assert closed.wait(5)
 
 
@@ -88,8 +104,12 @@ class LiesAboutItsFailure(AbstractProcessor):
         raise KeyError
 
 
-@pytest.mark.parametrize(("kind", "message"), [(TakesTooMuch, "cannot remove 5 items"), (LiesAboutItsFailure, "real")])
-def test_a_processor_that_breaks_its_tools_fails_only_its_job(pyr: Instance, kind: Any, message: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "message"), [(TakesTooMuch, "cannot remove 5 items"), (LiesAboutItsFailure, "real")]
+)
+def test_a_processor_that_breaks_its_tools_fails_only_its_job(
+    pyr: Instance, kind: Any, message: str
+) -> None:
     dag = DAG()
     dag.edge(between(dag.vertex("a", p.read_items([1, 2])), dag.vertex("b", kind)))
     with pytest.raises(JobFailed, match=message):
@@ -270,14 +290,19 @@ def test_a_cancel_that_comes_during_the_commit_comes_too_late(
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ((p.read_items([1]), p.read_items([2])), "vertex 'b' is a source and takes no items, but edge 'a -> b' leads to it"),
+        (
+            (p.read_items([1]), p.read_items([2])),
+            "vertex 'b' is a source and takes no items, but edge 'a -> b' leads to it",
+        ),
         (
             (p.read_items([1]), p.write_list("x"), p.noop()),
             "vertex 'b' is a sink and emits nothing, but edge 'b -> c' leads from it",
         ),
     ],
 )
-def test_input_to_a_source_and_output_of_a_sink_are_refused(pyr: Instance, steps: Any, message: str) -> None:
+def test_input_to_a_source_and_output_of_a_sink_are_refused(
+    pyr: Instance, steps: Any, message: str
+) -> None:
     with pytest.raises(InvalidDAG, match=message):
         pyr.new_light_job(line(*steps)).execute()
 
@@ -285,7 +310,12 @@ def test_input_to_a_source_and_output_of_a_sink_are_refused(pyr: Instance, steps
 def test_two_sinks_to_one_folder_are_refused(pyr: Instance, tmp_path: Path) -> None:
     dag = DAG()
     for name in ("a", "b"):
-        dag.edge(between(dag.vertex(f"{name}1", p.read_items([1])), dag.vertex(name, p.write_files(tmp_path / "out"))))
+        dag.edge(
+            between(
+                dag.vertex(f"{name}1", p.read_items([1])),
+                dag.vertex(name, p.write_files(tmp_path / "out")),
+            )
+        )
     with pytest.raises(InvalidDAG, match="vertices 'a' and 'b' both write to folder"):
         pyr.new_light_job(dag).execute()
 
@@ -295,7 +325,9 @@ def test_a_container_that_cannot_be_made_names_its_vertex(pyr: Instance) -> None
         raise ValueError("no container")
 
     with pytest.raises(JobFailed, match="vertex 'b'") as failed:
-        pyr.new_light_job(line(p.read_items([1]), p.collect(none, list.append), p.write_list("x"))).execute().result(5)
+        pyr.new_light_job(
+            line(p.read_items([1]), p.collect(none, list.append), p.write_list("x"))
+        ).execute().result(5)
     assert failed.value.vertex == "b"
 
 
@@ -369,10 +401,16 @@ def test_a_spill_is_used_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -
     add = spill.Spill.add
     monkeypatch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
     monkeypatch.setattr(spill, "FEWEST_GROUPS", 10)
-    monkeypatch.setattr(spill.Spill, "add", lambda self, key, item: (spilled.append(key), add(self, key, item)))
-    counted = grouped(p.group_and_accumulate(lambda n: n, 0, lambda n, item: n + 1), [list(range(50))] * 40)
+    monkeypatch.setattr(
+        spill.Spill, "add", lambda self, key, item: (spilled.append(key), add(self, key, item))
+    )
+    counted = grouped(
+        p.group_and_accumulate(lambda n: n, 0, lambda n, item: n + 1), [list(range(50))] * 40
+    )
     assert sorted(counted) == [(n, 40) for n in range(50)]
     assert spilled == []  # all keys came before memory was looked at
-    counted = grouped(p.group_and_accumulate(lambda n: n, 0, lambda n, item: n + 1), [[n] for n in range(500)] * 2)
+    counted = grouped(
+        p.group_and_accumulate(lambda n: n, 0, lambda n, item: n + 1), [[n] for n in range(500)] * 2
+    )
     assert sorted(counted) == [(n, 2) for n in range(500)]
     assert len(set(spilled)) > 400

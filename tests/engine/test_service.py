@@ -1,4 +1,5 @@
-"""The execution service goes round its tasklets, moves them only where the gap is two, and sleeps when there is nothing."""
+"""The execution service goes round its tasklets, moves them only where the gap is two, and sleeps
+when there is nothing."""
 
 from __future__ import annotations
 
@@ -79,7 +80,14 @@ def test_tasklets_take_turns() -> None:
     tasklets = []
     for i in range(3):
         left = iter(range(4, -1, -1))
-        tasklets.append(Script(lambda i=i, left=left: (order.append(i), PROGRESS if next(left) else DONE_NOW)[1]))  # type: ignore[misc]
+        tasklets.append(
+            Script(
+                lambda i=i, left=left: (  # type: ignore[misc]
+                    order.append(i),
+                    PROGRESS if next(left) else DONE_NOW,
+                )[1]
+            )
+        )
     service.submit(tasklets, countdown.done)
     countdown.wait()
     service.close()
@@ -101,11 +109,15 @@ def test_tasklets_start_evenly_spread() -> None:
 
 
 def test_work_is_stolen_from_the_worker_that_has_most() -> None:
-    """Worker 0 gets the short tasklets and worker 1 the long ones: the short ones end, and long ones move over."""
+    """Worker 0 gets the short tasklets and worker 1 the long ones: the short ones end, and long
+    ones move over."""
     service = ExecutionService(2)
     gate = threading.Event()
     long = [Script(lambda: DONE_NOW if gate.is_set() else PROGRESS) for _ in range(4)]
-    short = [Script(lambda: DONE_NOW if all(tasklet.calls for tasklet in long) else PROGRESS) for _ in range(4)]
+    short = [
+        Script(lambda: DONE_NOW if all(tasklet.calls for tasklet in long) else PROGRESS)
+        for _ in range(4)
+    ]
     countdown = Countdown(8)
     service.submit([tasklet for pair in zip(short, long) for tasklet in pair], countdown.done)
     while not any(len(tasklet.threads) == 2 for tasklet in long):
@@ -116,7 +128,9 @@ def test_work_is_stolen_from_the_worker_that_has_most() -> None:
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.data())
-def test_a_worker_robs_the_richest_and_only_with_a_gap_of_two(counts: list[int], data: st.DataObject) -> None:
+def test_a_worker_robs_the_richest_and_only_with_a_gap_of_two(
+    counts: list[int], data: st.DataObject
+) -> None:
     thief = data.draw(st.integers(0, len(counts) - 1))
     target = worker_to_rob(counts, thief)
     if max(counts) - counts[thief] >= 2:
@@ -133,9 +147,15 @@ def test_no_tasklet_moves_while_the_gap_is_one() -> None:
     short = Script(counting(20))
     countdown = Countdown(4)
     short_done = threading.Event()
-    # Worker 0: a long one and the short one; worker 1: two long ones. When the short one ends, the gap is one.
+    # Worker 0: a long one and the short one; worker 1: two long ones. When the short one ends, the
+    # gap is one.
     service.submit([long[0], long[1]], countdown.done)
-    service.submit([short, long[2]], lambda tasklet: (countdown.done(tasklet), short_done.set() if tasklet is short else None)[0])
+    service.submit(
+        [short, long[2]],
+        lambda tasklet: (countdown.done(tasklet), short_done.set() if tasklet is short else None)[
+            0
+        ],
+    )
     assert short_done.wait(10)
     before = [tasklet.calls for tasklet in long]
     while not all(tasklet.calls > 1000 + calls for tasklet, calls in zip(long, before)):
@@ -188,7 +208,9 @@ def test_a_waiting_job_parks_its_worker(pyr: Instance) -> None:
     assert execution.exception(5)
 
 
-def test_a_processor_that_is_not_cooperative_has_its_own_thread_and_holds_nobody_up(pyr: Instance) -> None:
+def test_a_processor_that_is_not_cooperative_has_its_own_thread_and_holds_nobody_up(
+    pyr: Instance,
+) -> None:
     release = threading.Event()
     names = []
 
@@ -212,7 +234,9 @@ def test_a_processor_that_is_not_cooperative_has_its_own_thread_and_holds_nobody
     assert all(name.startswith("pyrite-blocking") for name in names)
 
 
-def test_a_slow_call_is_logged_once_per_vertex(pyr: Instance, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_slow_call_is_logged_once_per_vertex(
+    pyr: Instance, caplog: pytest.LogCaptureFixture
+) -> None:
     class Slow(AbstractProcessor):
         def try_process_0(self, item: Any) -> None:
             threading.Event().wait(0.11)
@@ -226,7 +250,9 @@ def test_a_slow_call_is_logged_once_per_vertex(pyr: Instance, caplog: pytest.Log
     assert "'slow'" in warnings[0]
 
 
-def test_try_process_runs_when_there_is_nothing_to_deliver_and_again_after_false(pyr: Instance) -> None:
+def test_try_process_runs_when_there_is_nothing_to_deliver_and_again_after_false(
+    pyr: Instance,
+) -> None:
     events: list[str] = []
     gate = threading.Event()
 
@@ -270,7 +296,9 @@ def test_two_jobs_side_by_side_do_not_touch_each_other(pyr_of_any_size: Instance
         dag.edge(between(source, work)).edge(between(work, sink))
         return dag
 
-    executions = [pyr_of_any_size.new_light_job(job(n, fails=n % 3 == 0)).execute() for n in range(9)]
+    executions = [
+        pyr_of_any_size.new_light_job(job(n, fails=n % 3 == 0)).execute() for n in range(9)
+    ]
     for n, execution in enumerate(executions):
         if n % 3 == 0:
             assert isinstance(execution.exception(20), pyrite.JobFailed)

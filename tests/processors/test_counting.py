@@ -1,4 +1,5 @@
-"""A word count counts whole lists at a time, and nobody can tell: the counts, what is refused, and what is named are as in the loop."""
+"""A word count counts whole lists at a time, and nobody can tell: the counts, what is refused, and
+what is named are as in the loop."""
 
 from __future__ import annotations
 
@@ -18,8 +19,14 @@ from pyrite.processors.chain import Chain, Link
 
 def word_count(lists: list[Any], *, initial: Any = 0) -> DAG:
     dag = DAG()
-    source, words = dag.vertex("lists", p.read_items(lists)), dag.vertex("words", p.flat_map(lambda words: words))
-    count = dag.vertex("count", p.group_and_accumulate(key=lambda w: w, initial=initial, accumulate=lambda n, w: n + 1))
+    source, words = (
+        dag.vertex("lists", p.read_items(lists)),
+        dag.vertex("words", p.flat_map(lambda words: words)),
+    )
+    count = dag.vertex(
+        "count",
+        p.group_and_accumulate(key=lambda w: w, initial=initial, accumulate=lambda n, w: n + 1),
+    )
     dag.edge(between(source, words)).edge(between(words, count).partitioned(key=lambda w: w))
     return dag.edge(between(count, dag.vertex("sink", p.write_map("counts"))))
 
@@ -32,7 +39,11 @@ def counted(lists: list[Any], **options: Any) -> dict[Any, Any]:
 
 def test_lists_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    monkeypatch.setattr(loop, "_compiled", lambda source, real=loop._compiled: written.append(source) or real(source))
+    monkeypatch.setattr(
+        loop,
+        "_compiled",
+        lambda source, real=loop._compiled: written.append(source) or real(source),
+    )
     assert counted([["a", "b"], ["a"]]) == {"a": 2, "b": 1}
     assert any("count2(state, part0)" in source for source in written)
 
@@ -65,7 +76,10 @@ def test_a_bad_word_is_named(word: Any, vertex: str, item: Any, message: str) ->
 
 
 def test_when_memory_is_short_the_rest_is_spilled() -> None:
-    flat, count = p.flat_map(lambda words: words), p.group_and_accumulate(lambda w: w, 0, lambda n, w: n + 1)
+    flat, count = (
+        p.flat_map(lambda words: words),
+        p.group_and_accumulate(lambda w: w, 0, lambda n, w: n + 1),
+    )
     chain = Chain([Link("words", flat.step), Link("count", count.step)], emits=True)
     state: dict[Any, int] = {"a": 1}
     kept = spill.Spill(spill.Memory(1 << 40))

@@ -1,4 +1,5 @@
-"""Files: every format reads back what it wrote; a job that fails leaves nothing; what cannot be read is named."""
+"""Files: every format reads back what it wrote; a job that fails leaves nothing; what cannot be
+read is named."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from pyrite.testing import verify_processor
 ROWS = [{"name": f"näme {n}", "size": n} for n in range(3000)]
 ITEMS: dict[str, list[Any]] = {
     "text": ["ä line", "", "  spaces  ", *map(str, range(3000))],
-    "csv": [{"name": row["name"], "size": str(row["size"])} for row in ROWS] + [{"name": 'quo"te,\nnew line', "size": ""}],
+    "csv": [{"name": row["name"], "size": str(row["size"])} for row in ROWS]
+    + [{"name": 'quo"te,\nnew line', "size": ""}],
     "jsonl": [*ROWS, [1, None], "text", 3.5, {"line": "a\nb"}],
     "json": ROWS,
     "parquet": ROWS,
@@ -40,9 +42,13 @@ def read_back(pyr: Instance, pattern: Path | str, format: str) -> list[Any]:
 
 @pytest.mark.parametrize("format", list(ITEMS))
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_what_is_written_is_read_back(pyr: Instance, tmp_path: Path, format: str, parallelism: int) -> None:
+def test_what_is_written_is_read_back(
+    pyr: Instance, tmp_path: Path, format: str, parallelism: int
+) -> None:
     out = tmp_path / "new" / "out"
-    copy(pyr, p.read_items(ITEMS[format]), p.write_files(out, format=format), parallelism=parallelism)
+    copy(
+        pyr, p.read_items(ITEMS[format]), p.write_files(out, format=format), parallelism=parallelism
+    )
     files = sorted(os.listdir(out))
     assert [name.split(".")[0] for name in files] == [f"part-{n:05d}" for n in range(parallelism)]
     back = read_back(pyr, out / "*", format)
@@ -52,7 +58,9 @@ def test_what_is_written_is_read_back(pyr: Instance, tmp_path: Path, format: str
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 4])
-def test_files_are_divided_among_processors(pyr: Instance, tmp_path: Path, parallelism: int) -> None:
+def test_files_are_divided_among_processors(
+    pyr: Instance, tmp_path: Path, parallelism: int
+) -> None:
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(f"{n}a\n{n}b\n")
     dag = DAG()
@@ -67,14 +75,18 @@ def test_the_harness_reads_and_writes_files(tmp_path: Path) -> None:
     verify_processor(p.read_files(tmp_path / "in.txt"), [], ["a", "b"])
 
 
-def test_line_endings_a_byte_order_mark_and_gzip_are_understood(pyr: Instance, tmp_path: Path) -> None:
+def test_line_endings_a_byte_order_mark_and_gzip_are_understood(
+    pyr: Instance, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     with gzip.open(tmp_path / "b.txt.gz", "wt") as file:
         file.write("three\n")
     assert read_back(pyr, tmp_path / "*", "text") == ["one", "two", "three"]
 
 
-def test_a_job_that_fails_leaves_nothing_behind_and_what_was_there_as_it_was(pyr: Instance, tmp_path: Path) -> None:
+def test_a_job_that_fails_leaves_nothing_behind_and_what_was_there_as_it_was(
+    pyr: Instance, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     dag = DAG()
     read = dag.vertex("read", p.read_items(range(100_000)))
@@ -90,7 +102,9 @@ def test_a_job_that_fails_leaves_nothing_behind_and_what_was_there_as_it_was(pyr
     assert (out / "part-00000.txt").read_text() == "kept\n"
 
 
-def test_a_job_replaces_the_files_of_the_one_before_and_no_others(pyr: Instance, tmp_path: Path) -> None:
+def test_a_job_replaces_the_files_of_the_one_before_and_no_others(
+    pyr: Instance, tmp_path: Path
+) -> None:
     (tmp_path / "README.txt").write_text("mine")
     copy(pyr, p.read_items(range(10)), p.write_files(tmp_path), parallelism=3)
     copy(pyr, p.read_items(range(5)), p.write_files(tmp_path), parallelism=2)
@@ -117,7 +131,9 @@ def test_empty_input_makes_empty_files(pyr: Instance, tmp_path: Path) -> None:
         ("parquet", b"nothing", "is not a Parquet file"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(pyr: Instance, tmp_path: Path, format: str, content: bytes, message: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(
+    pyr: Instance, tmp_path: Path, format: str, content: bytes, message: str
+) -> None:
     (tmp_path / "bad.file").write_bytes(content)
     with pytest.raises(JobFailed, match=message) as failed:
         read_back(pyr, tmp_path / "bad.file", format)
@@ -125,7 +141,9 @@ def test_a_file_that_cannot_be_read_is_named(pyr: Instance, tmp_path: Path, form
     assert "bad.file" in str(failed.value)
 
 
-def test_a_pattern_without_files_and_a_folder_that_cannot_be_written_are_named(pyr: Instance, tmp_path: Path) -> None:
+def test_a_pattern_without_files_and_a_folder_that_cannot_be_written_are_named(
+    pyr: Instance, tmp_path: Path
+) -> None:
     with pytest.raises(JobFailed, match=r"no file matches .*nothing.*, which vertex 'read' reads"):
         read_back(pyr, tmp_path / "nothing*", "text")
     (tmp_path / "file").touch()
@@ -144,7 +162,9 @@ def test_a_pattern_without_files_and_a_folder_that_cannot_be_written_are_named(p
         ("parquet", 3, "must be a dict"),
     ],
 )
-def test_an_item_that_a_format_cannot_hold_is_named(pyr: Instance, tmp_path: Path, format: str, item: Any, message: str) -> None:
+def test_an_item_that_a_format_cannot_hold_is_named(
+    pyr: Instance, tmp_path: Path, format: str, item: Any, message: str
+) -> None:
     good: Any = {"a": 1} if format != "text" else "a"
     with pytest.raises(JobFailed, match=message) as failed:
         copy(pyr, p.read_items([good, item]), p.write_files(tmp_path / "out", format=format))
@@ -154,12 +174,23 @@ def test_an_item_that_a_format_cannot_hold_is_named(pyr: Instance, tmp_path: Pat
 
 def test_parquet_rows_of_differing_types_are_refused(pyr: Instance, tmp_path: Path) -> None:
     with pytest.raises(JobFailed, match="rows of differing types"):
-        copy(pyr, p.read_items([{"a": 1}, {"a": "x"}]), p.write_files(tmp_path / "out", format="parquet"))
+        copy(
+            pyr,
+            p.read_items([{"a": 1}, {"a": "x"}]),
+            p.write_files(tmp_path / "out", format="parquet"),
+        )
 
 
 def test_parquet_keeps_fields_that_only_later_rows_have(pyr: Instance, tmp_path: Path) -> None:
-    copy(pyr, p.read_items([{"a": 1}, {"a": 2, "b": 3}]), p.write_files(tmp_path / "out", format="parquet"))
-    assert read_back(pyr, tmp_path / "out" / "*", "parquet") == [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+    copy(
+        pyr,
+        p.read_items([{"a": 1}, {"a": 2, "b": 3}]),
+        p.write_files(tmp_path / "out", format="parquet"),
+    )
+    assert read_back(pyr, tmp_path / "out" / "*", "parquet") == [
+        {"a": 1, "b": None},
+        {"a": 2, "b": 3},
+    ]
     copy(pyr, p.read_items([]), p.write_files(tmp_path / "none", format="parquet"))
     assert read_back(pyr, tmp_path / "none" / "*", "parquet") == []
 
@@ -178,7 +209,9 @@ def test_a_failed_job_leaves_the_users_own_empty_folder(pyr: Instance, tmp_path:
     assert list(out.iterdir()) == []
 
 
-def test_a_job_with_another_format_replaces_the_files_of_the_one_before(pyr: Instance, tmp_path: Path) -> None:
+def test_a_job_with_another_format_replaces_the_files_of_the_one_before(
+    pyr: Instance, tmp_path: Path
+) -> None:
     copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
     copy(pyr, p.read_items([{"a": 1}]), p.write_files(tmp_path, format="jsonl"))
     assert os.listdir(tmp_path) == ["part-00000.jsonl"]

@@ -25,7 +25,11 @@ def read_in_parts(files: list[bytes], count: int) -> list[str]:
 
 @given(st.lists(texts, max_size=4), st.integers(1, 9))
 def test_each_line_is_read_once_and_in_order(files: list[bytes], count: int) -> None:
-    whole = [line.removesuffix("\n") for file in files for line in io.TextIOWrapper(io.BytesIO(file), "utf-8", newline=None)]
+    whole = [
+        line.removesuffix("\n")
+        for file in files
+        for line in io.TextIOWrapper(io.BytesIO(file), "utf-8", newline=None)
+    ]
     assert read_in_parts(files, count) == whole
 
 

@@ -1,4 +1,5 @@
-"""Every ready-made processor holds under the harness: any inbox, any outbox, state saved and restored."""
+"""Every ready-made processor holds under the harness: any inbox, any outbox, state saved and
+restored."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ def test_group_and_accumulate() -> None:
 
 
 def test_group_and_accumulate_with_finish() -> None:
-    count = p.group_and_accumulate(lambda w: w, 0, lambda n, w: n + 1, finish=lambda key, n: f"{key}{n}")
+    count = p.group_and_accumulate(
+        lambda w: w, 0, lambda n, w: n + 1, finish=lambda key, n: f"{key}{n}"
+    )
     verify_processor(count, "abca", ["a2", "b1", "c1"])
 
 
@@ -58,7 +61,9 @@ def test_group_and_collect() -> None:
 
 
 def test_group_and_collect_with_finish() -> None:
-    group = p.group_and_collect(lambda n: n % 3, list, list.append, finish=lambda key, items: sum(items))
+    group = p.group_and_collect(
+        lambda n: n % 3, list, list.append, finish=lambda key, items: sum(items)
+    )
     verify_processor(group, NUMBERS, [18, 12, 15])
 
 
@@ -108,9 +113,15 @@ def test_a_source_emits_each_item_once_whatever_the_parallelism(
 
 def test_an_iterator_can_be_read_by_one_job_only(pyr: Instance) -> None:
     dag = DAG()
-    dag.edge(between(dag.vertex("read", p.read_items(iter([1, 2]))), dag.vertex("sink", p.write_list("out"))))
+    dag.edge(
+        between(
+            dag.vertex("read", p.read_items(iter([1, 2]))), dag.vertex("sink", p.write_list("out"))
+        )
+    )
     pyr.new_light_job(dag).execute().result(10)
-    with pytest.raises(JobFailed, match=r"vertex 'read' come from .* which an earlier execution has used up"):
+    with pytest.raises(
+        JobFailed, match=r"vertex 'read' come from .* which an earlier execution has used up"
+    ):
         pyr.new_light_job(dag).execute().result(10)
     assert list(pyr.list("out")) == [1, 2]
 
@@ -118,8 +129,14 @@ def test_an_iterator_can_be_read_by_one_job_only(pyr: Instance) -> None:
 @pytest.mark.parametrize("item", [3, "ab", (1,), (1, 2, 3), ([], 1)])
 def test_a_map_takes_pairs_only(pyr: Instance, item: Any) -> None:
     dag = DAG()
-    dag.edge(between(dag.vertex("read", p.read_items([("a", 1), item])), dag.vertex("sink", p.write_map("m"))))
-    with pytest.raises(JobFailed, match="vertex 'sink' writes to a map, but got an item that") as failed:
+    dag.edge(
+        between(
+            dag.vertex("read", p.read_items([("a", 1), item])), dag.vertex("sink", p.write_map("m"))
+        )
+    )
+    with pytest.raises(
+        JobFailed, match="vertex 'sink' writes to a map, but got an item that"
+    ) as failed:
         pyr.new_light_job(dag).execute().result(10)
     assert (failed.value.vertex, failed.value.item) == ("sink", item)
 

@@ -1,4 +1,5 @@
-"""A grouping that may not hold all its groups emits each of them once all the same, with all its items in order."""
+"""A grouping that may not hold all its groups emits each of them once all the same, with all its
+items in order."""
 
 from __future__ import annotations
 
@@ -67,8 +68,13 @@ def test_every_group_is_emitted_once_with_all_its_items_in_order(batches: list[l
         for batch in batches:
             numbered.append(items[at : at + len(batch)])
             at += len(batch)
-        found = grouped(p.group_and_collect(lambda pair: pair[0], list, lambda c, pair: c.append(pair[1])), numbered)
-        counted = grouped(p.group_and_accumulate(lambda pair: pair[0], 0, lambda n, pair: n + 1), numbered)
+        found = grouped(
+            p.group_and_collect(lambda pair: pair[0], list, lambda c, pair: c.append(pair[1])),
+            numbered,
+        )
+        counted = grouped(
+            p.group_and_accumulate(lambda pair: pair[0], 0, lambda n, pair: n + 1), numbered
+        )
     expected: dict[int, list[int]] = defaultdict(list)
     for n, i in items:
         expected[n].append(i)

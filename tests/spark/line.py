@@ -25,14 +25,27 @@ Rows = list[dict[str, Any]]
 def works_of(dag: DAG, members: int) -> Sequence[StageWork]:
     suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
     topology = plan_topology(dag, member_count=members, default_parallelism=1)
-    run = RunContext(job_name="j", job_id="j", execution_id="e", member_count=members, collections=MemoryCollections())
-    steps = {name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None}
+    run = RunContext(
+        job_name="j",
+        job_id="j",
+        execution_id="e",
+        member_count=members,
+        collections=MemoryCollections(),
+    )
+    steps = {
+        name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None
+    }
     single = choose_single_partitions(topology, random.Random(1))
-    return stage_works(plan_stages(topology, suppliers), topology, steps, [{}] * members, single, run)
+    return stage_works(
+        plan_stages(topology, suppliers), topology, steps, [{}] * members, single, run
+    )
 
 
-def run_task(work: StageWork, member: int, rows: Rows, arrange: Callable[[Rows], Rows] = lambda rows: rows) -> Rows:
-    """What one task makes of the rows that arrive for its member, in the order that `arrange` says."""
+def run_task(
+    work: StageWork, member: int, rows: Rows, arrange: Callable[[Rows], Rows] = lambda rows: rows
+) -> Rows:
+    """What one task makes of the rows that arrive for its member, in the order that `arrange`
+    says."""
     arrived = arrange([row for row in rows if row["member"] == member])
     for column in reversed(work.stage.sort_columns):
         arrived = sorted(arrived, key=lambda row: row[column])

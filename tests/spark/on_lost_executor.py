@@ -1,7 +1,8 @@
-"""Run as a program: a job of which an executor dies after a part of its output was read. The outcome must be exact all the same.
+"""Run as a program: a job of which an executor dies after a part of its output was read. The
+outcome must be exact all the same.
 
-Of the last stage's tasks, one waits until the others have completed and their executor is gone, and then fails. When Spark runs it
-again, half of the stages before must be computed anew.
+Of the last stage's tasks, one waits until the others have completed and their executor is gone, and
+then fails. When Spark runs it again, half of the stages before must be computed anew.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def in_last_stage(folder: Path) -> Callable[[int], int]:
         task = TaskContext.get()
         assert task is not None
         if task.partitionId() == 0 and not (folder / "first").exists():
-            with open(f"/proc/{os.getppid()}/stat") as file:  # the executor is the parent of the daemon that forks workers
+            with open(
+                f"/proc/{os.getppid()}/stat"
+            ) as file:  # the executor is the parent of the daemon that forks workers
                 (folder / "pid").write_text(file.read().rsplit(")", 1)[1].split()[1])
             (folder / "pid").rename(folder / "first")
         elif task.partitionId() == 1 and not (folder / "failed").exists():
@@ -49,15 +52,28 @@ def in_last_stage(folder: Path) -> Callable[[int], int]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as name, pyrite.instance(spark_master="local-cluster[2,1,1024]", spark_conf=CONF) as pyr:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        pyrite.instance(spark_master="local-cluster[2,1,1024]", spark_conf=CONF) as pyr,
+    ):
         folder = Path(name)
         dag = DAG()
-        source, middle = dag.vertex("source", p.read_items(range(ITEMS))), dag.vertex("middle", p.map(lambda n: n))
-        last, sink = dag.vertex("last", p.map(in_last_stage(folder))), dag.vertex("sink", p.write_list("out"))
-        dag.edge(between(source, middle).distributed().partitioned()).edge(between(middle, last).distributed())
+        source, middle = (
+            dag.vertex("source", p.read_items(range(ITEMS))),
+            dag.vertex("middle", p.map(lambda n: n)),
+        )
+        last, sink = (
+            dag.vertex("last", p.map(in_last_stage(folder))),
+            dag.vertex("sink", p.write_list("out")),
+        )
+        dag.edge(between(source, middle).distributed().partitioned()).edge(
+            between(middle, last).distributed()
+        )
         dag.edge(between(last, sink))
         execution = pyr.new_job(dag, JobConfig(members=4)).execute()
-        wait_for(lambda: execution.done() or [done for _, done, _ in execution.progress()][2:] == [3])
+        wait_for(
+            lambda: execution.done() or [done for _, done, _ in execution.progress()][2:] == [3]
+        )
         os.kill(int((folder / "first").read_text()), signal.SIGKILL)
         (folder / "gone").touch()
         execution.result(90)

@@ -20,18 +20,28 @@ class Record:
 
 
 def main(master: str) -> None:
-    conf = {} if master.startswith("sc://") else {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
+    conf = (
+        {}
+        if master.startswith("sc://")
+        else {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
+    )
     with pyrite.instance(spark_master=master, spark_conf=conf) as pyr:
         pyr.new_job(word_count(LINES), JobConfig(members=3)).execute().result(120)
-        assert dict(pyr.map("counts")) == dict(Counter(word for line in LINES for word in line.lower().split()))
+        assert dict(pyr.map("counts")) == dict(
+            Counter(word for line in LINES for word in line.lower().split())
+        )
         records = DAG()
         source = records.vertex("source", p.read_items([Record("a"), Record("b")]))
         named = records.vertex("named", p.map(lambda record: record.name))
-        records.edge(between(source, named).distributed()).edge(between(named, records.vertex("sink", p.write_list("names"))))
+        records.edge(between(source, named).distributed()).edge(
+            between(named, records.vertex("sink", p.write_list("names")))
+        )
         pyr.new_job(records, JobConfig(members=2)).execute().result(120)
         assert sorted(pyr.list("names")) == ["a", "b"]
         bad = DAG()
-        bad.edge(between(bad.vertex("a", p.read_items([1, 0])), bad.vertex("b", p.map(lambda n: 1 // n))))
+        bad.edge(
+            between(bad.vertex("a", p.read_items([1, 0])), bad.vertex("b", p.map(lambda n: 1 // n)))
+        )
         failed = pyr.new_job(bad, JobConfig(members=2)).execute().exception(120)
         assert isinstance(failed, JobFailed)
         assert (failed.vertex, failed.item, type(failed.__cause__)) == ("b", 0, ZeroDivisionError)

@@ -32,8 +32,13 @@ def module(tmp_path: Path) -> Any:
 
 def doubling(module: ModuleType) -> DAG:
     dag = DAG()
-    source, double = dag.vertex("source", p.read_items([1, 2])), dag.vertex("double", p.map(module.double))
-    return dag.edge(between(source, double)).edge(between(double, dag.vertex("sink", p.write_list("out"))))
+    source, double = (
+        dag.vertex("source", p.read_items([1, 2])),
+        dag.vertex("double", p.map(module.double)),
+    )
+    return dag.edge(between(source, double)).edge(
+        between(double, dag.vertex("sink", p.write_list("out")))
+    )
 
 
 def test_a_module_travels_with_its_job_alone(pyr: Instance, module: ModuleType) -> None:
@@ -81,15 +86,23 @@ def test_files_are_found_by_their_name(pyr: Instance, tmp_path: Path) -> None:
     dag.edge(between(dag.vertex("reads", ReadsFile), dag.vertex("sink", p.write_list("out"))))
     pyr.new_job(dag, JobConfig(files=[tmp_path / "words.txt"], members=1)).execute().result(60)
     assert list(pyr.list("out")) == ["deployed"]
-    with pytest.raises(JobFailed, match=r"asks for the file 'words.txt', which did not come with the job"):
+    with pytest.raises(
+        JobFailed, match=r"asks for the file 'words.txt', which did not come with the job"
+    ):
         pyr.new_job(dag).execute().result(60)
 
 
 @pytest.mark.parametrize(
     "config",
-    [JobConfig(modules=["no_such_module_anywhere"]), JobConfig(modules=["no/such.py"]), JobConfig(files=["no/such/file"])],
+    [
+        JobConfig(modules=["no_such_module_anywhere"]),
+        JobConfig(modules=["no/such.py"]),
+        JobConfig(files=["no/such/file"]),
+    ],
 )
-def test_what_cannot_be_found_is_named_before_anything_starts(pyr: Instance, config: JobConfig) -> None:
+def test_what_cannot_be_found_is_named_before_anything_starts(
+    pyr: Instance, config: JobConfig
+) -> None:
     dag = DAG()
     dag.vertex("source", p.read_items([1]))
     with pytest.raises(PyriteError, match=r"no.such"):

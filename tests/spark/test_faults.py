@@ -1,4 +1,5 @@
-"""Faults on Spark: workers killed, tasks that fail once, jobs cancelled. The output is exact, or nothing."""
+"""Faults on Spark: workers killed, tasks that fail once, jobs cancelled. The output is exact, or
+nothing."""
 
 from __future__ import annotations
 
@@ -55,31 +56,41 @@ def same(n: int) -> int:
 
 @pytest.mark.parametrize("act", [kill_worker, fail])
 @pytest.mark.parametrize("in_first_stage", [True, False])
-def test_a_task_that_dies_once_leaves_an_exact_result(pyr: Instance, tmp_path: Path, act: Any, in_first_stage: bool) -> None:
+def test_a_task_that_dies_once_leaves_an_exact_result(
+    pyr: Instance, tmp_path: Path, act: Any, in_first_stage: bool
+) -> None:
     step = once(tmp_path / "marker", act)
     first, second = (step, same) if in_first_stage else (same, step)
     execution = pyr.new_job(job(first, second, p.write_list("out")), JobConfig(members=2)).execute()
     execution.result(60)
     assert (tmp_path / "marker").exists()
     assert Counter(pyr.list("out")) == Counter(range(1000))
-    assert execution.metrics()["after"]["received"] == 1000  # the attempt that failed does not count
+    assert (
+        execution.metrics()["after"]["received"] == 1000
+    )  # the attempt that failed does not count
 
 
 @pytest.mark.parametrize("act", [kill_worker, fail])
 def test_files_of_a_task_that_died_are_not_there(pyr: Instance, tmp_path: Path, act: Any) -> None:
     out = tmp_path / "out"
-    pyr.new_job(job(same, once(tmp_path / "marker", act), p.write_files(out)), JobConfig(members=3)).execute().result(60)
+    pyr.new_job(
+        job(same, once(tmp_path / "marker", act), p.write_files(out)), JobConfig(members=3)
+    ).execute().result(60)
     assert (tmp_path / "marker").exists()
     assert sorted(os.listdir(out)) == ["part-00000.txt", "part-00001.txt", "part-00002.txt"]
     lines = [line for path in out.iterdir() for line in path.read_text().split()]
     assert sorted(map(int, lines)) == list(range(1000))
 
 
-def test_a_failed_job_leaves_no_file_and_nothing_in_collections(pyr: Instance, tmp_path: Path) -> None:
+def test_a_failed_job_leaves_no_file_and_nothing_in_collections(
+    pyr: Instance, tmp_path: Path
+) -> None:
     dag = DAG()
     source = dag.vertex("source", p.read_items(range(1000)))
     bad = dag.vertex("bad", p.map(lambda n: 1 // (999 - n)))
-    dag.edge(between(source, bad)).edge(between(bad, dag.vertex("sink", p.write_files(tmp_path / "out"))))
+    dag.edge(between(source, bad)).edge(
+        between(bad, dag.vertex("sink", p.write_files(tmp_path / "out")))
+    )
     noted = dag.vertex("noted", p.read_items([1]))
     dag.edge(between(noted, dag.vertex("list", p.write_list("out"))))
     with pytest.raises(JobFailed, match="vertex 'bad'"):
@@ -88,7 +99,9 @@ def test_a_failed_job_leaves_no_file_and_nothing_in_collections(pyr: Instance, t
     assert list(pyr.list("out")) == []
 
 
-def test_a_target_that_cannot_be_written_is_known_before_the_work(pyr: Instance, tmp_path: Path) -> None:
+def test_a_target_that_cannot_be_written_is_known_before_the_work(
+    pyr: Instance, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     worked = tmp_path / "worked"
 
@@ -102,7 +115,9 @@ def test_a_target_that_cannot_be_written_is_known_before_the_work(pyr: Instance,
     assert not worked.exists()
 
 
-def test_cancel_takes_less_than_three_seconds_and_commits_nothing(pyr: Instance, tmp_path: Path) -> None:
+def test_cancel_takes_less_than_three_seconds_and_commits_nothing(
+    pyr: Instance, tmp_path: Path
+) -> None:
     started = tmp_path / "started"
 
     def slow(n: int) -> int:
@@ -122,7 +137,9 @@ def test_cancel_takes_less_than_three_seconds_and_commits_nothing(pyr: Instance,
         execution.result(10)
     assert time.monotonic() - asked < 3
     assert list(pyr.list("out")) == []
-    pyr.new_job(job(same, same, p.write_list("out"))).execute().result(60)  # the session is still good
+    pyr.new_job(job(same, same, p.write_list("out"))).execute().result(
+        60
+    )  # the session is still good
     assert len(pyr.list("out")) == 1000
 
 

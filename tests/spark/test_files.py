@@ -55,7 +55,12 @@ def test_urls_are_read_and_written(pyr: Instance, tmp_path: Path) -> None:
         dag.vertex("rows", p.map(lambda n: {"n": int(n)})),
     )
     dag.edge(between(read, rows).distributed())
-    dag.edge(between(rows, dag.vertex("write", p.write_files(f"{tmp_path.as_uri()}/new/out", format="parquet"))))
+    dag.edge(
+        between(
+            rows,
+            dag.vertex("write", p.write_files(f"{tmp_path.as_uri()}/new/out", format="parquet")),
+        )
+    )
     pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
     back = pyr.spark().read.parquet(f"{tmp_path}/new/out")
     assert sorted(row.n for row in back.collect()) == list(range(1000))
@@ -63,9 +68,14 @@ def test_urls_are_read_and_written(pyr: Instance, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("source", "vertex", "message"),
-    [("memory://in/*", "read", "each of Spark's workers"), ("/no/such/*.txt", "read", "no file matches")],
+    [
+        ("memory://in/*", "read", "each of Spark's workers"),
+        ("/no/such/*.txt", "read", "no file matches"),
+    ],
 )
-def test_files_that_tasks_could_not_read_are_named_before_any_runs(pyr: Instance, source: str, vertex: str, message: str) -> None:
+def test_files_that_tasks_could_not_read_are_named_before_any_runs(
+    pyr: Instance, source: str, vertex: str, message: str
+) -> None:
     failed = pyr.new_job(copying(source, "/tmp"), JobConfig(members=2)).execute().exception(60)
     assert isinstance(failed, JobFailed)
     assert failed.vertex == vertex

@@ -1,4 +1,5 @@
-"""The same DAG gives the same on Spark as a light job; errors, metrics and named collections come through."""
+"""The same DAG gives the same on Spark as a light job; errors, metrics and named collections come
+through."""
 
 from __future__ import annotations
 
@@ -9,7 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pyrite import DAG, AbstractProcessor, Instance, JobConfig, JobFailed, JobStatus, PyriteError, between, from_
+from pyrite import (
+    DAG,
+    AbstractProcessor,
+    Instance,
+    JobConfig,
+    JobFailed,
+    JobStatus,
+    PyriteError,
+    between,
+    from_,
+)
 from pyrite import processors as p
 from tests.dags import Picture, pictures
 from tests.test_dag import fork_and_rejoin
@@ -17,7 +28,9 @@ from tests.test_dag import fork_and_rejoin
 
 @given(picture=pictures(distributed=True))
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_random_dag_gives_on_spark_what_the_reference_says(pyr: Instance, picture: Picture) -> None:
+def test_a_random_dag_gives_on_spark_what_the_reference_says(
+    pyr: Instance, picture: Picture
+) -> None:
     for end in picture.ends():
         pyr.list(f"out{end}").clear()
     pyr.new_job(picture.build(), JobConfig(members=3)).execute().result(60)
@@ -29,7 +42,9 @@ def word_count(lines: list[str], *, combine: bool = True) -> DAG:
     source = dag.vertex("lines", p.read_items(lines))
     words = dag.vertex("words", p.flat_map(lambda line: line.lower().split()))
     pairs = dag.vertex("pairs", p.map(lambda w: (w, 1)))
-    total = dag.vertex("total", p.group_and_accumulate(lambda kv: kv[0], 0, lambda n, kv: n + kv[1]))
+    total = dag.vertex(
+        "total", p.group_and_accumulate(lambda kv: kv[0], 0, lambda n, kv: n + kv[1])
+    )
     sink = dag.vertex("sink", p.write_map("counts"))
     dag.edge(between(source, words))
     if combine:
@@ -49,7 +64,9 @@ LINES = ["the whale and the sea", "The whale", *(f"word{n} word{n % 7}" for n in
 
 @pytest.mark.parametrize("combine", [True, False])
 @pytest.mark.parametrize("members", [1, 2, 5, None])
-def test_the_word_count_is_the_same_as_light_and_on_spark(pyr: Instance, combine: bool, members: int | None) -> None:
+def test_the_word_count_is_the_same_as_light_and_on_spark(
+    pyr: Instance, combine: bool, members: int | None
+) -> None:
     dag = word_count(LINES, combine=combine)
     pyr.new_light_job(dag).execute().result(20)
     light = dict(pyr.map("counts"))
@@ -57,14 +74,21 @@ def test_the_word_count_is_the_same_as_light_and_on_spark(pyr: Instance, combine
     execution = pyr.new_job(dag, JobConfig(name="word-count", members=members)).execute()
     assert execution.result(60) is None
     assert execution.status is JobStatus.COMPLETED
-    assert dict(pyr.map("counts")) == light == dict(Counter(word for line in LINES for word in line.lower().split()))
+    assert (
+        dict(pyr.map("counts"))
+        == light
+        == dict(Counter(word for line in LINES for word in line.lower().split()))
+    )
 
 
 def test_metrics_are_those_of_all_tasks(pyr: Instance) -> None:
     execution = pyr.new_job(word_count(LINES, combine=False), JobConfig(members=3)).execute()
     execution.result(60)
     words = sum(len(line.split()) for line in LINES)
-    numbers = {name: (vertex["received"], vertex["emitted"]) for name, vertex in execution.metrics().items()}
+    numbers = {
+        name: (vertex["received"], vertex["emitted"])
+        for name, vertex in execution.metrics().items()
+    }
     distinct = len(pyr.map("counts"))
     assert numbers == {
         "lines": (0, len(LINES)),
@@ -86,7 +110,12 @@ def test_items_maps_lists_and_iterators_are_read_once_in_all(pyr: Instance) -> N
     ):
         pyr.list("out").clear()
         dag = DAG()
-        dag.edge(between(dag.vertex("source", source, local_parallelism=2), dag.vertex("sink", p.write_list("out"))))
+        dag.edge(
+            between(
+                dag.vertex("source", source, local_parallelism=2),
+                dag.vertex("sink", p.write_list("out")),
+            )
+        )
         pyr.new_job(dag, JobConfig(members=3)).execute().result(60)
         assert sorted(pyr.list("out")) == expected
 
@@ -122,7 +151,8 @@ def test_a_fork_that_rejoins_finishes_with_a_buffered_edge(pyr: Instance) -> Non
 
 
 def test_nothing_is_computed_twice(pyr: Instance, tmp_path: Any) -> None:
-    """Two consumers of one vertex, at different distances, with an all-to-one behind: the source is called once per item."""
+    """Two consumers of one vertex, at different distances, with an all-to-one behind: the source is
+    called once per item."""
     calls = tmp_path / "calls"
 
     def note(n: int) -> int:
@@ -136,7 +166,9 @@ def test_nothing_is_computed_twice(pyr: Instance, tmp_path: Any) -> None:
     near = dag.vertex("near", p.noop())
     far = dag.vertex("far", p.noop())
     dag.edge(between(source, noted)).edge(from_(noted, 0).to(near).distributed().broadcast())
-    dag.edge(from_(noted, 1).to(far, 0).distributed().all_to_one()).edge(from_(near).to(far, 1).distributed())
+    dag.edge(from_(noted, 1).to(far, 0).distributed().all_to_one()).edge(
+        from_(near).to(far, 1).distributed()
+    )
     dag.edge(between(far, dag.vertex("sink", p.write_list("out"))))
     pyr.new_job(dag, JobConfig(members=3)).execute().result(60)
     assert sorted(map(int, calls.read_text().split())) == list(range(100))
@@ -149,7 +181,9 @@ def test_a_failing_function_gives_vertex_item_and_cause(pyr: Instance) -> None:
     bad = dag.vertex("bad", p.map(lambda item: 1 // item["n"]))
     dag.edge(between(source, bad).distributed())
     dag.edge(between(bad, dag.vertex("sink", p.write_list("out"))))
-    with pytest.raises(JobFailed, match=r"job 'divide' failed in vertex 'bad'.*item \{'n': 0\}: ZeroDivisionError") as failed:
+    with pytest.raises(
+        JobFailed, match=r"job 'divide' failed in vertex 'bad'.*item \{'n': 0\}: ZeroDivisionError"
+    ) as failed:
         pyr.new_job(dag, JobConfig(name="divide")).execute().result(60)
     assert (failed.value.vertex, failed.value.item) == ("bad", {"n": 0})
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
@@ -186,7 +220,9 @@ def test_what_cannot_be_pickled_is_named_before_spark_is_touched() -> None:
     with (
         pyrite.instance(spark_master="spark://nowhere:1") as pyr,
         pytest.raises(
-            PyriteError, match=r"vertex 'locked' cannot be sent to Spark's workers: fn, lock, <unlocked .*cannot be pickled"
+            PyriteError,
+            match=r"vertex 'locked' cannot be sent to Spark's workers: fn, lock, <unlocked .*"
+            r"cannot be pickled",
         ),
     ):
         pyr.new_job(dag).execute()
@@ -214,7 +250,9 @@ def test_two_jobs_at_once_in_one_session(pyr: Instance) -> None:
         dag = DAG()
         source = dag.vertex("source", p.read_items(range(1000)))
         add = dag.vertex("add", p.map(adder(n)))
-        dag.edge(between(source, add).distributed()).edge(between(add, dag.vertex("sink", p.write_list(f"out {n}"))))
+        dag.edge(between(source, add).distributed()).edge(
+            between(add, dag.vertex("sink", p.write_list(f"out {n}")))
+        )
         executions.append(pyr.new_job(dag).execute())
     for n, execution in enumerate(executions):
         execution.result(60)
@@ -222,12 +260,18 @@ def test_two_jobs_at_once_in_one_session(pyr: Instance) -> None:
 
 
 def test_a_join_with_a_step_on_its_large_side_finishes(pyr: Instance) -> None:
-    """What arrives for the large side must wait in Spark, not in the task, until the small side has been read."""
+    """What arrives for the large side must wait in Spark, not in the task, until the small side has
+    been read."""
     dag = DAG()
-    small, large = dag.vertex("small", p.read_items(range(50_000))), dag.vertex("large", p.read_items(range(50_000)))
+    small, large = (
+        dag.vertex("small", p.read_items(range(50_000))),
+        dag.vertex("large", p.read_items(range(50_000))),
+    )
     step, join = dag.vertex("step", p.map(lambda n: -n)), dag.vertex("join", Collect)
     dag.edge(from_(small).to(join, 0).distributed()).edge(between(large, step).distributed())
-    dag.edge(from_(step).to(join, 1).priority(1)).edge(between(join, dag.vertex("sink", p.write_list("out"))))
+    dag.edge(from_(step).to(join, 1).priority(1)).edge(
+        between(join, dag.vertex("sink", p.write_list("out")))
+    )
     pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
     assert list(pyr.list("out")) == [(0, 1)] * 2
 
@@ -244,12 +288,16 @@ def test_large_items_travel_in_small_packets(pyr: Instance) -> None:
 
 
 @pytest.mark.parametrize("partitioned", [True, False])
-def test_an_item_that_cannot_cross_an_exchange_is_named_with_its_edge(pyr: Instance, partitioned: bool) -> None:
+def test_an_item_that_cannot_cross_an_exchange_is_named_with_its_edge(
+    pyr: Instance, partitioned: bool
+) -> None:
     dag = DAG()
     source = dag.vertex("source", p.read_items([1, 2]))
     locks = dag.vertex("locks", p.map(lambda n: (n, threading.Lock() if n == 2 else n)))
     edge = between(locks, dag.vertex("after", p.noop())).distributed()
-    dag.edge(between(source, locks)).edge(edge.partitioned(key=lambda pair: pair[0]) if partitioned else edge)
+    dag.edge(between(source, locks)).edge(
+        edge.partitioned(key=lambda pair: pair[0]) if partitioned else edge
+    )
     with pytest.raises(JobFailed, match="cannot pickle") as failed:
         pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
     assert (failed.value.vertex, failed.value.edge) == ("locks", "'locks -> after'")
@@ -277,7 +325,10 @@ def test_a_second_spark_in_one_process_is_refused(pyr: Instance) -> None:
     import pyrite
 
     pyr.spark()
-    with pyrite.instance() as other, pytest.raises(PyriteError, match="already has a Spark session"):
+    with (
+        pyrite.instance() as other,
+        pytest.raises(PyriteError, match="already has a Spark session"),
+    ):
         other.spark()
     with pyrite.instance(spark=pyr.spark()) as sharing:
         sharing.new_job(word_count(LINES[:2])).execute().result(60)
@@ -290,7 +341,10 @@ def test_a_commit_that_fails_changes_no_collection(pyr: Instance, tmp_path: Any)
     source = dag.vertex("source", p.read_items([1]))
     dag.edge(from_(source, 0).to(dag.vertex("file", p.write_files(tmp_path / "out"))))
     dag.edge(from_(source, 1).to(dag.vertex("list", p.write_list("out"))))
-    with pytest.raises(JobFailed, match=r"vertex 'file' would have to replace .*/out/part-00000.txt', which is a folder"):
+    with pytest.raises(
+        JobFailed,
+        match=r"vertex 'file' would have to replace .*/out/part-00000.txt', which is a folder",
+    ):
         pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
     assert (tmp_path / "out" / "part-00000.txt").is_dir()
     assert list(pyr.list("out")) == []

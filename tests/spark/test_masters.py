@@ -1,4 +1,5 @@
-"""The same jobs on every kind of Spark: executors in processes of their own, a standalone master, and Spark Connect."""
+"""The same jobs on every kind of Spark: executors in processes of their own, a standalone master,
+and Spark Connect."""
 
 from __future__ import annotations
 
@@ -44,10 +45,14 @@ def run_program(*arguments: str, says: str) -> None:
 
 @contextmanager
 def server(log: Path, says: str, *arguments: str) -> Iterator[str]:
-    """A server that runs until the block ends. Gives what stands in the group of the pattern that it prints when it is ready."""
+    """A server that runs until the block ends. Gives what stands in the group of the pattern that
+    it prints when it is ready."""
     with open(log, "w") as output:
         process = subprocess.Popen(
-            [str(SPARK_HOME / "bin" / "spark-class"), *arguments], env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT
+            [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
+            env=ENVIRONMENT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
     try:
         deadline = time.monotonic() + 60
@@ -65,16 +70,43 @@ def test_executors_in_processes_of_their_own() -> None:
     run_jobs("local-cluster[2,1,1024]")
 
 
-def test_an_executor_that_is_lost_after_a_part_of_its_output_was_read_leaves_an_exact_result() -> None:
+def test_an_executor_that_is_lost_after_a_part_of_its_output_was_read_leaves_an_exact_result() -> (
+    None
+):
     run_program("tests.spark.on_lost_executor", says="all good")
 
 
 def test_a_standalone_master_with_a_worker(tmp_path: Path) -> None:
     package = "org.apache.spark.deploy"
-    master_arguments = (f"{package}.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    with server(tmp_path / "master", r"Starting Spark master at (spark://\S+)", *master_arguments) as master:
-        worker_arguments = (f"{package}.worker.Worker", "--cores", "2", "--memory", "1g", "--webui-port", "0", master)
-        with server(tmp_path / "worker", r"(Successfully registered)", *worker_arguments, "--work-dir", str(tmp_path / "work")):
+    master_arguments = (
+        f"{package}.master.Master",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--webui-port",
+        "0",
+    )
+    with server(
+        tmp_path / "master", r"Starting Spark master at (spark://\S+)", *master_arguments
+    ) as master:
+        worker_arguments = (
+            f"{package}.worker.Worker",
+            "--cores",
+            "2",
+            "--memory",
+            "1g",
+            "--webui-port",
+            "0",
+            master,
+        )
+        with server(
+            tmp_path / "worker",
+            r"(Successfully registered)",
+            *worker_arguments,
+            "--work-dir",
+            str(tmp_path / "work"),
+        ):
             run_jobs(master)
 
 

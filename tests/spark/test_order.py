@@ -1,4 +1,5 @@
-"""A task that Spark runs again hands each member what it did before; else items would be lost, or be there twice."""
+"""A task that Spark runs again hands each member what it did before; else items would be lost, or
+be there twice."""
 
 from __future__ import annotations
 
@@ -17,10 +18,13 @@ MEMBERS = 3
 
 
 def spread_after_an_exchange() -> DAG:
-    """Items that arrive over one exchange, beside those of a source in the same stage, are spread in turn over the next."""
+    """Items that arrive over one exchange, beside those of a source in the same stage, are spread
+    in turn over the next."""
     dag = DAG()
     numbers = dag.vertex("numbers", p.read_items(range(2000)))
-    groups = dag.vertex("groups", p.group_and_collect(lambda n: n % 97, list, lambda values, n: values.append(n)))
+    groups = dag.vertex(
+        "groups", p.group_and_collect(lambda n: n % 97, list, lambda values, n: values.append(n))
+    )
     more, merged = dag.vertex("more", p.read_items(range(5000))), dag.vertex("merged", p.map(str))
     dag.edge(between(numbers, groups).distributed().partitioned(key=lambda n: n % 97))
     dag.edge(from_(groups).to(merged, 0)).edge(from_(more).to(merged, 1))
@@ -31,7 +35,10 @@ def sent(rows: Rows) -> dict[int, list[Any]]:
     """What goes to each member over the edges, in any order."""
     return {
         member: sorted(
-            item for row in rows if row["member"] == member and row["edge"] >= 0 for item in pickle.loads(row["items"])
+            item
+            for row in rows
+            if row["member"] == member and row["edge"] >= 0
+            for item in pickle.loads(row["items"])
         )
         for member in range(MEMBERS)
     }
@@ -41,7 +48,9 @@ def sent(rows: Rows) -> dict[int, list[Any]]:
 def unsteady(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some calls take long, others do not."""
     chance = random.Random(1)
-    monkeypatch.setattr(Pace, "took", lambda self, count, seconds: setattr(self, "limit", chance.randrange(1, 50)))
+    monkeypatch.setattr(
+        Pace, "took", lambda self, count, seconds: setattr(self, "limit", chance.randrange(1, 50))
+    )
 
 
 @pytest.mark.usefixtures("unsteady")
@@ -53,14 +62,18 @@ def test_what_is_spread_in_turn_does_not_depend_on_the_order_of_arrival_nor_on_t
     expected = [sent(run_task(second, member, arrived)) for member in range(MEMBERS)]
     chance = random.Random(2)
     for rows in (arrived, again):
-        shuffled = [run_task(second, m, rows, lambda rows: chance.sample(rows, len(rows))) for m in range(MEMBERS)]
+        shuffled = [
+            run_task(second, m, rows, lambda rows: chance.sample(rows, len(rows)))
+            for m in range(MEMBERS)
+        ]
         assert [sent(made) for made in shuffled] == expected
     assert all(len(items) > 500 for made in expected for items in made.values())
 
 
 @pytest.mark.usefixtures("unsteady")
 def test_a_task_that_is_run_again_makes_the_same_rows() -> None:
-    """Spark compares them: if they differ, it runs everything after them again, or gives the job up."""
+    """Spark compares them: if they differ, it runs everything after them again, or gives the job
+    up."""
     first, second, _ = works_of(spread_after_an_exchange(), MEMBERS)
     arrived = [row for member in range(MEMBERS) for row in run_task(first, member, [])]
     assert [row for member in range(MEMBERS) for row in run_task(first, member, [])] == arrived

@@ -1,4 +1,5 @@
-"""Packets without Spark: what goes into them comes out, of the same type, at the partition of its key."""
+"""Packets without Spark: what goes into them comes out, of the same type, at the partition of its
+key."""
 
 from __future__ import annotations
 
@@ -28,14 +29,24 @@ class Level(enum.IntEnum):
 
 def edge_by(key: Callable[[Any], Any] | None, partitioner: Any = None) -> EdgePlan:
     return EdgePlan(
-        0, "a", 0, "b", 0, EdgeSettings(pattern=Pattern.PARTITIONED, key=key, partitioner=partitioner, distributed=True), True
+        0,
+        "a",
+        0,
+        "b",
+        0,
+        EdgeSettings(
+            pattern=Pattern.PARTITIONED, key=key, partitioner=partitioner, distributed=True
+        ),
+        True,
     )
 
 
 def sent(items: list[Any], edge: EdgePlan, chunk: int = 3) -> dict[int, list[Any]]:
     """What arrives, by partition, when items are sent in chunks."""
     writer = PacketWriter(0)
-    partition = partition_function(PARTITIONS, partitioner=edge.settings.partitioner, edge=edge.name)
+    partition = partition_function(
+        PARTITIONS, partitioner=edge.settings.partitioner, edge=edge.name
+    )
     route = PartitionPackets(writer, edge, 0, partition, [0] * PARTITIONS)
     for start in range(0, len(items), chunk):
         route.drain(items[start : start + chunk])
@@ -48,7 +59,13 @@ def sent(items: list[Any], edge: EdgePlan, chunk: int = 3) -> dict[int, list[Any
     return dict(arrived)
 
 
-scalars = st.one_of(st.text(st.characters()), st.integers(), st.booleans(), st.binary(max_size=4), st.just(Level.LOW))
+scalars = st.one_of(
+    st.text(st.characters()),
+    st.integers(),
+    st.booleans(),
+    st.binary(max_size=4),
+    st.just(Level.LOW),
+)
 pairs = st.tuples(scalars, scalars) | st.builds(Pair, scalars, scalars)
 others = pairs | st.lists(scalars, min_size=2, max_size=2) | st.tuples(scalars, scalars, scalars)
 
@@ -58,10 +75,14 @@ def kinds(item: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "key", [lambda kv: kv[0], lambda kv: kv[1], lambda kv: (kv[1], kv[0]), None], ids=["0", "1", "both", "all"]
+    "key",
+    [lambda kv: kv[0], lambda kv: kv[1], lambda kv: (kv[1], kv[0]), None],
+    ids=["0", "1", "both", "all"],
 )
 @given(items=st.lists(pairs) | st.lists(others))
-def test_items_arrive_in_order_at_the_partition_of_their_key_as_what_they_were(key: Any, items: list[Any]) -> None:
+def test_items_arrive_in_order_at_the_partition_of_their_key_as_what_they_were(
+    key: Any, items: list[Any]
+) -> None:
     expected: dict[int, list[Any]] = defaultdict(list)
     for item in items:
         expected[partition_id(item if key is None else key(item), PARTITIONS)].append(item)
@@ -73,11 +94,15 @@ def test_items_arrive_in_order_at_the_partition_of_their_key_as_what_they_were(k
 
 def test_half_a_surrogate_pair_is_a_key_like_any_other() -> None:
     key = "\ud800"
-    assert list(sent([(key, 1), key + "x"], edge_by(lambda item: item[0]))) == [partition_id(key, PARTITIONS)]
+    assert list(sent([(key, 1), key + "x"], edge_by(lambda item: item[0]))) == [
+        partition_id(key, PARTITIONS)
+    ]
 
 
 def test_a_partitioner_of_the_users_decides_for_strings_too() -> None:
-    assert sent([("a", 1), ("b", 2)], edge_by(lambda kv: kv[0], lambda key, count: 5)) == {5: [("a", 1), ("b", 2)]}
+    assert sent([("a", 1), ("b", 2)], edge_by(lambda kv: kv[0], lambda key, count: 5)) == {
+        5: [("a", 1), ("b", 2)]
+    }
 
 
 @pytest.mark.parametrize("bad", [(None, 1), "no pair", 5])

@@ -50,7 +50,9 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 def dag() -> DAG:
     dag = DAG()
-    return dag.edge(between(dag.vertex("a", p.read_items([1])), dag.vertex("b", p.write_list("out"))))
+    return dag.edge(
+        between(dag.vertex("a", p.read_items([1])), dag.vertex("b", p.write_list("out")))
+    )
 
 
 def test_a_job_that_is_cancelled_while_spark_starts_does_not_wait_for_it(start: Start) -> None:

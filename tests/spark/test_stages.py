@@ -1,4 +1,5 @@
-"""Stages, planned without Spark: which vertices stand together, and in which order what arrives is read."""
+"""Stages, planned without Spark: which vertices stand together, and in which order what arrives is
+read."""
 
 from __future__ import annotations
 
@@ -44,14 +45,18 @@ def test_a_source_stands_with_what_it_feeds_over_a_local_edge() -> None:
         dag.vertex("orders", p.read_items([1])),
         dag.vertex("e", p.noop()),
     )
-    dag.edge(from_(prices).to(enrich, 0).distributed().broadcast().priority(-1)).edge(from_(orders).to(enrich, 1))
+    dag.edge(from_(prices).to(enrich, 0).distributed().broadcast().priority(-1)).edge(
+        from_(orders).to(enrich, 1)
+    )
     assert labels(dag) == ["prices", "orders + e"]
 
 
 def test_a_local_edge_around_an_exchange_is_cut_too() -> None:
     dag = DAG()
     a, b, c = (dag.vertex(name, p.read_items([1]) if name == "a" else p.noop()) for name in "abc")
-    dag.edge(from_(a, 0).to(b).distributed()).edge(from_(b).to(c, 0).distributed()).edge(from_(a, 1).to(c, 1))
+    dag.edge(from_(a, 0).to(b).distributed()).edge(from_(b).to(c, 0).distributed()).edge(
+        from_(a, 1).to(c, 1)
+    )
     first, _, last = stages_of(dag)
     assert (first.label, last.label) == ("a", "c")
     assert set(last.ranks) == {1, 2}
@@ -83,14 +88,20 @@ def test_an_edge_waits_for_what_comes_first_further_down_its_way() -> None:
 def grouping(edge: Any, parallelism: int = 1) -> Stage:
     dag = DAG()
     source = dag.vertex("source", p.read_items([1]))
-    count = dag.vertex("count", p.group_and_accumulate(lambda n: n % 5, 0, lambda a, n: a + 1), local_parallelism=parallelism)
+    count = dag.vertex(
+        "count",
+        p.group_and_accumulate(lambda n: n % 5, 0, lambda a, n: a + 1),
+        local_parallelism=parallelism,
+    )
     dag.edge(edge(between(source, count).distributed()))
     return stages_of(dag)[-1]
 
 
 def test_a_grouping_by_the_edges_own_key_is_read_partition_by_partition() -> None:
     assert grouping(lambda e: e.partitioned(key=lambda n: n % 5)).sort_columns == ("partition",)
-    assert grouping(lambda e: e.partitioned(key=lambda n: n % 7)).sort_columns == ()  # a group may be in many partitions
+    assert (
+        grouping(lambda e: e.partitioned(key=lambda n: n % 7)).sort_columns == ()
+    )  # a group may be in many partitions
     assert grouping(lambda e: e.partitioned(key=lambda n: n % 5), parallelism=2).sort_columns == ()
 
 

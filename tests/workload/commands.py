@@ -1,4 +1,5 @@
-"""What the jobs of the tests do. In a module of its own, so that workers import it, and by name in tests of that."""
+"""What the jobs of the tests do. In a module of its own, so that workers import it, and by name in
+tests of that."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import pytest
 from pyrite.workload import JobState, Run
 
 SHARED = ("resource_tracker", "java", "pyspark.daemon")
-"""Processes that serve several tests: of Python's own pools, and of a Spark session that a module shares."""
+"""Processes that serve several tests: of Python's own pools, and of a Spark session that a module
+shares."""
 
 
 def processes_of(store: Path) -> list[tuple[int, str]]:
@@ -20,13 +21,20 @@ def processes_of(store: Path) -> list[tuple[int, str]]:
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command = (
+                Path(f"/proc/{pid}/cmdline")
+                .read_bytes()
+                .replace(b"\0", b" ")
+                .decode(errors="replace")
+            )
             environment = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
         except OSError:
             continue
         if any(name in command for name in SHARED):
             continue
-        if int(pid) != os.getpid() and (str(store) in command or f"PYRITE_TEST={store}" in environment):
+        if int(pid) != os.getpid() and (
+            str(store) in command or f"PYRITE_TEST={store}" in environment
+        ):
             found.append((int(pid), command[:200]))
     return found
 

@@ -1,4 +1,5 @@
-"""What every message queue must do. A test class for another implementation derives from this one and gives `make`."""
+"""What every message queue must do. A test class for another implementation derives from this one
+and gives `make`."""
 
 from __future__ import annotations
 
@@ -34,14 +35,17 @@ def consume_and_ack(make: Make, place: Path, name: str, count: int, out: str) ->
 
 class QueueContract:
     make: Make
-    """From a folder and a name, with `crash=` a strategy: a queue for this process. A function that can be pickled."""
+    """From a folder and a name, with `crash=` a strategy: a queue for this process. A function that
+    can be pickled."""
 
     def queue(self, place: Path, name: str = "q", crash: CrashStrategy = "requeue") -> Queue:
         return type(self).make(place, name, crash=crash)
 
     def dies_with_a_message(self, place: Path) -> None:
         """A consumer in a process of its own takes a message and is killed."""
-        process = get_context("spawn").Process(target=consume_and_die, args=(type(self).make, place, "q"))
+        process = get_context("spawn").Process(
+            target=consume_and_die, args=(type(self).make, place, "q")
+        )
         process.start()
         process.join(30)
         assert process.exitcode == -signal.SIGKILL
@@ -61,7 +65,9 @@ class QueueContract:
         assert other.try_consume() is None
         assert one.consume().body == b"x"
 
-    def test_a_message_is_given_to_one_consumer_and_an_acknowledged_one_to_none(self, tmp_path: Path) -> None:
+    def test_a_message_is_given_to_one_consumer_and_an_acknowledged_one_to_none(
+        self, tmp_path: Path
+    ) -> None:
         queue, other = self.queue(tmp_path), self.queue(tmp_path)
         queue.put(b"x")
         message = queue.consume()
@@ -80,7 +86,9 @@ class QueueContract:
         with pytest.raises(LostMessage):
             queue.nack(message)
 
-    def test_what_could_not_be_dealt_with_is_listed_and_can_be_queued_again(self, tmp_path: Path) -> None:
+    def test_what_could_not_be_dealt_with_is_listed_and_can_be_queued_again(
+        self, tmp_path: Path
+    ) -> None:
         queue = self.queue(tmp_path)
         queue.put(b"x")
         queue.nack(queue.consume())
@@ -98,7 +106,9 @@ class QueueContract:
         self.queue(tmp_path).put(b"x")
         assert self.queue(tmp_path).consume().body == b"x"
 
-    def test_a_consumer_that_was_killed_is_noticed_and_its_message_queued_again(self, tmp_path: Path) -> None:
+    def test_a_consumer_that_was_killed_is_noticed_and_its_message_queued_again(
+        self, tmp_path: Path
+    ) -> None:
         queue = self.queue(tmp_path)
         queue.put(b"x")
         queue.put(b"y")
@@ -107,14 +117,18 @@ class QueueContract:
         assert (message.body, message.tries) == (b"x", 2)
         assert (queue.consume().body, queue.try_consume()) == (b"y", None)
 
-    def test_the_message_of_a_killed_consumer_fails_if_the_strategy_says_so(self, tmp_path: Path) -> None:
+    def test_the_message_of_a_killed_consumer_fails_if_the_strategy_says_so(
+        self, tmp_path: Path
+    ) -> None:
         queue = self.queue(tmp_path, crash="fail")
         queue.put(b"x")
         self.dies_with_a_message(tmp_path)
         assert queue.try_consume() is None
         assert [message.body for message in queue.list_failed()] == [b"x"]
 
-    def test_a_message_that_kills_its_consumers_is_queued_again_so_many_times(self, tmp_path: Path) -> None:
+    def test_a_message_that_kills_its_consumers_is_queued_again_so_many_times(
+        self, tmp_path: Path
+    ) -> None:
         queue = self.queue(tmp_path, crash=1)
         queue.put(b"x")
         self.dies_with_a_message(tmp_path)
@@ -133,7 +147,12 @@ class QueueContract:
     def test_several_processes_share_the_messages(self, tmp_path: Path) -> None:
         queue, count, out = self.queue(tmp_path), 50, str(tmp_path / "out")
         context: Any = get_context("spawn")
-        consumers = [context.Process(target=consume_and_ack, args=(type(self).make, tmp_path, "q", count, out)) for _ in range(2)]
+        consumers = [
+            context.Process(
+                target=consume_and_ack, args=(type(self).make, tmp_path, "q", count, out)
+            )
+            for _ in range(2)
+        ]
         for consumer in consumers:
             consumer.start()
         for n in range(2 * count):
@@ -144,9 +163,19 @@ class QueueContract:
         assert sorted(map(int, Path(out).read_text().split())) == list(range(2 * count))
         assert queue.try_consume() is None
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors])
-    @given(actions=st.lists(st.sampled_from(["put", "consume", "ack", "nack", "requeue"]), max_size=40))
-    def test_no_message_is_lost_or_doubled(self, tmp_path_factory: pytest.TempPathFactory, actions: list[str]) -> None:
+    @settings(
+        max_examples=25,
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.differing_executors,
+        ],
+    )
+    @given(
+        actions=st.lists(st.sampled_from(["put", "consume", "ack", "nack", "requeue"]), max_size=40)
+    )
+    def test_no_message_is_lost_or_doubled(
+        self, tmp_path_factory: pytest.TempPathFactory, actions: list[str]
+    ) -> None:
         queue = self.queue(tmp_path_factory.mktemp("queue"))
         put, ready, working, failed, done = 0, [], [], [], set()
         for action in actions:

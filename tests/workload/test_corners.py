@@ -1,4 +1,5 @@
-"""Corners that were once wrong: closed streams, handles that outlive their run, limits of the system, executors that are shut."""
+"""Corners that were once wrong: closed streams, handles that outlive their run, limits of the
+system, executors that are shut."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ def test_closed_streams_are_no_trouble(tmp_path: Path, closed: str) -> None:
     script.write_text(_TWO_MASTERS)
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     done = subprocess.run(
-        ["sh", "-c", f'exec "$0" "$@" {closed}', sys.executable, str(script), *files], timeout=60, env=environment
+        ["sh", "-c", f'exec "$0" "$@" {closed}', sys.executable, str(script), *files],
+        timeout=60,
+        env=environment,
     )
     assert done.returncode == 0
     assert commands.lines(files[3]) == ["refused", "ended"]
@@ -72,13 +75,19 @@ def test_a_start_that_fails_is_written_down(tmp_path: Path) -> None:
     assert Run.resume(tmp_path / "run").wait().status.phase == "ended"
 
 
-def test_a_run_that_is_just_beginning_cannot_be_cancelled_by_ending_who_begins_it(tmp_path: Path) -> None:
+def test_a_run_that_is_just_beginning_cannot_be_cancelled_by_ending_who_begins_it(
+    tmp_path: Path,
+) -> None:
     from pyrite.workload.store import Store
 
     run = Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()
     store = Store(tmp_path / "run")
     ended = run.status
-    store.write_status(type(ended)(**{**_fields(ended), "phase": "starting", "master": Identity.here(), "ended": None}))
+    store.write_status(
+        type(ended)(
+            **{**_fields(ended), "phase": "starting", "master": Identity.here(), "ended": None}
+        )
+    )
     with pytest.raises(PyriteError, match="just beginning"):
         Run.attach(tmp_path / "run").cancel()
 
@@ -89,7 +98,11 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def test_a_handle_follows_a_run_that_is_resumed(tmp_path: Path) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
-    first = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker]).run(store=tmp_path / "run")
+    first = (
+        Workload()
+        .add("job", commands.tell_and_hang_the_first_time, args=[said, marker])
+        .run(store=tmp_path / "run")
+    )
     commands.wait_for(said)
     first.cancel()
     assert states(first) == {"job": "CANCELLED"}
@@ -109,13 +122,19 @@ def test_long_times_are_no_trouble(tmp_path: Path) -> None:
     run = Workload().add("job", commands.nothing, timeout=1e9).run(store=tmp_path / "run")
     run.wait(1e9)
     Run.attach(tmp_path / "run").wait(float("inf"))
-    transient = Workload().add("job", commands.nothing).run(kind="transient", store=tmp_path / "other")
+    transient = (
+        Workload().add("job", commands.nothing).run(kind="transient", store=tmp_path / "other")
+    )
     transient.wait(float("inf"))
 
 
 def test_the_log_of_a_job_that_waits_behind_another_is_empty(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
-    workload = Workload().add("first", print, args=["hello"]).add("long", commands.tell_and_wait, args=[said, go], after="first")
+    workload = (
+        Workload()
+        .add("first", print, args=["hello"])
+        .add("long", commands.tell_and_wait, args=[said, go], after="first")
+    )
     workload.add("behind", print, args=["later"], after="first")
     run = workload.run(store=tmp_path / "run", workers=1)
     commands.wait_for(said)
@@ -127,19 +146,30 @@ def test_the_log_of_a_job_that_waits_behind_another_is_empty(tmp_path: Path) -> 
 
 
 def test_the_time_of_a_job_that_waited_behind_another_is_its_own(tmp_path: Path) -> None:
-    workload = Workload().add("first", time.sleep, args=[1]).add("second", time.sleep, args=[1000], timeout=0.3)
+    workload = (
+        Workload()
+        .add("first", time.sleep, args=[1])
+        .add("second", time.sleep, args=[1000], timeout=0.3)
+    )
     run = workload.run(store=tmp_path / "run", workers=1).wait()
     assert states(run) == {"first": "DONE", "second": "TIMEOUT"}
     assert row_of(run, "second")["seconds"] < 0.9  # type: ignore[operator]
 
 
 def test_a_long_error_is_cut_in_the_table_and_whole_in_the_traceback(tmp_path: Path) -> None:
-    run = Workload().add("job", commands.fail, args=["x" * 100_000]).run(store=tmp_path / "run").wait()
+    run = (
+        Workload()
+        .add("job", commands.fail, args=["x" * 100_000])
+        .run(store=tmp_path / "run")
+        .wait()
+    )
     assert len(str(row_of(run, "job")["error"])) < 3000
     assert "x" * 100_000 in run.traceback("job")
 
 
-def test_a_job_that_removes_the_folder_of_its_worker_keeps_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_removes_the_folder_of_its_worker_keeps_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -148,7 +178,13 @@ def test_a_job_that_removes_the_folder_of_its_worker_keeps_its_result(tmp_path: 
         shutil.rmtree(os.getcwd())
         return "done"
 
-    run = Workload().add("job", remove).add("next", lambda: "next", after=["job"]).run(store=tmp_path / "run", workers=1).wait()
+    run = (
+        Workload()
+        .add("job", remove)
+        .add("next", lambda: "next", after=["job"])
+        .run(store=tmp_path / "run", workers=1)
+        .wait()
+    )
     assert dict(run.results) == {"job": "done", "next": "next"}
     monkeypatch.chdir(tmp_path)
 
@@ -156,13 +192,19 @@ def test_a_job_that_removes_the_folder_of_its_worker_keeps_its_result(tmp_path: 
 def test_an_executor_that_is_shut_down_breaks_the_run(tmp_path: Path) -> None:
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    run = Workload().add("job", commands.nothing).run(kind="transient", executor=pool, store=tmp_path / "run")
+    run = (
+        Workload()
+        .add("job", commands.nothing)
+        .run(kind="transient", executor=pool, store=tmp_path / "run")
+    )
     with pytest.raises(RunBroken, match="keep it open until the run has ended"):
         run.wait()
 
 
 @pytest.mark.parametrize("kind", ["persistent", "transient"])
-def test_what_a_job_starts_in_a_session_of_its_own_ends_at_its_timeout(tmp_path: Path, kind: Any) -> None:
+def test_what_a_job_starts_in_a_session_of_its_own_ends_at_its_timeout(
+    tmp_path: Path, kind: Any
+) -> None:
     def job() -> None:
         subprocess.Popen(["sleep", "4321"], start_new_session=True)
         time.sleep(1000)
@@ -181,7 +223,11 @@ def test_what_a_job_leaves_without_a_parent_ends_at_its_timeout(tmp_path: Path, 
 
 def test_workers_end_by_themselves_if_the_reaper_is_gone_too(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
-    run = Workload().add("job", commands.tell_and_wait, args=[said, "/nowhere"]).run(store=tmp_path / "run")
+    run = (
+        Workload()
+        .add("job", commands.tell_and_wait, args=[said, "/nowhere"])
+        .run(store=tmp_path / "run")
+    )
     commands.wait_for(said)
     (reaper,) = [pid for pid, command in processes_of(tmp_path) if "reaper.py" in command]
     os.kill(reaper, signal.SIGKILL)
@@ -199,7 +245,8 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def large():
     commands.wait_for({said!r})
     return bytes(800_000)
-workload = Workload().add("long", commands.tell_and_wait, args=[{said!r}, "/nowhere"]).add("large", large)
+workload = Workload().add("long", commands.tell_and_wait, args=[{said!r}, "/nowhere"])
+workload.add("large", large)
 run = workload.run(kind="transient", workers=2, store={str(tmp_path / "run")!r})
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, -1))
 try:
@@ -214,7 +261,10 @@ except RunBroken:
 
 def test_the_reaper_ends_only_the_process_that_it_was_told_of() -> None:
     """Not another one that was given the same number later: that has another start."""
-    with subprocess.Popen(["sleep", "1000"]) as innocent, subprocess.Popen(["sleep", "1000"]) as guilty:
+    with (
+        subprocess.Popen(["sleep", "1000"]) as innocent,
+        subprocess.Popen(["sleep", "1000"]) as guilty,
+    ):
         reaper = Reaper()
         reaper.watch_process(Identity(innocent.pid, "12345"))
         reaper.watch_process(Identity.of(guilty.pid))

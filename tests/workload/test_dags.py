@@ -14,7 +14,9 @@ def word_count(text: str) -> DAG:
     dag = DAG()
     lines = dag.vertex("lines", p.read_items([text]))
     words = dag.vertex("words", p.flat_map(str.split))
-    count = dag.vertex("count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1))
+    count = dag.vertex(
+        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
+    )
     sink = dag.vertex("sink", p.write_map("counts"))
     dag.edge(between(lines, words))
     dag.edge(between(words, count).distributed().partitioned(key=lambda w: w))
@@ -33,7 +35,11 @@ def fails() -> DAG:
 
 
 def test_dags_run_on_spark_or_light_with_the_same_result(tmp_path: Path) -> None:
-    workload = Workload().add("spark", word_count("a b a")).add("light", word_count("a b a"), light=True, after=["spark"])
+    workload = (
+        Workload()
+        .add("spark", word_count("a b a"))
+        .add("light", word_count("a b a"), light=True, after=["spark"])
+    )
     workload.add("again", word_count("b"), after=["light"]).add("fails", fails(), after=["again"])
     run = workload.run(workers=1, store=tmp_path / "run").wait()
     assert states(run) == {"spark": "DONE", "light": "DONE", "again": "DONE", "fails": "FAILED"}

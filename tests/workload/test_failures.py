@@ -1,4 +1,5 @@
-"""Each row of what must hold when something fails: workers and masters that are killed or stopped, disks that are full."""
+"""Each row of what must hold when something fails: workers and masters that are killed or stopped,
+disks that are full."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ def pid_in(said: str) -> int:
 
 def test_a_job_whose_worker_is_killed_runs_elsewhere_within_a_second(tmp_path: Path) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
-    run = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker]).run(store=tmp_path / "run", workers=2)
+    run = (
+        Workload()
+        .add("job", commands.tell_and_hang_the_first_time, args=[said, marker])
+        .run(store=tmp_path / "run", workers=2)
+    )
     os.kill(pid_in(said), signal.SIGKILL)
     killed = time.time()
     run.wait()
@@ -39,7 +44,9 @@ def test_a_job_whose_worker_is_killed_runs_elsewhere_within_a_second(tmp_path: P
 
 
 def test_jobs_that_wait_behind_the_one_that_dies_are_not_blamed(tmp_path: Path) -> None:
-    workload = Workload().add("killer", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")])
+    workload = Workload().add(
+        "killer", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")]
+    )
     for n in range(30):
         workload.add(f"j{n}", commands.note, args=[str(tmp_path / "out"), f"j{n}"])
     run = workload.run(store=tmp_path / "run", workers=1).wait()
@@ -75,10 +82,17 @@ def test_a_worker_killed_between_result_and_report_leaves_one_completion(tmp_pat
 
 def test_a_job_that_always_kills_its_worker_is_given_up(tmp_path: Path) -> None:
     workload = Workload().add("killer", commands.kill_worker)
-    workload.add("below", commands.nothing, after=["killer"]).add("further below", commands.nothing, after=["below"])
+    workload.add("below", commands.nothing, after=["killer"]).add(
+        "further below", commands.nothing, after=["below"]
+    )
     workload.add("other", commands.nothing)
     run = workload.run(store=tmp_path / "run", crashes_max=2).wait()
-    assert states(run) == {"killer": "CRASHED", "below": "BLOCKED", "further below": "BLOCKED", "other": "DONE"}
+    assert states(run) == {
+        "killer": "CRASHED",
+        "below": "BLOCKED",
+        "further below": "BLOCKED",
+        "other": "DONE",
+    }
     row = row_of(run, "killer")
     assert row["attempt"] == 3
     assert "SIGKILL" in str(row["error"])
@@ -86,7 +100,12 @@ def test_a_job_that_always_kills_its_worker_is_given_up(tmp_path: Path) -> None:
 
 
 def test_a_job_that_ends_the_process_has_crashed(tmp_path: Path) -> None:
-    run = Workload().add("leaver", os._exit, args=[0]).run(store=tmp_path / "run", crashes_max=0).wait()
+    run = (
+        Workload()
+        .add("leaver", os._exit, args=[0])
+        .run(store=tmp_path / "run", crashes_max=0)
+        .wait()
+    )
     assert row_of(run, "leaver")["state"] == "CRASHED"
     assert "exit code 0" in str(row_of(run, "leaver")["error"])
 
@@ -96,7 +115,9 @@ def test_a_job_that_ends_the_process_has_crashed(tmp_path: Path) -> None:
 
 def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
-    workload = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=0.5, retries=1)
+    workload = Workload().add(
+        "job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=0.5, retries=1
+    )
     for n in range(20):
         workload.add(f"j{n}", commands.nothing)
     run = workload.run(store=tmp_path / "run", workers=2).wait()
@@ -107,7 +128,9 @@ def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path
 
 def test_a_stopped_worker_is_killed_at_the_timeout_and_its_job_tried_again(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
-    workload = Workload().add("job", commands.tell_and_wait, args=[said, go], timeout=1.5, retries=1)
+    workload = Workload().add(
+        "job", commands.tell_and_wait, args=[said, go], timeout=1.5, retries=1
+    )
     workload.add("other", commands.nothing)
     run = workload.run(store=tmp_path / "run", workers=2)
     stopped = pid_in(said)
@@ -145,7 +168,9 @@ def test_a_job_that_waits_behind_a_long_one_goes_to_a_worker_that_is_idle(tmp_pa
 # The master dies
 
 
-def test_workers_of_a_killed_master_are_gone_and_resume_runs_only_what_was_not_finished(tmp_path: Path) -> None:
+def test_workers_of_a_killed_master_are_gone_and_resume_runs_only_what_was_not_finished(
+    tmp_path: Path,
+) -> None:
     said, go, out = str(tmp_path / "said"), str(tmp_path / "go"), str(tmp_path / "out")
     workload = Workload().add("before", commands.note, args=[out, "before"])
     workload.add("during", commands.tell_and_wait, args=[said, go], after=["before"])
@@ -162,14 +187,21 @@ def test_workers_of_a_killed_master_are_gone_and_resume_runs_only_what_was_not_f
     assert commands.lines(out) == ["before", "after"]
 
 
-def test_a_worker_that_is_stopped_or_holds_pythons_lock_does_not_outlive_its_master(tmp_path: Path) -> None:
+def test_a_worker_that_is_stopped_or_holds_pythons_lock_does_not_outlive_its_master(
+    tmp_path: Path,
+) -> None:
     said = str(tmp_path / "said")
 
     def hold() -> None:
         commands.note(said, str(os.getpid()))
         sum(range(10**12))  # one call into C that lets no other thread run
 
-    run = Workload().add("hold", hold).add("sleep", ["sleep", "1000"]).run(store=tmp_path / "run", workers=2)
+    run = (
+        Workload()
+        .add("hold", hold)
+        .add("sleep", ["sleep", "1000"])
+        .run(store=tmp_path / "run", workers=2)
+    )
     pid_in(said)
     wait_until(lambda: any("sleep 1000" in command for _, command in processes_of(tmp_path)))
     os.kill(run.pid, signal.SIGKILL)
@@ -190,7 +222,8 @@ def test_a_second_master_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_killed_twenty_times_ends_as_a_clean_one(tmp_path: Path) -> None:
-    """Kills the master, or a worker, at random moments, and resumes. Nothing that was recorded runs again."""
+    """Kills the master, or a worker, at random moments, and resumes. Nothing that was recorded runs
+    again."""
     rng = random.Random(7)
     count, out = 200, str(tmp_path / "out")
 
@@ -200,14 +233,20 @@ def test_a_run_killed_twenty_times_ends_as_a_clean_one(tmp_path: Path) -> None:
         return n * n
 
     workload = Workload()
-    edges = [(f"j{rng.randrange(n)}", f"j{n}") for n in range(1, count) for _ in range(rng.randrange(3))]
+    edges = [
+        (f"j{rng.randrange(n)}", f"j{n}") for n in range(1, count) for _ in range(rng.randrange(3))
+    ]
     for n in range(count):
         workload.add(f"j{n}", work, args=[n, rng.random() * 0.06])
     schedule = Schedule([*edges, *((f"j{n}", f"j{n}") for n in range(count))])
     run = workload.run(schedule, workers=2, store=tmp_path / "run", crashes_max=100)
     kills = 0
     while kills < 20 and not run.wait_for_master(0.2 + rng.random() * 0.3):
-        victims = [run.pid] if kills % 4 else [pid for pid, command in processes_of(tmp_path / "run") if '"worker"' in command]
+        victims = (
+            [run.pid]
+            if kills % 4
+            else [pid for pid, command in processes_of(tmp_path / "run") if '"worker"' in command]
+        )
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         kills += 1
@@ -232,19 +271,33 @@ def test_a_run_killed_twenty_times_ends_as_a_clean_one(tmp_path: Path) -> None:
     ("mode", "expected"),
     [
         ("continue", {"fails": "FAILED", "below": "BLOCKED", "running": "DONE", "later": "DONE"}),
-        ("abridge", {"fails": "FAILED", "below": "BLOCKED", "running": "DONE", "later": "CANCELLED"}),
-        ("stop", {"fails": "FAILED", "below": "BLOCKED", "running": "CANCELLED", "later": "CANCELLED"}),
+        (
+            "abridge",
+            {"fails": "FAILED", "below": "BLOCKED", "running": "DONE", "later": "CANCELLED"},
+        ),
+        (
+            "stop",
+            {"fails": "FAILED", "below": "BLOCKED", "running": "CANCELLED", "later": "CANCELLED"},
+        ),
     ],
 )
-def test_what_a_failed_job_does_to_the_others(tmp_path: Path, mode: str, expected: dict[str, str]) -> None:
+def test_what_a_failed_job_does_to_the_others(
+    tmp_path: Path, mode: str, expected: dict[str, str]
+) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
 
     def fail_when_the_other_runs() -> None:
         commands.wait_for(said)
         raise ValueError("on purpose")
 
-    workload = Workload().add("fails", fail_when_the_other_runs).add("running", commands.tell_and_wait, args=[said, go])
-    workload.add("below", commands.nothing, after=["fails"]).add("later", commands.nothing, after=["running"])
+    workload = (
+        Workload()
+        .add("fails", fail_when_the_other_runs)
+        .add("running", commands.tell_and_wait, args=[said, go])
+    )
+    workload.add("below", commands.nothing, after=["fails"]).add(
+        "later", commands.nothing, after=["running"]
+    )
     run = workload.run(store=tmp_path / "run", workers=2, on_error=mode)  # type: ignore[arg-type]
     wait_until(lambda: states(run)["fails"] == "FAILED")
     Path(go).touch()
@@ -270,7 +323,9 @@ def test_the_traceback_and_the_output_of_a_job_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_job_is_tried_as_often_as_its_retries_say(tmp_path: Path) -> None:
-    workload = Workload().add("enough", commands.fail_until, args=[str(tmp_path / "a"), 2], retries=2)
+    workload = Workload().add(
+        "enough", commands.fail_until, args=[str(tmp_path / "a"), 2], retries=2
+    )
     workload.add("too few", commands.fail_until, args=[str(tmp_path / "b"), 2], retries=1)
     run = workload.run(store=tmp_path / "run").wait()
     assert states(run) == {"enough": "DONE", "too few": "FAILED"}
@@ -280,11 +335,19 @@ def test_a_job_is_tried_as_often_as_its_retries_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("leave", [sys.exit, KeyboardInterrupt, GeneratorExit])
-def test_a_job_that_raises_what_ends_programs_has_failed(tmp_path: Path, leave: type[BaseException]) -> None:
+def test_a_job_that_raises_what_ends_programs_has_failed(
+    tmp_path: Path, leave: type[BaseException]
+) -> None:
     def job() -> None:
         raise SystemExit(3) if leave is sys.exit else leave
 
-    run = Workload().add("job", job).add("other", commands.nothing).run(store=tmp_path / "run", workers=1).wait()
+    run = (
+        Workload()
+        .add("job", job)
+        .add("other", commands.nothing)
+        .run(store=tmp_path / "run", workers=1)
+        .wait()
+    )
     assert states(run) == {"job": "FAILED", "other": "DONE"}
 
 
@@ -292,9 +355,17 @@ def test_a_job_that_raises_what_ends_programs_has_failed(tmp_path: Path, leave: 
 
 
 def test_an_unpicklable_result_fails_its_job_with_the_reason(tmp_path: Path) -> None:
-    run = Workload().add("job", commands.return_unpicklable).add("other", commands.nothing).run(store=tmp_path / "run").wait()
+    run = (
+        Workload()
+        .add("job", commands.return_unpicklable)
+        .add("other", commands.nothing)
+        .run(store=tmp_path / "run")
+        .wait()
+    )
     assert states(run) == {"job": "FAILED", "other": "DONE"}
-    assert "cannot be pickled (TypeError: this thing stays here)" in str(row_of(run, "job")["error"])
+    assert "cannot be pickled (TypeError: this thing stays here)" in str(
+        row_of(run, "job")["error"]
+    )
 
 
 def test_an_unpicklable_exception_fails_its_job_with_the_reason(tmp_path: Path) -> None:
@@ -310,7 +381,13 @@ def test_a_result_that_cannot_be_loaded_fails_the_job_that_wants_it(tmp_path: Pa
 
         return Grumpy()
 
-    run = Workload().add("a", make).add("b", lambda a: a, after=["a"]).run(store=tmp_path / "run").wait()
+    run = (
+        Workload()
+        .add("a", make)
+        .add("b", lambda a: a, after=["a"])
+        .run(store=tmp_path / "run")
+        .wait()
+    )
     assert states(run) == {"a": "DONE", "b": "FAILED"}
     assert "the result of its upstream job 'a' cannot be loaded" in str(row_of(run, "b")["error"])
 
@@ -349,13 +426,17 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own with 1 MiB of room."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True
+    ).returncode:
         pytest.skip("mounting a small disk needs root")
     yield folder
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_breaks_the_run_with_a_clear_error_and_keeps_what_was_recorded(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_breaks_the_run_with_a_clear_error_and_keeps_what_was_recorded(
+    small_disk: Path, tmp_path: Path
+) -> None:
     workload = Workload().add("small", lambda: "result")
     workload.add("large", lambda: os.urandom(3_000_000), after=["small"])
     run = workload.run(store=small_disk / "run")
@@ -382,7 +463,9 @@ def test_a_disk_that_jobs_fill_breaks_the_run_with_a_clear_error(small_disk: Pat
     assert {row["state"] for row in again.table()} == {JobState.DONE}
 
 
-def test_a_disk_that_cannot_be_written_to_is_a_clear_error_and_can_be_read(small_disk: Path) -> None:
+def test_a_disk_that_cannot_be_written_to_is_a_clear_error_and_can_be_read(
+    small_disk: Path,
+) -> None:
     workload = Workload().add("job", lambda: "result")
     workload.run(store=small_disk / "run").wait()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
@@ -399,14 +482,23 @@ def test_a_disk_that_cannot_be_written_to_is_a_clear_error_and_can_be_read(small
 
 def test_cancel_ends_what_runs_and_starts_nothing_more(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
-    workload = Workload().add("done", commands.nothing).add("job", commands.tell_and_wait, args=[said, go], after=["done"])
+    workload = (
+        Workload()
+        .add("done", commands.nothing)
+        .add("job", commands.tell_and_wait, args=[said, go], after=["done"])
+    )
     workload.add("program", ["sleep", "1000"]).add("below", commands.nothing, after=["job"])
     run = workload.run(store=tmp_path / "run", workers=2)
     pid_in(said)
     started = time.monotonic()
     run.cancel()
     assert time.monotonic() - started < 3
-    assert states(run) == {"done": "DONE", "job": "CANCELLED", "program": "CANCELLED", "below": "CANCELLED"}
+    assert states(run) == {
+        "done": "DONE",
+        "job": "CANCELLED",
+        "program": "CANCELLED",
+        "below": "CANCELLED",
+    }
     assert run.wait().status.phase == "cancelled"
     Path(go).touch()
     assert not processes_of(tmp_path)

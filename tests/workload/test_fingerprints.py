@@ -82,7 +82,16 @@ def test_partials_and_bound_methods_count_by_their_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "pair", [(1, True), (1, 1.0), ("1", 1), ([1], (1,)), ([[1], 2], [[1, 2]]), ({"a": 1}, {"a": 2}), (b"a", "a")]
+    "pair",
+    [
+        (1, True),
+        (1, 1.0),
+        ("1", 1),
+        ([1], (1,)),
+        ([[1], 2], [[1, 2]]),
+        ({"a": 1}, {"a": 2}),
+        (b"a", "a"),
+    ],
 )
 def test_values_of_other_types_or_shapes_differ(pair: tuple[Any, Any]) -> None:
     assert of(pair[0]) != of(pair[1])
@@ -118,30 +127,52 @@ def test_files_among_the_arguments_of_a_program_count_by_their_content(tmp_path:
 
 
 CHANGES = {
-    "lru_cache": ("import functools\n@functools.lru_cache\ndef h(): return {}\ndef f(): return h()", "f"),
+    "lru_cache": (
+        "import functools\n@functools.lru_cache\ndef h(): return {}\ndef f(): return h()",
+        "f",
+    ),
     "lru_cache on the command": ("import functools\n@functools.lru_cache\ndef f(): return {}", "f"),
     "contextmanager": (
-        "import contextlib\n@contextlib.contextmanager\ndef h(): yield {}\ndef f():\n with h() as x: return x",
+        "import contextlib\n@contextlib.contextmanager\ndef h(): yield {}\ndef f():\n with h() as "
+        "x: return x",
         "f",
     ),
     "singledispatch": (
-        "import functools\n@functools.singledispatch\ndef h(x): return 0\n@h.register\ndef _(x: int): return {}\ndef f(): return h(1)",
+        "import functools\n@functools.singledispatch\ndef h(x): return 0\n@h.register\ndef _(x: "
+        "int): return {}\ndef f(): return h(1)",
         "f",
     ),
     "dict of a class": ("class C:\n d = {{1: {}}}\ndef f(): return C.d", "f"),
     "set of a class": ("class C:\n d = {{7, {}}}\ndef f(): return C.d", "f"),
     "nested class": ("class C:\n class D:\n  x = {}\ndef f(): return C.D.x", "f"),
     "cached_property": (
-        "import functools\nclass C:\n @functools.cached_property\n def x(self): return {}\ndef f(): return C().x",
+        "import functools\nclass C:\n @functools.cached_property\n def x(self): return {}\ndef "
+        "f(): return C().x",
         "f",
     ),
-    "descriptor": ("class D:\n def __init__(self, n): self.n = n\nclass C:\n x = D({})\ndef f(): return C.x", "f"),
+    "descriptor": (
+        "class D:\n def __init__(self, n): self.n = n\nclass C:\n x = D({})\ndef f(): return C.x",
+        "f",
+    ),
     "enum": ("import enum\nclass E(enum.Enum):\n A = {}\ndef f(): return E.A.value", "f"),
-    "metaclass": ("class M(type):\n def g(cls): return {}\nclass C(metaclass=M): pass\ndef f(): return C.g()", "f"),
-    "slots": ("class C:\n __slots__ = ('x',)\n def __init__(self): self.x = {}\nc = C()\ndef f(): return c.x", "f"),
-    "method of an object": ("class C:\n __slots__ = ()\n def g(self): return {}\nc = C()\ndef f(): return c.g()", "f"),
+    "metaclass": (
+        "class M(type):\n def g(cls): return {}\nclass C(metaclass=M): pass\ndef f(): return C.g()",
+        "f",
+    ),
+    "slots": (
+        "class C:\n __slots__ = ('x',)\n def __init__(self): self.x = {}\nc = C()\ndef f(): return "
+        "c.x",
+        "f",
+    ),
+    "method of an object": (
+        "class C:\n __slots__ = ()\n def g(self): return {}\nc = C()\ndef f(): return c.g()",
+        "f",
+    ),
     "attribute of a function": ("def g(): return g.x\ng.x = {}\ndef f(): return g()", "f"),
-    "factory": ("import collections\nd = collections.defaultdict(lambda: {})\ndef f(): return d[1]", "f"),
+    "factory": (
+        "import collections\nd = collections.defaultdict(lambda: {})\ndef f(): return d[1]",
+        "f",
+    ),
     "a circle": ("def g(n): return f(n - 1) if n else 1\ndef f(n): return g(n) + {}", "g"),
     "keyword default": ("def f(*, x={}): return x", "f"),
     "inner function": ("def f():\n def g(): return {}\n return g()", "f"),
@@ -186,7 +217,9 @@ def test_modules_that_are_imported_when_the_function_runs_count(
     assert found[0] == found[1] != found[2]
 
 
-def test_modules_inside_modules_count_by_what_is_used_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_inside_modules_count_by_what_is_used_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     found: list[bytes] = []
     for n in (1, 1, 2):
@@ -203,7 +236,10 @@ def test_modules_inside_modules_count_by_what_is_used_of_them(tmp_path: Path, mo
 
 
 def test_a_long_chain_of_helpers_is_no_trouble() -> None:
-    source = "".join(f"def f{n}(): return f{n + 1}()\n" for n in range(3000)) + "def f3000(): return {}\n"
+    source = (
+        "".join(f"def f{n}(): return f{n + 1}()\n" for n in range(3000))
+        + "def f3000(): return {}\n"
+    )
     assert of(compiled(source.format(1), "f0")) != of(compiled(source.format(2), "f0"))
 
 

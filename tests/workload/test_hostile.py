@@ -1,4 +1,5 @@
-"""Jobs that do to their worker what they should not, processes that hide, starts that are cut short, odd input."""
+"""Jobs that do to their worker what they should not, processes that hide, starts that are cut
+short, odd input."""
 
 from __future__ import annotations
 
@@ -55,7 +56,10 @@ def redirect_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-@pytest.mark.parametrize("job", [fork_and_return, fork_and_raise, close_output, close_streams, lose_streams, redirect_output])
+@pytest.mark.parametrize(
+    "job",
+    [fork_and_return, fork_and_raise, close_output, close_streams, lose_streams, redirect_output],
+)
 def test_a_job_cannot_spoil_its_worker_for_the_next(tmp_path: Path, job: Any) -> None:
     workload = Workload().add("bad", job)
     for n in range(20):
@@ -69,7 +73,11 @@ def test_a_job_cannot_spoil_its_worker_for_the_next(tmp_path: Path, job: Any) ->
 
 
 def test_a_job_that_removes_the_folder_it_is_in_spoils_nothing(tmp_path: Path) -> None:
-    workload = Workload().add("bad", remove_own_folder, args=[str(tmp_path / "folder")]).add("next", os.getcwd)
+    workload = (
+        Workload()
+        .add("bad", remove_own_folder, args=[str(tmp_path / "folder")])
+        .add("next", os.getcwd)
+    )
     run = workload.run(workers=1, store=tmp_path / "run").wait()
     assert run.results["next"] == os.getcwd()
 
@@ -81,12 +89,19 @@ def use_multiprocessing(method: str) -> list[int]:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_job_may_use_multiprocessing(tmp_path: Path, method: str) -> None:
-    run = Workload().add("job", use_multiprocessing, args=[method]).run(store=tmp_path / "run").wait()
+    run = (
+        Workload().add("job", use_multiprocessing, args=[method]).run(store=tmp_path / "run").wait()
+    )
     assert run.results["job"] == [1, 2, 3]
 
 
 def test_a_program_can_be_interrupted_by_a_signal(tmp_path: Path) -> None:
-    run = Workload().add("job", ["sh", "-c", "kill -INT $$; sleep 5; exit 0"]).run(store=tmp_path / "run").wait()
+    run = (
+        Workload()
+        .add("job", ["sh", "-c", "kill -INT $$; sleep 5; exit 0"])
+        .run(store=tmp_path / "run")
+        .wait()
+    )
     assert "SIGINT" in str(row_of(run, "job")["error"])
 
 
@@ -107,9 +122,13 @@ def daemonize(said: str) -> None:
 
 @pytest.mark.parametrize("end", ["cancel", "timeout", "kill"])
 def test_programs_in_process_groups_of_their_own_end_with_the_run(tmp_path: Path, end: str) -> None:
-    workload = Workload().add("job", ["timeout", "1000", "sleep", "999"], timeout=1.0 if end == "timeout" else None)
+    workload = Workload().add(
+        "job", ["timeout", "1000", "sleep", "999"], timeout=1.0 if end == "timeout" else None
+    )
     run = workload.run(store=tmp_path / "run")
-    wait_until(lambda: any(command.startswith("sleep 999") for _, command in processes_of(tmp_path)))
+    wait_until(
+        lambda: any(command.startswith("sleep 999") for _, command in processes_of(tmp_path))
+    )
     if end == "cancel":
         run.cancel()
     elif end == "kill":
@@ -119,7 +138,9 @@ def test_programs_in_process_groups_of_their_own_end_with_the_run(tmp_path: Path
     wait_until(lambda: not processes_of(tmp_path), 2)
 
 
-def test_a_daemon_that_a_job_leaves_ends_with_its_worker_and_does_not_keep_the_store(tmp_path: Path) -> None:
+def test_a_daemon_that_a_job_leaves_ends_with_its_worker_and_does_not_keep_the_store(
+    tmp_path: Path,
+) -> None:
     said = str(tmp_path / "said")
     workload = Workload().add("job", daemonize, args=[said])
     workload.run(store=tmp_path / "run").wait()
@@ -165,10 +186,15 @@ Workload().add("x", lambda: 1).add("z", lambda: 2).run(store=sys.argv[1])
 
 
 @pytest.mark.parametrize("where", ["before the journal", "after the journal", "before the master"])
-def test_a_start_that_is_killed_leaves_one_run_or_the_other_and_never_a_mixture(tmp_path: Path, where: str) -> None:
+def test_a_start_that_is_killed_leaves_one_run_or_the_other_and_never_a_mixture(
+    tmp_path: Path, where: str
+) -> None:
     store = tmp_path / "run"
     Workload().add("x", lambda: 1).add("y", lambda: 2).run(store=store).wait()
-    assert subprocess.run([sys.executable, "-c", _KILLED_START, str(store), where]).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run([sys.executable, "-c", _KILLED_START, str(store), where]).returncode
+        == -signal.SIGKILL
+    )
     cut = Run.attach(store)
     with pytest.raises(RunBroken, match="killed"):
         cut.wait()
@@ -180,7 +206,9 @@ def test_a_start_that_is_killed_leaves_one_run_or_the_other_and_never_a_mixture(
 
 
 def test_a_first_start_that_is_killed_leaves_a_store_that_can_be_used(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", _KILLED_START, str(tmp_path / "run"), "before the journal"])
+    subprocess.run(
+        [sys.executable, "-c", _KILLED_START, str(tmp_path / "run"), "before the journal"]
+    )
     run = Workload().add("x", lambda: 1).run(store=tmp_path / "run").wait()
     assert run.results["x"] == 1
 
@@ -204,7 +232,9 @@ def test_a_large_result_that_was_damaged_is_made_again(tmp_path: Path) -> None:
         ({"wrokers": 3}, "a run has no option 'wrokers'"),
     ],
 )
-def test_bad_changes_at_a_resume_are_refused_and_change_nothing(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_bad_changes_at_a_resume_are_refused_and_change_nothing(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     Workload().add("job", commands.fail).run(store=tmp_path / "run").wait()
     with pytest.raises(InvalidWorkload, match=message):
         Run.resume(tmp_path / "run", **changes)
@@ -218,7 +248,11 @@ def test_what_programs_leave_in_files_makes_those_after_them_run_again(tmp_path:
     data, out = tmp_path / "data.txt", tmp_path / "out.txt"
     for text, expected in [("1", "DONE"), ("1", "SKIPPED"), ("2", "DONE"), ("2", "SKIPPED")]:
         (tmp_path / "gen.sh").write_text(f"echo {text} > $1")
-        workload = Workload().add("gen", ["sh", tmp_path / "gen.sh", data]).add("use", ["cp", data, out], after="gen")
+        workload = (
+            Workload()
+            .add("gen", ["sh", tmp_path / "gen.sh", data])
+            .add("use", ["cp", data, out], after="gen")
+        )
         assert set(states(workload.run(store=tmp_path / "run").wait()).values()) == {expected}
         assert out.read_text() == f"{text}\n"
 
@@ -241,12 +275,22 @@ def test_a_changed_job_without_a_result_makes_those_after_it_run_again(tmp_path:
 
 
 def test_none_is_an_argument_too(tmp_path: Path) -> None:
-    run = Workload().add("job", lambda x=5, y=0: (x, y), kwargs={"x": None, "y": 1}).run(store=tmp_path / "run").wait()
+    run = (
+        Workload()
+        .add("job", lambda x=5, y=0: (x, y), kwargs={"x": None, "y": 1})
+        .run(store=tmp_path / "run")
+        .wait()
+    )
     assert run.results["job"] == (None, 1)
 
 
 def test_an_array_as_args(tmp_path: Path) -> None:
-    run = Workload().add("job", lambda a, b: a + b, args=np.array([1, 2])).run(store=tmp_path / "run").wait()
+    run = (
+        Workload()
+        .add("job", lambda a, b: a + b, args=np.array([1, 2]))
+        .run(store=tmp_path / "run")
+        .wait()
+    )
     assert run.results["job"] == 3
 
 
@@ -259,12 +303,16 @@ def test_half_a_character_is_no_id() -> None:
 
 def test_paths_may_be_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
-    assert states(Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()) == {"job": "DONE"}
+    assert states(Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()) == {
+        "job": "DONE"
+    }
 
 
 def test_a_status_that_was_long_may_become_short(tmp_path: Path) -> None:
     workload = Workload().add("job", commands.nothing)
-    workload.run(store=tmp_path / "run", pools={f"a pool with a long name {n}": 1 for n in range(400)}).wait()
+    workload.run(
+        store=tmp_path / "run", pools={f"a pool with a long name {n}": 1 for n in range(400)}
+    ).wait()
     workload.run(store=tmp_path / "run").wait()
     status = Store(tmp_path / "run").status()
     assert status is not None
@@ -284,7 +332,9 @@ def test_many_open_files_are_no_trouble(tmp_path: Path) -> None:
 
 
 def test_an_error_may_have_any_character(tmp_path: Path) -> None:
-    run = Workload().add("job", commands.fail, args=["a\0b\ud800"]).run(store=tmp_path / "run").wait()
+    run = (
+        Workload().add("job", commands.fail, args=["a\0b\ud800"]).run(store=tmp_path / "run").wait()
+    )
     assert "a\\0b" in str(row_of(run, "job")["error"])
     assert "Traceback" in run.traceback("job")
 
@@ -297,7 +347,10 @@ def test_a_running_jobs_output_can_be_read(tmp_path: Path) -> None:
         commands.wait_for(go)
 
     run = (
-        Workload().add("before", print, args=["before"]).add("job", job, after=["before"]).run(store=tmp_path / "run", workers=1)
+        Workload()
+        .add("before", print, args=["before"])
+        .add("job", job, after=["before"])
+        .run(store=tmp_path / "run", workers=1)
     )
     wait_until(lambda: run.log("job") == "so far\n")
     Path(go).touch()

@@ -1,4 +1,5 @@
-"""What users give: tables, schedules, commands; and that everything wrong with them is told at once, before anything starts."""
+"""What users give: tables, schedules, commands; and that everything wrong with them is told at
+once, before anything starts."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ from pyrite.workload import InvalidWorkload, Schedule, Workload
 from pyrite.workload.schedule import find_cycle, in_order, remaining_paths, upstream_of
 from tests.workload import commands
 
-ROWS = [{"from": "a", "to": "b"}, {"from": "b", "to": "c"}, {"from": "d", "to": "d"}, {"from": "a", "to": "b"}]
+ROWS = [
+    {"from": "a", "to": "b"},
+    {"from": "b", "to": "c"},
+    {"from": "d", "to": "d"},
+    {"from": "a", "to": "b"},
+]
 
 
 def problems_of(jobs: Any, edges: Any = None, **options: Any) -> list[str]:
@@ -56,7 +62,9 @@ def test_a_schedule_from_any_table(table: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [pd.DataFrame, polars.DataFrame, lambda rows: pa.Table.from_pylist(rows)], ids=["pandas", "polars", "Arrow"]
+    "make",
+    [pd.DataFrame, polars.DataFrame, lambda rows: pa.Table.from_pylist(rows)],
+    ids=["pandas", "polars", "Arrow"],
 )
 def test_a_workload_from_any_table(make: Any, tmp_path: Path) -> None:
     rows = [
@@ -64,7 +72,10 @@ def test_a_workload_from_any_table(make: Any, tmp_path: Path) -> None:
         {"job": "b", "command": "math:sqrt", "args": [9.0], "retries": 2, "priority": None},
     ]
     found = Workload.from_table(make(rows)).jobs
-    assert [(job.id, list(job.args), job.retries, job.priority) for job in found] == [("a", [16.0], 0, 1), ("b", [9.0], 2, 0)]
+    assert [(job.id, list(job.args), job.retries, job.priority) for job in found] == [
+        ("a", [16.0], 0, 1),
+        ("b", [9.0], 2, 0),
+    ]
 
 
 def test_everything_wrong_is_told_at_once() -> None:
@@ -115,8 +126,14 @@ def test_nothing_is_started_or_written_if_something_is_wrong(tmp_path: Path) -> 
         ([], "the workload has no jobs"),
         ([{"job": "a", "command": []}], "empty list"),
         ([{"job": "a", "command": None}], "got None"),
-        ([{"job": "a", "command": commands.nothing, "args": [1]}], "takes 0 arguments by position, and args has 1"),
-        ([{"job": "a", "command": commands.note, "kwargs": {"path": "x", "lime": "y"}}], "has no parameter 'lime'"),
+        (
+            [{"job": "a", "command": commands.nothing, "args": [1]}],
+            "takes 0 arguments by position, and args has 1",
+        ),
+        (
+            [{"job": "a", "command": commands.note, "kwargs": {"path": "x", "lime": "y"}}],
+            "has no parameter 'lime'",
+        ),
         ([{"job": "a", "command": ["ls"], "args": [1]}], "takes none"),
         ([{"job": "a", "command": commands.nothing, "light": True}], "only a DAG can be"),
         ([{"job": "a", "command": DAG()}], "is a DAG that cannot run: the DAG is empty"),
@@ -181,11 +198,15 @@ def test_building_and_validating_is_linear_in_the_number_of_jobs() -> None:
     """A long chain: nothing in it may call itself for each job, or look at all jobs for each."""
     count = 20_000
     schedule = Schedule([(f"j{n}", f"j{n + 1}") for n in range(count - 1)])
-    Workload.from_table([{"job": f"j{n}", "command": lambda: None} for n in range(count)]).validate(schedule)
+    Workload.from_table([{"job": f"j{n}", "command": lambda: None} for n in range(count)]).validate(
+        schedule
+    )
 
 
 @given(st.integers(1, 20), st.data())
-def test_the_order_has_every_job_after_its_upstream_jobs_or_there_is_a_cycle(count: int, data: st.DataObject) -> None:
+def test_the_order_has_every_job_after_its_upstream_jobs_or_there_is_a_cycle(
+    count: int, data: st.DataObject
+) -> None:
     pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=25)) if pairs else []
     upstream, downstream = upstream_of(count, edges)

@@ -63,8 +63,13 @@ def test_a_job_cannot_be_there_twice() -> None:
         queue.push(2, key=0)
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=30), st.randoms(use_true_random=False))
-def test_like_a_list_that_is_searched_each_time(jobs: list[tuple[int, int]], random: object) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_like_a_list_that_is_searched_each_time(
+    jobs: list[tuple[int, int]], random: object
+) -> None:
     queue = PriorityQueue()
     model: dict[int, list[int]] = {}  # job: [key, rank, arrival at 0]
     clock = 0
@@ -76,7 +81,9 @@ def test_like_a_list_that_is_searched_each_time(jobs: list[tuple[int, int]], ran
         action = random.choice(["take", "decrease", "remove"])  # type: ignore[attr-defined]
         job = random.choice(sorted(model))  # type: ignore[attr-defined]
         if action == "take":
-            ready = [(rank, arrival, job) for job, (key, rank, arrival) in model.items() if key == 0]
+            ready = [
+                (rank, arrival, job) for job, (key, rank, arrival) in model.items() if key == 0
+            ]
             expected = min(ready)[2] if ready else None
             assert queue.take() == expected
             if expected is not None:

@@ -51,7 +51,9 @@ def test_results_go_to_the_parameters_that_are_named_after_upstream_jobs(tmp_pat
         {"job": "c", "command": lambda a, factor: a * factor, "kwargs": {"factor": 10}},
         {"job": "d", "command": lambda b, c: b + c},
     ]
-    run = Workload.from_table(jobs).run(Schedule.from_table(DIAMOND), workers=2, kind="persistent", store=tmp_path / "run")
+    run = Workload.from_table(jobs).run(
+        Schedule.from_table(DIAMOND), workers=2, kind="persistent", store=tmp_path / "run"
+    )
     assert run.wait() is run
     assert run.results["d"] == 23
     assert dict(run.results) == {"a": 2, "b": 3, "c": 20, "d": 23}
@@ -78,16 +80,25 @@ def test_the_table_has_a_row_for_each_job(tmp_path: Path) -> None:
 
 
 def test_without_a_schedule_all_jobs_are_independent(tmp_path: Path) -> None:
-    run = Workload.from_table([{"job": str(n), "command": os.getpid} for n in range(20)]).run(workers=2, store=tmp_path / "run")
+    run = Workload.from_table([{"job": str(n), "command": os.getpid} for n in range(20)]).run(
+        workers=2, store=tmp_path / "run"
+    )
     assert len(run.wait().results) == 20
     assert os.getpid() not in run.results.values()
 
 
 def test_ids_may_be_numbers_of_a_frame(tmp_path: Path) -> None:
     frame = pd.DataFrame(
-        {"job": [1, 2], "command": [commands.nothing, commands.nothing], "retries": [None, 2], "timeout": [None, 9.5]}
+        {
+            "job": [1, 2],
+            "command": [commands.nothing, commands.nothing],
+            "retries": [None, 2],
+            "timeout": [None, 9.5],
+        }
     )
-    run = Workload.from_table(frame).run(Schedule.from_table(pd.DataFrame({"from": [1], "to": [2]})), store=tmp_path / "run")
+    run = Workload.from_table(frame).run(
+        Schedule.from_table(pd.DataFrame({"from": [1], "to": [2]})), store=tmp_path / "run"
+    )
     assert states(run.wait()) == {"1": "DONE", "2": "DONE"}
     assert run.results[1] is None  # type: ignore[index]
 
@@ -107,7 +118,12 @@ def test_commands_of_every_kind(tmp_path: Path) -> None:
         .add("dag", dag, light=True)
     )
     run = workload.run(workers=2, store=tmp_path / "run").wait()
-    assert dict(run.results) == {"function": 9, "reference": 4.0, "program": 0, "dag": {"squares": {n: n * n for n in range(5)}}}
+    assert dict(run.results) == {
+        "function": 9,
+        "reference": 4.0,
+        "program": 0,
+        "dag": {"squares": {n: n * n for n in range(5)}},
+    }
     assert run.log("program") == "from a program\n"
 
 
@@ -141,9 +157,13 @@ def test_tables_and_paths_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_what_is_asked_for_and_not_there_is_explained(tmp_path: Path) -> None:
     run = Workload().add("broken", commands.fail).run(store=tmp_path / "run").wait()
-    with pytest.raises(NoResult, match=r"job 'broken' has no result: it is FAILED \(ValueError: on purpose\)"):
+    with pytest.raises(
+        NoResult, match=r"job 'broken' has no result: it is FAILED \(ValueError: on purpose\)"
+    ):
         run.results["broken"]
-    with pytest.raises(KeyError, match="there is no job 'brokn' in this run; did you mean 'broken'"):
+    with pytest.raises(
+        KeyError, match="there is no job 'brokn' in this run; did you mean 'broken'"
+    ):
         run.results["brokn"]
     assert run.results.get("broken") is None
     assert "broken" in run.failed()
@@ -199,7 +219,15 @@ def test_a_timeout_of_wait_leaves_the_run_alone(tmp_path: Path) -> None:
 
 
 def test_a_pool_of_one_runs_one_at_a_time(tmp_path: Path) -> None:
-    jobs = [{"job": str(n), "command": commands.note, "args": [str(tmp_path / "out"), str(n)], "pool": "one"} for n in range(10)]
+    jobs = [
+        {
+            "job": str(n),
+            "command": commands.note,
+            "args": [str(tmp_path / "out"), str(n)],
+            "pool": "one",
+        }
+        for n in range(10)
+    ]
     run = Workload.from_table(jobs).run(workers=2, store=tmp_path / "run", pools={"one": 1}).wait()
     spans = sorted((row["started"], row["ended"]) for row in run.table())
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
@@ -226,7 +254,12 @@ def counted(tmp_path: Path, factor: int = 2, word: str = "x") -> Workload:
         commands.note(log, "c")
         return word * b
 
-    return Workload().add("a", a).add("b", b, after=["a"]).add("c", c, after=["b"], kwargs={"word": word})
+    return (
+        Workload()
+        .add("a", a)
+        .add("b", b, after=["a"])
+        .add("c", c, after=["b"], kwargs={"word": word})
+    )
 
 
 def test_what_is_up_to_date_is_skipped(tmp_path: Path) -> None:
@@ -237,7 +270,9 @@ def test_what_is_up_to_date_is_skipped(tmp_path: Path) -> None:
     assert dict(run.results) == {"a": 2, "b": 0, "c": ""}
 
 
-def test_a_changed_helper_runs_its_job_again_and_an_equal_result_stops_there(tmp_path: Path) -> None:
+def test_a_changed_helper_runs_its_job_again_and_an_equal_result_stops_there(
+    tmp_path: Path,
+) -> None:
     counted(tmp_path).run(store=tmp_path / "run").wait()
     run = counted(tmp_path, factor=4).run(store=tmp_path / "run").wait()
     assert states(run) == {"a": "DONE", "b": "DONE", "c": "SKIPPED"}
@@ -264,9 +299,13 @@ def test_a_result_that_was_removed_is_made_again(tmp_path: Path) -> None:
         return file
 
     Workload().add("make", make).run(store=tmp_path / "run").wait()
-    assert states(Workload().add("make", make).run(store=tmp_path / "run").wait()) == {"make": "SKIPPED"}
+    assert states(Workload().add("make", make).run(store=tmp_path / "run").wait()) == {
+        "make": "SKIPPED"
+    }
     file.unlink()
-    assert states(Workload().add("make", make).run(store=tmp_path / "run").wait()) == {"make": "DONE"}
+    assert states(Workload().add("make", make).run(store=tmp_path / "run").wait()) == {
+        "make": "DONE"
+    }
     assert file.exists()
 
 
@@ -274,14 +313,24 @@ def test_an_edited_script_is_another_command(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     for text, state in [("print(1)", "DONE"), ("print(1)", "SKIPPED"), ("print(2)", "DONE")]:
         script.write_text(text)
-        run = Workload().add("script", [sys.executable, str(script)]).run(store=tmp_path / "run").wait()
+        run = (
+            Workload()
+            .add("script", [sys.executable, str(script)])
+            .run(store=tmp_path / "run")
+            .wait()
+        )
         assert states(run) == {"script": state}
 
 
 def test_a_job_that_failed_runs_again(tmp_path: Path) -> None:
     marker = str(tmp_path / "marker")
     for state in (JobState.FAILED, JobState.DONE, JobState.SKIPPED):
-        run = Workload().add("job", commands.fail_until, args=[marker, 1]).run(store=tmp_path / "run").wait()
+        run = (
+            Workload()
+            .add("job", commands.fail_until, args=[marker, 1])
+            .run(store=tmp_path / "run")
+            .wait()
+        )
         assert row_of(run, "job")["state"] is state
 
 
@@ -303,8 +352,12 @@ def test_every_job_runs_once_and_none_before_its_upstream_jobs_ended(
     count, edges = graph
     folder = tmp_path_factory.mktemp("graph")
     out = str(folder / "out")
-    jobs = [{"job": f"j{n}", "command": commands.note, "args": [out, f"j{n}"]} for n in range(count)]
-    schedule = Schedule([*((f"j{a}", f"j{b}") for a, b in edges), *((f"j{n}", f"j{n}") for n in range(count))])
+    jobs = [
+        {"job": f"j{n}", "command": commands.note, "args": [out, f"j{n}"]} for n in range(count)
+    ]
+    schedule = Schedule(
+        [*((f"j{a}", f"j{b}") for a, b in edges), *((f"j{n}", f"j{n}") for n in range(count))]
+    )
     run = Workload.from_table(jobs).run(schedule, workers=2, store=folder / "run").wait()
     order = commands.lines(out)
     assert sorted(order) == sorted(f"j{n}" for n in range(count))

@@ -1,4 +1,5 @@
-"""The scheduler against a simulated world: workers that finish, fail, crash and die, in any order."""
+"""The scheduler against a simulated world: workers that finish, fail, crash and die, in any
+order."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def rules(count: int, edges: Sequence[tuple[int, int]] = (), **options: Any) -> 
     return Rules(upstream=upstream, downstream=downstream, **{**lists, **options})
 
 
-def scheduler(count: int, edges: Sequence[tuple[int, int]] = (), workers: int = 1, **options: Any) -> Scheduler:
+def scheduler(
+    count: int, edges: Sequence[tuple[int, int]] = (), workers: int = 1, **options: Any
+) -> Scheduler:
     made = Scheduler(rules(count, edges, **options))
     for n in range(workers):
         made.joined(f"w{n}")
@@ -54,7 +57,14 @@ def test_a_job_goes_out_when_its_upstream_jobs_are_done() -> None:
 
 def test_the_least_busy_worker_gets_the_next_job_and_none_has_more_than_two() -> None:
     s = scheduler(9, workers=3)
-    assert jobs(s.assignments(0)) == [("w0", 0), ("w1", 1), ("w2", 2), ("w0", 3), ("w1", 4), ("w2", 5)]
+    assert jobs(s.assignments(0)) == [
+        ("w0", 0),
+        ("w1", 1),
+        ("w2", 2),
+        ("w0", 3),
+        ("w1", 4),
+        ("w2", 5),
+    ]
     s.finished(1, 1, succeeded=True, now=1)
     assert jobs(s.assignments(1)) == [("w1", 6)]
 
@@ -184,7 +194,9 @@ def test_priority_goes_before_arrival() -> None:
 def test_the_longest_remaining_path_goes_first_where_lengths_are_known() -> None:
     edges = [(0, 1), (2, 3)]
     upstream, downstream = upstream_of(4, edges)
-    remaining = remaining_paths(in_order(upstream, downstream), downstream, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0})
+    remaining = remaining_paths(
+        in_order(upstream, downstream), downstream, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0}
+    )
     s = scheduler(4, edges, remaining=remaining)
     assert [a.job for a in s.assignments(0)] == [2, 0]
 
@@ -271,7 +283,9 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
             continue
         worker = data.draw(st.sampled_from(busy))
         now += 1
-        event = data.draw(st.sampled_from(["done", "done", "done", "fails", "dies", "stopped", "again"]))
+        event = data.draw(
+            st.sampled_from(["done", "done", "done", "fails", "dies", "stopped", "again"])
+        )
         if event in ("done", "fails"):
             ended = hands[worker].pop(0)
             assert s.finished(ended.job, ended.attempt, succeeded=event == "done", now=now)
@@ -289,6 +303,9 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
     for job, state in enumerate(s.states):
         assert state.has_ended
         if state is JobState.BLOCKED:
-            assert any(s.states[above].is_failure or s.states[above] is JobState.BLOCKED for above in upstream[job])
+            assert any(
+                s.states[above].is_failure or s.states[above] is JobState.BLOCKED
+                for above in upstream[job]
+            )
         if state is JobState.CANCELLED:
             assert options["on_error"] != "continue"

@@ -24,7 +24,9 @@ from pyrite.workload.segments import (
 
 
 def ending(job: int, result: Encoded | None = None, error: str = "") -> Ending:
-    return Ending(job, 1, NO_FINGERPRINT, 1.0, 2.0, result, error=error, traceback="tb" if error else "")
+    return Ending(
+        job, 1, NO_FINGERPRINT, 1.0, 2.0, result, error=error, traceback="tb" if error else ""
+    )
 
 
 def test_what_was_appended_can_be_read(tmp_path: Path) -> None:
@@ -39,7 +41,11 @@ def test_what_was_appended_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
-    record = head(SegmentWriter(tmp_path / "s").append(ending(1, Encoded(Kind.PICKLE, bytes(INLINE_BYTES + 1)))))
+    record = head(
+        SegmentWriter(tmp_path / "s").append(
+            ending(1, Encoded(Kind.PICKLE, bytes(INLINE_BYTES + 1)))
+        )
+    )
     assert (tmp_path / "s").stat().st_size < 1000
     assert len(read_result(tmp_path / "s", record.offset).data) == INLINE_BYTES + 1
     next(tmp_path.glob("*.pickle")).unlink()
@@ -49,11 +55,16 @@ def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(1, 60))
-def test_a_segment_that_was_cut_off_anywhere_has_its_whole_records(tmp_path: Path, payloads: list[bytes], cut: int) -> None:
+def test_a_segment_that_was_cut_off_anywhere_has_its_whole_records(
+    tmp_path: Path, payloads: list[bytes], cut: int
+) -> None:
     path = tmp_path / "s"
     path.unlink(missing_ok=True)
     writer = SegmentWriter(path)
-    records = [head(writer.append(ending(n, Encoded(Kind.PICKLE, data)))) for n, data in enumerate(payloads)]
+    records = [
+        head(writer.append(ending(n, Encoded(Kind.PICKLE, data))))
+        for n, data in enumerate(payloads)
+    ]
     writer.close()
     left = max(0, path.stat().st_size - cut)
     os.truncate(path, left)
@@ -94,7 +105,17 @@ def test_nothing_of_a_record_stays_behind_if_the_disk_is_full(tmp_path: Path) ->
     assert [record.job for record in read_records(tmp_path / "s")] == [1, 3]
 
 
-VALUES = [None, 0, 1.5, "text", b"bytes", True, (1, [2, {3: {4}}]), Path("/nowhere/at/all"), ValueError("x").args]
+VALUES = [
+    None,
+    0,
+    1.5,
+    "text",
+    b"bytes",
+    True,
+    (1, [2, {3: {4}}]),
+    Path("/nowhere/at/all"),
+    ValueError("x").args,
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)

@@ -20,7 +20,9 @@ ROUNDS = 100
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_killed_or_stopped_the_run_ends_as_a_clean_one(tmp_path: Path, seed: int) -> None:
+def test_whatever_is_killed_or_stopped_the_run_ends_as_a_clean_one(
+    tmp_path: Path, seed: int
+) -> None:
     rng = random.Random(seed)
     count, out = 1500, str(tmp_path / "out")
 
@@ -33,7 +35,11 @@ def test_whatever_is_killed_or_stopped_the_run_ends_as_a_clean_one(tmp_path: Pat
     workload = Workload()
     for n in range(count):
         workload.add(f"j{n}", work, args=[n, rng.random() * 0.06], timeout=2, retries=1000)
-    edges = [(f"j{rng.randrange(max(0, n - 50), n)}", f"j{n}") for n in range(1, count) for _ in range(rng.randrange(3))]
+    edges = [
+        (f"j{rng.randrange(max(0, n - 50), n)}", f"j{n}")
+        for n in range(1, count)
+        for _ in range(rng.randrange(3))
+    ]
     schedule = Schedule([*edges, *((f"j{n}", f"j{n}") for n in range(count))])
     run = workload.run(schedule, workers=3, store=tmp_path / "run", crashes_max=1000)
     attacks = 0
@@ -47,7 +53,9 @@ def test_whatever_is_killed_or_stopped_the_run_ends_as_a_clean_one(tmp_path: Pat
             run.cancel()
         elif workers:
             try:
-                os.kill(rng.choice(workers), signal.SIGKILL if target == "worker" else signal.SIGSTOP)
+                os.kill(
+                    rng.choice(workers), signal.SIGKILL if target == "worker" else signal.SIGSTOP
+                )
             except ProcessLookupError:
                 pass
         if target in ("master", "cancel"):

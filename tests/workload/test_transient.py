@@ -44,7 +44,11 @@ def spark_executor(local_spark: Instance) -> Iterator[Executor]:
 def executor(request: pytest.FixtureRequest) -> Any:
     if request.param == "spark":
         return request.getfixturevalue("spark_executor")
-    return {"own processes": None, "process pool": process_pool, "threads": lambda: ThreadPoolExecutor(2)}[request.param]
+    return {
+        "own processes": None,
+        "process pool": process_pool,
+        "threads": lambda: ThreadPoolExecutor(2),
+    }[request.param]
 
 
 @pytest.fixture(params=["own processes", "process pool", "spark"])
@@ -72,32 +76,66 @@ def test_results_order_and_output(tmp_path: Path, executor: Any) -> None:
 
     workload.add("fails", commands.fail, retries=1)
     workload.add("below", commands.nothing, after=["fails"])
-    run = workload.run(kind="transient", executor=executor, workers=2, store=tmp_path / "run").wait()
-    assert states(run) == {"a": "DONE", "b": "DONE", "c": "DONE", "fails": "FAILED", "below": "BLOCKED"}
+    run = workload.run(
+        kind="transient", executor=executor, workers=2, store=tmp_path / "run"
+    ).wait()
+    assert states(run) == {
+        "a": "DONE",
+        "b": "DONE",
+        "c": "DONE",
+        "fails": "FAILED",
+        "below": "BLOCKED",
+    }
     assert run.results["c"] == 100_002
     assert run.log("a") == "from a\n"
     assert row_of(run, "fails")["error"] == "ValueError: on purpose"
     assert row_of(run, "fails")["attempt"] == 2
     assert "raise ValueError(message)" in run.traceback("fails")
-    assert states(workload.run(kind="transient", executor=executor, store=tmp_path / "run").wait())["c"] == "SKIPPED"
+    assert (
+        states(workload.run(kind="transient", executor=executor, store=tmp_path / "run").wait())[
+            "c"
+        ]
+        == "SKIPPED"
+    )
 
 
-def test_a_job_that_kills_its_worker_is_tried_again_and_no_other_is_blamed(tmp_path: Path, executor_of_processes: Any) -> None:
-    workload = Workload().add("once", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")])
+def test_a_job_that_kills_its_worker_is_tried_again_and_no_other_is_blamed(
+    tmp_path: Path, executor_of_processes: Any
+) -> None:
+    workload = Workload().add(
+        "once", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")]
+    )
     workload.add("always", commands.kill_worker).add("below", commands.nothing, after=["always"])
     for n in range(4):
         workload.add(f"j{n}", commands.nothing)
-    run = workload.run(kind="transient", executor=executor_of_processes, workers=2, crashes_max=1, store=tmp_path / "run").wait()
-    expected = {"once": "DONE", "always": "CRASHED", "below": "BLOCKED", **{f"j{n}": "DONE" for n in range(4)}}
+    run = workload.run(
+        kind="transient",
+        executor=executor_of_processes,
+        workers=2,
+        crashes_max=1,
+        store=tmp_path / "run",
+    ).wait()
+    expected = {
+        "once": "DONE",
+        "always": "CRASHED",
+        "below": "BLOCKED",
+        **{f"j{n}": "DONE" for n in range(4)},
+    }
     assert states(run) == expected
     assert run.results["once"] == "survived"
 
 
-def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path, executor_of_processes: Any) -> None:
+def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(
+    tmp_path: Path, executor_of_processes: Any
+) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
-    workload = Workload().add("job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=3, retries=1)
+    workload = Workload().add(
+        "job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=3, retries=1
+    )
     workload.add("other", commands.nothing)
-    run = workload.run(kind="transient", executor=executor_of_processes, workers=2, store=tmp_path / "run").wait()
+    run = workload.run(
+        kind="transient", executor=executor_of_processes, workers=2, store=tmp_path / "run"
+    ).wait()
     assert states(run) == {"job": "DONE", "other": "DONE"}
     assert row_of(run, "job")["attempt"] == 2
     wait_until(lambda: not Path(f"/proc/{commands.lines(said)[0]}").exists())
@@ -105,9 +143,15 @@ def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path
 
 def test_a_job_in_a_thread_that_hangs_is_given_up(tmp_path: Path) -> None:
     go = str(tmp_path / "go")
-    workload = Workload().add("job", commands.wait_for, args=[go], timeout=0.2).add("other", commands.nothing)
+    workload = (
+        Workload()
+        .add("job", commands.wait_for, args=[go], timeout=0.2)
+        .add("other", commands.nothing)
+    )
     with ThreadPoolExecutor(2) as pool:
-        run = workload.run(kind="transient", executor=pool, workers=2, store=tmp_path / "run").wait()
+        run = workload.run(
+            kind="transient", executor=pool, workers=2, store=tmp_path / "run"
+        ).wait()
         assert states(run) == {"job": "TIMEOUT", "other": "DONE"}
         Path(go).touch()
 
@@ -124,7 +168,9 @@ def test_threads_share_this_process(tmp_path: Path) -> None:
 
 def test_an_executor_that_was_given_is_left_open(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        Workload().add("job", commands.nothing).run(kind="transient", executor=pool, store=tmp_path / "run").wait()
+        Workload().add("job", commands.nothing).run(
+            kind="transient", executor=pool, store=tmp_path / "run"
+        ).wait()
         assert pool.submit(int).result() == 0
 
 
@@ -133,13 +179,19 @@ def test_workers_are_replaced_after_max_jobs(tmp_path: Path, max_jobs: int, proc
     workload = Workload()
     for n in range(6):
         workload.add(f"j{n}", os.getpid)
-    run = workload.run(kind="transient", workers=1, max_jobs=max_jobs, store=tmp_path / "run").wait()
+    run = workload.run(
+        kind="transient", workers=1, max_jobs=max_jobs, store=tmp_path / "run"
+    ).wait()
     assert len(set(run.results.values())) == processes
 
 
 def test_cancel_ends_what_runs(tmp_path: Path, executor_of_processes: Any) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
-    workload = Workload().add("job", commands.tell_and_wait, args=[said, go]).add("below", commands.nothing, after=["job"])
+    workload = (
+        Workload()
+        .add("job", commands.tell_and_wait, args=[said, go])
+        .add("below", commands.nothing, after=["job"])
+    )
     run = workload.run(kind="transient", executor=executor_of_processes, store=tmp_path / "run")
     commands.wait_for(said)
     run.cancel()
@@ -149,9 +201,16 @@ def test_cancel_ends_what_runs(tmp_path: Path, executor_of_processes: Any) -> No
 
 def test_another_process_can_look_in_and_cancel(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
-    run = Workload().add("job", commands.tell_and_wait, args=[said, go]).run(kind="transient", store=tmp_path / "run")
+    run = (
+        Workload()
+        .add("job", commands.tell_and_wait, args=[said, go])
+        .run(kind="transient", store=tmp_path / "run")
+    )
     commands.wait_for(said)
-    code = f"from pyrite.workload import Run; run = Run.attach({str(tmp_path / 'run')!r}); print(run.has_ended); run.cancel()"
+    code = (
+        f"from pyrite.workload import Run; run = Run.attach({str(tmp_path / 'run')!r}); "
+        f"print(run.has_ended); run.cancel()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
     assert run.wait().status.phase == "cancelled"
@@ -172,7 +231,11 @@ def test_an_executor_that_cannot_be_replaced_breaks_the_run(tmp_path: Path) -> N
         pass
 
     with Fragile(1, mp_context=get_context("spawn")) as pool:
-        run = Workload().add("job", commands.kill_worker).run(kind="transient", executor=pool, store=tmp_path / "run")
+        run = (
+            Workload()
+            .add("job", commands.kill_worker)
+            .run(kind="transient", executor=pool, store=tmp_path / "run")
+        )
         with pytest.raises(RunBroken, match="give executor= a function that makes one"):
             run.wait()
 
@@ -187,7 +250,8 @@ sys.path.insert(0, {os.getcwd()!r})
 from pyrite.workload import Workload
 from tests.workload import commands
 workload = Workload().add("before", commands.note, args=[{out!r}, "before"])
-workload.add("during", commands.tell_and_hang_the_first_time, args=[{said!r}, {str(tmp_path / "marker")!r}], after=["before"])
+args = [{said!r}, {str(tmp_path / "marker")!r}]
+workload.add("during", commands.tell_and_hang_the_first_time, args=args, after=["before"])
 workload.run(kind="transient", store={str(tmp_path / "run")!r}).wait()
 """
     )
@@ -209,7 +273,8 @@ def test_an_interpreter_that_ends_takes_its_transient_workers_along(tmp_path: Pa
 import sys
 from pyrite.workload import Workload
 from tests.workload import commands
-Workload().add("job", commands.tell_and_wait, args=[{said!r}, "/nowhere"]).run(kind="transient", store={str(tmp_path / "run")!r})
+workload = Workload().add("job", commands.tell_and_wait, args=[{said!r}, "/nowhere"])
+workload.run(kind="transient", store={str(tmp_path / "run")!r})
 commands.wait_for({said!r})
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == 0
@@ -222,13 +287,21 @@ commands.wait_for({said!r})
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_a_launcher_starts_persistent_workers_wherever_it_likes(tmp_path: Path, kind: str) -> None:
-    with ThreadPoolExecutor(2) if kind == "threads" else ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        workload = Workload().add("killer", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")])
+    with (
+        ThreadPoolExecutor(2)
+        if kind == "threads"
+        else ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool
+    ):
+        workload = Workload().add(
+            "killer", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")]
+        )
         for n in range(20):
             workload.add(f"j{n}", commands.note, args=[str(tmp_path / "out"), str(n)])
         workload.add("fails", commands.fail)
         hanging = [str(tmp_path / "said"), str(tmp_path / "first")]
-        workload.add("hangs", commands.tell_and_hang_the_first_time, args=hanging, timeout=1, retries=1)
+        workload.add(
+            "hangs", commands.tell_and_hang_the_first_time, args=hanging, timeout=1, retries=1
+        )
         run = workload.run(workers=2, launcher=pool.map, store=tmp_path / "run").wait()
     assert [row["job"] for row in run.table() if row["state"] != JobState.DONE] == ["fails"]
     assert run.results["killer"] == "survived"
@@ -293,7 +366,9 @@ if __name__ == "__main__":
     workload.run(kind="transient", executor=pool, store={str(tmp_path / "run")!r}).wait()
 """
     )
-    session = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": os.getcwd()})
+    session = subprocess.Popen(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": os.getcwd()}
+    )
     commands.wait_for(said)
     session.kill()
     session.wait()
@@ -304,7 +379,9 @@ def test_a_job_given_up_in_a_thread_does_not_hold_up_the_run(tmp_path: Path) -> 
     go = str(tmp_path / "go")
     started = time.monotonic()
     workload = Workload().add("job", commands.wait_for, args=[go], timeout=0.2)
-    run = workload.run(kind="transient", executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run").wait(20)
+    run = workload.run(
+        kind="transient", executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run"
+    ).wait(20)
     assert time.monotonic() - started < 10
     assert states(run) == {"job": "TIMEOUT"}
     Path(go).touch()
@@ -314,7 +391,9 @@ def test_the_time_of_a_job_does_not_count_while_it_waits_for_a_thread(tmp_path: 
     workload = Workload()
     for n in range(3):
         workload.add(f"j{n}", time.sleep, args=[0.4], timeout=0.8)
-    run = workload.run(kind="transient", workers=3, executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run").wait()
+    run = workload.run(
+        kind="transient", workers=3, executor=lambda: ThreadPoolExecutor(1), store=tmp_path / "run"
+    ).wait()
     assert {row["state"] for row in run.table()} == {JobState.DONE}
 
 
@@ -333,7 +412,9 @@ def test_what_a_thread_writes_by_any_way_is_its_own(tmp_path: Path) -> None:
 
     before = sys.stdout
     workload = Workload().add("a", job, args=[1]).add("b", job, args=[2])
-    run = workload.run(kind="transient", executor=lambda: ThreadPoolExecutor(2), store=tmp_path / "run").wait()
+    run = workload.run(
+        kind="transient", executor=lambda: ThreadPoolExecutor(2), store=tmp_path / "run"
+    ).wait()
     assert not run.failed()
     assert [run.log("a"), run.log("b")] == ["text 1\nbytes 1\n", "text 2\nbytes 2\n"]
     assert sys.stdout is before
@@ -361,7 +442,9 @@ with ThreadPoolExecutor(1) as pool:
 def test_a_launched_worker_that_leaves_with_exit_code_0_is_replaced(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         workload = Workload().add("leaver", os._exit, args=[0]).add("other", commands.nothing)
-        run = workload.run(workers=1, launcher=pool.map, crashes_max=1, store=tmp_path / "run").wait()
+        run = workload.run(
+            workers=1, launcher=pool.map, crashes_max=1, store=tmp_path / "run"
+        ).wait()
     assert states(run) == {"leaver": "CRASHED", "other": "DONE"}
 
 

@@ -29,7 +29,12 @@ app = typer.Typer(
 
 app.add_typer(workload_app, name="workload")
 
-DagArgument = Annotated[str, typer.Argument(metavar="MODULE:DAG", help="A module, or a .py file, and the name of a DAG in it.")]
+DagArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODULE:DAG", help="A module, or a .py file, and the name of a DAG in it."
+    ),
+]
 
 
 class Format(str, Enum):
@@ -41,10 +46,16 @@ class Format(str, Enum):
 
 @app.callback()
 def options(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the engine does.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what the engine does.")
+    ] = False,
 ) -> None:
     handler = RichHandler(console=Console(stderr=True), show_path=False)
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(message)s",
+        handlers=[handler],
+    )
 
 
 @app.command()
@@ -57,19 +68,31 @@ def demo() -> None:
 @app.command()
 def run(
     dag: DagArgument,
-    light: Annotated[bool, typer.Option("--light", help="Run as a light job, in this process.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark's master, or sc:// for Spark Connect; default: this machine.")] = None,
-    members: Annotated[
-        int | None, typer.Option(help="How many tasks side by side; default: as many as Spark runs.", min=1)
+    light: Annotated[
+        bool, typer.Option("--light", help="Run as a light job, in this process.")
+    ] = False,
+    master: Annotated[
+        str | None,
+        typer.Option(help="Spark's master, or sc:// for Spark Connect; default: this machine."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Size of the cooperative pool of a light job.", min=1)] = None,
+    members: Annotated[
+        int | None,
+        typer.Option(help="How many tasks side by side; default: as many as Spark runs.", min=1),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Size of the cooperative pool of a light job.", min=1)
+    ] = None,
 ) -> None:
     """Run a DAG to its end, and show what it did."""
     console = Console()
     with reporting_errors():
         found = find_dag(dag)
         with instance(spark_master=master, cooperative_threads=threads) as pyr:
-            job = pyr.new_light_job(found) if light else pyr.new_job(found, JobConfig(name=dag, members=members))
+            job = (
+                pyr.new_light_job(found)
+                if light
+                else pyr.new_job(found, JobConfig(name=dag, members=members))
+            )
             started = time.perf_counter()
             execution = run_to_end(job, console)
             show_outcome(pyr, execution, time.perf_counter() - started, console)
@@ -84,7 +107,11 @@ def show(
     with reporting_errors():
         found = find_dag(dag)
         typer.echo(
-            {Format.mermaid: found.to_mermaid, Format.dot: found.to_dot, Format.svg: found.to_svg}.get(format, found.to_text)()
+            {
+                Format.mermaid: found.to_mermaid,
+                Format.dot: found.to_dot,
+                Format.svg: found.to_svg,
+            }.get(format, found.to_text)()
         )
 
 

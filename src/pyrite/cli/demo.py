@@ -24,8 +24,13 @@ def word_count(path: str) -> DAG:
     lines = dag.vertex("lines", p.read_files(path))
     words = dag.vertex("words", p.flat_map(lambda line: re.findall(r"[a-z']+", line.lower())))
     long_words = dag.vertex("long words", p.filter(lambda word: len(word) >= LEAST_LETTERS))
-    count = dag.vertex("count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1))
-    total = dag.vertex("total", p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]))
+    count = dag.vertex(
+        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
+    )
+    total = dag.vertex(
+        "total",
+        p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]),
+    )
     counts = dag.vertex("counts", p.write_map("counts"))
     dag.edge(between(lines, words))
     dag.edge(between(words, long_words))
@@ -51,11 +56,16 @@ def run(console: Console) -> None:
         console.print("\n[bold]On Spark, as a normal job[/]")
         started = time.perf_counter()
         execution = run_to_end(pyr.new_job(dag, JobConfig(name="word-count")), console)
-        console.print(f"completed in {duration(time.perf_counter() - started)}{where_time_went(execution)}")
+        console.print(
+            f"completed in {duration(time.perf_counter() - started)}{where_time_went(execution)}"
+        )
         console.print(metrics_table(execution))
 
         counts = pyr.map("counts").copy()
-        console.print(f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT results'}. The most frequent words[/]")
+        console.print(
+            f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT results'}. The most "
+            "frequent words[/]"
+        )
         table = Table(box=None, header_style="dim", pad_edge=False)
         table.add_column("word")
         table.add_column("times", justify="right")

@@ -13,7 +13,8 @@ from pyrite.errors import JobCancelled, PyriteError
 
 
 class reporting_errors:
-    """Turns an error of Pyrite's into one message and exit code 1, and Ctrl-C into exit code 130."""
+    """Turns an error of Pyrite's into one message and exit code 1, and Ctrl-C into exit code
+    130."""
 
     def __enter__(self) -> None:
         pass
@@ -34,6 +35,12 @@ class reporting_errors:
 def _users_traceback(error: BaseException) -> str:
     """The traceback of a user's error, without the frames of this package that called it."""
     here = str(Path(__file__).parents[1])
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((here, "<pyrite"))]
-    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    frames = [
+        f
+        for f in traceback.extract_tb(error.__traceback__)
+        if not f.filename.startswith((here, "<pyrite"))
+    ]
+    lines = (
+        ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    )
     return "".join([*lines, *traceback.format_exception_only(error)])

@@ -1,4 +1,5 @@
-"""Finds what a command line names, a DAG or a module: `package.module:name`, or `path/to/file.py:name`."""
+"""Finds what a command line names, a DAG or a module: `package.module:name`, or
+`path/to/file.py:name`."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def find_dag(text: str) -> DAG:
     """The DAG of that name, or what a function of that name, called without arguments, returns."""
     where, _, name = text.rpartition(":")
     if not where or not name:
-        raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in my_jobs.words:dag")
+        raise PyriteError(
+            f"'{text}' does not name a DAG; write module:name, as in my_jobs.words:dag"
+        )
     module = find_module(where)
     try:
         found = getattr(module, name)
@@ -30,12 +33,15 @@ def find_dag(text: str) -> DAG:
     if callable(found) and not isinstance(found, DAG):
         found = found()
     if not isinstance(found, DAG):
-        raise PyriteError(f"'{text}' is not a DAG, nor a function that returns one; it is {shorten(found)}")
+        raise PyriteError(
+            f"'{text}' is not a DAG, nor a function that returns one; it is {shorten(found)}"
+        )
     return found
 
 
 def find_module(where: str) -> ModuleType:
-    """The module of that name, or in that file; its functions travel with a job, since workers may not find it."""
+    """The module of that name, or in that file; its functions travel with a job, since workers may
+    not find it."""
     module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
     if not _is_installed(module):
         cloudpickle.register_pickle_by_value(module)
@@ -51,14 +57,18 @@ def _load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise PyriteError(f"there is no module '{name}' here ({Path.cwd()}) or among the installed packages") from None
+            raise PyriteError(
+                f"there is no module '{name}' here ({Path.cwd()}) or among the installed packages"
+            ) from None
         raise PyriteError(f"'{name}' cannot be loaded: {message_of(error)}") from error
     except Exception as error:
         raise PyriteError(f"'{name}' cannot be loaded: {message_of(error)}") from error
 
 
 def _is_installed(module: ModuleType) -> bool:
-    return any(part in ("site-packages", "dist-packages") for part in Path(module.__file__ or "").parts)
+    return any(
+        part in ("site-packages", "dist-packages") for part in Path(module.__file__ or "").parts
+    )
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -1,4 +1,5 @@
-"""Runs a job to its end in a terminal: progress while it takes more than a second, and what it did afterwards."""
+"""Runs a job to its end in a terminal: progress while it takes more than a second, and what it did
+afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ REFRESH_SECONDS = 0.25
 
 
 def run_to_end(job: Job, console: Console) -> Execution:
-    """Executes the job and waits for it, with a progress display. Raises what it raises; on Ctrl-C it is cancelled first."""
+    """Executes the job and waits for it, with a progress display. Raises what it raises; on Ctrl-C
+    it is cancelled first."""
     started = time.perf_counter()
     execution = job.execute()
     try:
@@ -35,7 +37,9 @@ def show_outcome(pyr: Instance, execution: Execution, seconds: float, console: C
     console.print(f"[green]completed[/] in {duration(seconds)}{where_time_went(execution)}")
     for kind, name, items in pyr.collections():
         console.print(
-            f"{kind} '{name}': {len(items)} items  {shorten(items[:5], console.width - 20)}", markup=False, highlight=False
+            f"{kind} '{name}': {len(items)} items  {shorten(items[:5], console.width - 20)}",
+            markup=False,
+            highlight=False,
         )
 
 
@@ -60,7 +64,9 @@ def _cells(numbers: dict[str, Any]) -> tuple[str, str, str, str]:
         f"{numbers['received']:,}",
         f"{numbers['emitted']:,}",
         f"{numbers['queue_fill']:,}",
-        duration(numbers["busy_seconds"]) if numbers["busy_seconds"] else "-",  # on Spark, only the last stage can tell
+        duration(numbers["busy_seconds"])
+        if numbers["busy_seconds"]
+        else "-",  # on Spark, only the last stage can tell
     )
 
 
@@ -71,18 +77,23 @@ def _wait(execution: Execution, console: Console, started: float) -> None:
         pass
     if not console.is_terminal:
         return execution.result()
-    with Live(_progress_table(execution), console=console, transient=True, auto_refresh=False) as live:
+    with Live(
+        _progress_table(execution), console=console, transient=True, auto_refresh=False
+    ) as live:
         while True:
             try:
                 return execution.result(REFRESH_SECONDS)
             except TimeoutError:
                 table = _progress_table(execution)
-                table.caption = f"{execution.status.value} for {duration(time.perf_counter() - started)}"
+                table.caption = (
+                    f"{execution.status.value} for {duration(time.perf_counter() - started)}"
+                )
                 live.update(table, refresh=True)
 
 
 def _progress_table(execution: Execution) -> Table:
-    """What the vertices have done so far; for a job on Spark, which tells that at its end, the tasks of its stages."""
+    """What the vertices have done so far; for a job on Spark, which tells that at its end, the
+    tasks of its stages."""
     stages = execution.progress()
     if not stages:
         return metrics_table(execution)

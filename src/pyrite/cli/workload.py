@@ -50,15 +50,27 @@ class Picture(str, Enum):
 @app.command()
 def run(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A .yaml file, or a Python module or file with a `workload` in it.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="A .yaml file, or a Python module or file with a `workload` in it."
+        ),
     ],
-    workers: Annotated[int | None, typer.Option(help="Jobs at a time; default: one for each core.", min=1)] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Jobs at a time; default: one for each core.", min=1)
+    ] = None,
     store: Annotated[
-        Path | None, typer.Option(help="The folder for results, logs and states; default: FILE's name with .run.")
+        Path | None,
+        typer.Option(
+            help="The folder for results, logs and states; default: FILE's name with .run."
+        ),
     ] = None,
     kind: Annotated[Kind | None, typer.Option(help="The kind of workers.")] = None,
-    on_error: Annotated[OnErrorOption | None, typer.Option(help="What a job that failed does to the others.")] = None,
-    rerun: Annotated[bool, typer.Option("--rerun", help="Run jobs that are up to date too.")] = False,
+    on_error: Annotated[
+        OnErrorOption | None, typer.Option(help="What a job that failed does to the others.")
+    ] = None,
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="Run jobs that are up to date too.")
+    ] = False,
 ) -> None:
     """Run the jobs of a file to their end; jobs that are up to date are skipped."""
     console = Console()
@@ -66,7 +78,12 @@ def run(
         written = read(file)
         options: dict[str, Any] = dict(written.options)
         options.setdefault("store", f"{Path(file.partition(':')[0]).stem}.run")
-        chosen = {"workers": workers, "store": store, "kind": kind and kind.value, "on_error": on_error and on_error.value}
+        chosen = {
+            "workers": workers,
+            "store": store,
+            "kind": kind and kind.value,
+            "on_error": on_error and on_error.value,
+        }
         options.update({name: value for name, value in chosen.items() if value is not None})
         if rerun:
             options["rerun"] = True
@@ -76,18 +93,26 @@ def run(
 @app.command()
 def resume(
     store: StoreArgument,
-    workers: Annotated[int | None, typer.Option(help="Jobs at a time; default: as before.", min=1)] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Jobs at a time; default: as before.", min=1)
+    ] = None,
 ) -> None:
     """Go on with a run that was cancelled, broken or killed."""
     with reporting_errors():
-        see_through(Run.resume(store, **({"workers": workers} if workers is not None else {})), Console())
+        see_through(
+            Run.resume(store, **({"workers": workers} if workers is not None else {})), Console()
+        )
 
 
 @app.command()
 def status(
     store: StoreArgument,
-    format: Annotated[Picture, typer.Option(help="A table, or the graph of the jobs coloured by state.")] = Picture.table,
-    all: Annotated[bool, typer.Option("--all", help="Show every job, however many they are.")] = False,
+    format: Annotated[
+        Picture, typer.Option(help="A table, or the graph of the jobs coloured by state.")
+    ] = Picture.table,
+    all: Annotated[
+        bool, typer.Option("--all", help="Show every job, however many they are.")
+    ] = False,
 ) -> None:
     """Show how a run stands."""
     with reporting_errors():
@@ -95,18 +120,31 @@ def status(
         if format is Picture.table:
             show(found, Console(), everything=all)
         else:
-            typer.echo({Picture.mermaid: found.to_mermaid, Picture.dot: found.to_dot, Picture.svg: found.to_svg}[format]())
+            typer.echo(
+                {
+                    Picture.mermaid: found.to_mermaid,
+                    Picture.dot: found.to_dot,
+                    Picture.svg: found.to_svg,
+                }[format]()
+            )
 
 
 @app.command()
-def log(store: StoreArgument, job: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]) -> None:
+def log(
+    store: StoreArgument,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")],
+) -> None:
     """Show what a job printed, and its traceback if it failed."""
     with reporting_errors():
         found = Run.attach(store)
         typer.echo(found.log(job), nl=False)
         traceback = found.traceback(job)
         row = next(row for row in found.table() if row["job"] == job)
-        typer.echo(traceback or (f"{row['state']}: {row['error']}\n" if row["error"] else ""), nl=False, err=True)
+        typer.echo(
+            traceback or (f"{row['state']}: {row['error']}\n" if row["error"] else ""),
+            nl=False,
+            err=True,
+        )
 
 
 @app.command()
@@ -123,18 +161,24 @@ def cancel(store: StoreArgument) -> None:
 def read(file: str) -> Written:
     if file.endswith((".yaml", ".yml")):
         path = Path(file)
-        sys.path.insert(0, str(path.parent.resolve()))  # functions that the file names may be in modules beside it
+        sys.path.insert(
+            0, str(path.parent.resolve())
+        )  # functions that the file names may be in modules beside it
         return read_yaml(path)
     where, _, name = file.partition(":")
     module = find_module(where)
     name = name or "workload"
     if not hasattr(module, name):
-        raise PyriteError(f"'{where}' has nothing called '{name}'; name the Workload in it, as in {where}:my_workload")
+        raise PyriteError(
+            f"'{where}' has nothing called '{name}'; name the Workload in it, as in "
+            f"{where}:my_workload"
+        )
     return of_module(getattr(module, name), getattr(module, "schedule", None), name)
 
 
 def see_through(run: Run, console: Console) -> None:
-    """Waits for a run and shows what came of it. Exit code 1 if a job failed; on Ctrl-C the run is cancelled first."""
+    """Waits for a run and shows what came of it. Exit code 1 if a job failed; on Ctrl-C the run is
+    cancelled first."""
     try:
         run.wait()
     except KeyboardInterrupt:
@@ -152,17 +196,23 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
     interesting = [
         row
         for row in rows
-        if everything or len(rows) <= ROWS_SHOWN or row["state"].is_failure or row["state"] is JobState.RUNNING
+        if everything
+        or len(rows) <= ROWS_SHOWN
+        or row["state"].is_failure
+        or row["state"] is JobState.RUNNING
     ]
     shown = interesting if everything else interesting[:ROWS_SHOWN]
     if shown:
         console.print(jobs_table(shown))
     if len(shown) < len(rows):
-        others = f"{len(rows) - len(shown)} other jobs are not shown; all are with: pyrite workload status {_quoted(str(run.store))} --all"
+        command = f"pyrite workload status {_quoted(str(run.store))} --all"
+        others = f"{len(rows) - len(shown)} other jobs are not shown; all are with: {command}"
         console.print(others, style="dim", markup=False, soft_wrap=True)
     counts = run.counts()
     words = ", ".join(
-        f"[{STYLES.get(state, 'dim')}]{counts[state]} {state.value.lower()}[/]" for state in JobState if state in counts
+        f"[{STYLES.get(state, 'dim')}]{counts[state]} {state.value.lower()}[/]"
+        for state in JobState
+        if state in counts
     )
     length, longest = run.lengths()
     status = run.status
@@ -170,15 +220,23 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
     seconds = (status.ended or time.time()) - status.started
     console.print(f"{phase} after {duration(seconds)}: {words}")
     console.print(
-        f"from the first start to the last end {duration(length)}; longest chain of jobs {duration(longest)}", style="dim"
+        f"from the first start to the last end {duration(length)}; longest chain of jobs "
+        f"{duration(longest)}",
+        style="dim",
     )
     if status.problem:
         console.print(f"[red]{escape(status.problem)}[/]", soft_wrap=True)
     if run.failed():
-        hint = f"see why: pyrite workload log {_quoted(str(run.store))} -- {_quoted(run.failed()[0]['job'])}"
+        job = _quoted(run.failed()[0]["job"])
+        hint = f"see why: pyrite workload log {_quoted(str(run.store))} -- {job}"
         console.print(hint, style="dim", markup=False, soft_wrap=True)
     if phase in ("killed", "broken", "cancelled"):
-        console.print(f"go on with: pyrite workload resume {_quoted(str(run.store))}", style="dim", markup=False, soft_wrap=True)
+        console.print(
+            f"go on with: pyrite workload resume {_quoted(str(run.store))}",
+            style="dim",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _quoted(text: str) -> str:
@@ -188,7 +246,9 @@ def _quoted(text: str) -> str:
 def jobs_table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     for name in ("job", "state", "attempt", "worker", "seconds", "error"):
-        table.add_column(name, justify="right" if name in ("attempt", "seconds") else "left", overflow="fold")
+        table.add_column(
+            name, justify="right" if name in ("attempt", "seconds") else "left", overflow="fold"
+        )
     for row in rows:
         state: JobState = row["state"]
         seconds = row["seconds"]

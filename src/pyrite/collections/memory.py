@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import ItemsView, Iterable, Iterator, MutableMapping, MutableSequence, ValuesView
+from collections.abc import (
+    ItemsView,
+    Iterable,
+    Iterator,
+    MutableMapping,
+    MutableSequence,
+    ValuesView,
+)
 from reprlib import recursive_repr
 from typing import Any, overload
 
 
 class MemoryCollections:
-    """The maps and lists of one instance. One that does not exist yet is made when it is asked for."""
+    """The maps and lists of one instance. One that does not exist yet is made when it is asked
+    for."""
 
     def __init__(self) -> None:
         self._maps: dict[str, MemoryMap] = {}
@@ -33,12 +41,19 @@ class MemoryCollections:
 
     def contents(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
         """(`map` or `list`, name, items or pairs) for each that has anything in it."""
-        maps = [("map", name, builtins.list(each.items())) for name, each in self._maps.copy().items() if each]
-        return maps + [("list", name, builtins.list(each)) for name, each in self._lists.copy().items() if each]
+        maps = [
+            ("map", name, builtins.list(each.items()))
+            for name, each in self._maps.copy().items()
+            if each
+        ]
+        return maps + [
+            ("list", name, builtins.list(each)) for name, each in self._lists.copy().items() if each
+        ]
 
 
 class MemoryMap(MutableMapping[Any, Any]):
-    """A named map. Safe to use from several threads: each call is one step. A loop over it sees what was there when it began.
+    """A named map. Safe to use from several threads: each call is one step. A loop over it sees
+    what was there when it began.
 
     What a caller hands in is looked at before the lock is taken, so that it may itself use the map.
     """
@@ -108,7 +123,8 @@ class MemoryMap(MutableMapping[Any, Any]):
 
 
 class MemoryList(MutableSequence[Any]):
-    """A named list. Safe to use from several threads: each call is one step. A loop over it sees what was there when it began."""
+    """A named list. Safe to use from several threads: each call is one step. A loop over it sees
+    what was there when it began."""
 
     __slots__ = ("_items", "_lock", "name")
 

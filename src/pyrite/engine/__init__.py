@@ -1,1 +1,2 @@
-"""The cooperative engine: runs a DAG's processors as tasklets, in turn, on a few threads of this process."""
+"""The cooperative engine: runs a DAG's processors as tasklets, in turn, on a few threads of this
+process."""

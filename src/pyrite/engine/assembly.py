@@ -52,11 +52,18 @@ class Assembly:
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
         """By edge id, the queues of each processor of the edge's destination."""
 
-    def tasklets(self, processors: Mapping[str, Sequence[Processor]]) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
-        """The tasklets for processors, which are given by the name of their stretch's first vertex."""
-        self._blocking = {name for name, made in processors.items() if not all(each.cooperative for each in made)}
+    def tasklets(
+        self, processors: Mapping[str, Sequence[Processor]]
+    ) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
+        """The tasklets for processors, which are given by the name of their stretch's first
+        vertex."""
+        self._blocking = {
+            name for name, made in processors.items() if not all(each.cooperative for each in made)
+        }
         by_stretch = []
-        for stretch in self._stretches:  # producers first, so that all queues exist before their consumers ask for them
+        for stretch in (
+            self._stretches
+        ):  # producers first, so that all queues exist before their consumers ask for them
             wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
             by_stretch.append((stretch, wired))
         receivers = [
@@ -75,7 +82,12 @@ class Assembly:
         return tasklets, receivers
 
     def _tasklet(
-        self, stretch: Stretch, processor: Processor, index: int, outbox: Outbox, routes: list[Route]
+        self,
+        stretch: Stretch,
+        processor: Processor,
+        index: int,
+        outbox: Outbox,
+        routes: list[Route],
     ) -> ProcessorTasklet:
         common: dict[str, Any] = {
             "vertex": stretch.vertices[-1].name,
@@ -84,16 +96,27 @@ class Assembly:
             "routes": routes,
             "halt": self._halt,
             "warn_slow": self._warn_slow,
-            "on_finish": [partial(self._links.done, edge, index) for edge in stretch.outbound if self._leads_out(edge)],
+            "on_finish": [
+                partial(self._links.done, edge, index)
+                for edge in stretch.outbound
+                if self._leads_out(edge)
+            ],
         }
         if self._is_fed_straight(stretch):
             (edge,) = stretch.inbound
-            return PacketTasklet(processor, self._links.inlet(edge), edge, by_partition=edge.id in self._grouped, **common)
+            return PacketTasklet(
+                processor,
+                self._links.inlet(edge),
+                edge,
+                by_partition=edge.id in self._grouped,
+                **common,
+            )
         inbound = [InboundEdge(edge, self._queues_of(edge, index)) for edge in stretch.inbound]
         return ProcessorTasklet(processor, index=index, inbound=inbound, **common)
 
     def _is_fed_straight(self, stretch: Stretch) -> bool:
-        """Whether a single processor is all that stands behind a single edge from elsewhere, and may take its packets itself.
+        """Whether a single processor is all that stands behind a single edge from elsewhere, and
+        may take its packets itself.
 
         One with a thread of its own may not: what comes in over links is read by one thread.
         """
@@ -105,7 +128,9 @@ class Assembly:
         )
 
     def _wire_out(self, stretch: Stretch, index: int) -> tuple[Outbox, list[Route]]:
-        outbox = Outbox([edge.settings.high_water_mark for edge in stretch.outbound], stretch.vertices[-1].name)
+        outbox = Outbox(
+            [edge.settings.high_water_mark for edge in stretch.outbound], stretch.vertices[-1].name
+        )
         return outbox, [self._route(edge, index) for edge in stretch.outbound]
 
     def _queues_of(self, edge: EdgePlan, index: int) -> list[SpscQueue]:
@@ -120,10 +145,14 @@ class Assembly:
         return queue
 
     def _queues_to_all(self, edge: EdgePlan) -> list[SpscQueue]:
-        return [self._queue_to(edge, processor) for processor in range(self._parallelism[edge.destination])]
+        return [
+            self._queue_to(edge, processor)
+            for processor in range(self._parallelism[edge.destination])
+        ]
 
     def _leads_out(self, edge: EdgePlan) -> bool:
-        """Whether items of the edge may leave this assembly: to other members, or to vertices that are run elsewhere."""
+        """Whether items of the edge may leave this assembly: to other members, or to vertices that
+        are run elsewhere."""
         return edge.is_distributed or edge.destination not in self._parallelism
 
     def _comes_in(self, edge: EdgePlan) -> bool:
@@ -134,7 +163,11 @@ class Assembly:
         ends_here = edge.destination in self._parallelism
         if not edge.is_distributed:
             return [] if ends_here else [self._member]
-        return [member for member in range(self._topology.member_count) if not (ends_here and member == self._member)]
+        return [
+            member
+            for member in range(self._topology.member_count)
+            if not (ends_here and member == self._member)
+        ]
 
     def _route(self, edge: EdgePlan, index: int) -> Route:
         """How processor `index` of an edge's source sends."""
@@ -145,14 +178,27 @@ class Assembly:
             return ToOne([self._target_of(edge, index, self._single_partitions[edge.id])])
         if pattern is Pattern.ISOLATED:
             return self._isolated(edge, index)
-        outlets: list[Outlet] = [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
-        outlets += [self._links.outlet(edge, index, member, None) for member in self._reaches_over_links(edge)]
-        return Broadcast(outlets) if pattern is Pattern.BROADCAST else _unicast(outlets, first=self._member + index)
+        outlets: list[Outlet] = (
+            [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
+        )
+        outlets += [
+            self._links.outlet(edge, index, member, None)
+            for member in self._reaches_over_links(edge)
+        ]
+        return (
+            Broadcast(outlets)
+            if pattern is Pattern.BROADCAST
+            else _unicast(outlets, first=self._member + index)
+        )
 
     def _isolated(self, edge: EdgePlan, index: int) -> Route:
-        if edge.destination not in self._parallelism:  # the sender's index travels in the place of the partition
+        if (
+            edge.destination not in self._parallelism
+        ):  # the sender's index travels in the place of the partition
             return ToOne([self._links.outlet(edge, index, self._member, index)])
-        targets = isolated_targets(index, self._parallelism[edge.source], self._parallelism[edge.destination])
+        targets = isolated_targets(
+            index, self._parallelism[edge.source], self._parallelism[edge.destination]
+        )
         return _unicast([self._queue_to(edge, target) for target in targets], first=0)
 
     def _target_of(self, edge: EdgePlan, index: int, partition: int) -> Outlet:
@@ -162,19 +208,25 @@ class Assembly:
 
     def _partitioned(self, edge: EdgePlan, index: int) -> Route:
         topology, settings = self._topology, edge.settings
-        partition_of = partition_function(topology.partition_count, partitioner=settings.partitioner, edge=edge.name)
+        partition_of = partition_function(
+            topology.partition_count, partitioner=settings.partitioner, edge=edge.name
+        )
         if edge.destination not in self._parallelism:
             route = self._links.partitioned_route(edge, index, partition_of)
             if route is not None:
                 return route
-        outlets: list[Outlet] = [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
+        outlets: list[Outlet] = (
+            [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
+        )
         outlet_of_partition = []
         for partition in range(topology.partition_count):
             if self._is_here(edge, partition):
                 outlet_of_partition.append(self._processor_of(edge, partition))
             else:
                 outlet_of_partition.append(len(outlets))
-                outlets.append(self._links.outlet(edge, index, self._owner_of(edge, partition), partition))
+                outlets.append(
+                    self._links.outlet(edge, index, self._owner_of(edge, partition), partition)
+                )
         return Partitioned(
             outlets,
             outlet_of_partition=outlet_of_partition,
@@ -189,20 +241,34 @@ class Assembly:
         if edge.settings.pattern in (Pattern.PARTITIONED, Pattern.ALL_TO_ONE):
             by_processor = [ToOne([queue]) for queue in queues]
             partition_routes = [
-                by_processor[self._processor_of(edge, partition)] for partition in range(self._topology.partition_count)
+                by_processor[self._processor_of(edge, partition)]
+                for partition in range(self._topology.partition_count)
             ]
         elif edge.settings.pattern is Pattern.ISOLATED:
             senders = self._topology.parallelism_of(edge.source)
             targets = [isolated_targets(sender, senders, len(queues)) for sender in range(senders)]
             partition_routes = [_unicast([queues[t] for t in each], first=0) for each in targets]
-        route: Route = _unicast(queues, first=0) if edge.settings.pattern is Pattern.UNICAST else Broadcast(queues)
-        return ReceiverTasklet(edge, self._links.inlet(edge), route=route, partition_routes=partition_routes, halt=self._halt)
+        route: Route = (
+            _unicast(queues, first=0)
+            if edge.settings.pattern is Pattern.UNICAST
+            else Broadcast(queues)
+        )
+        return ReceiverTasklet(
+            edge,
+            self._links.inlet(edge),
+            route=route,
+            partition_routes=partition_routes,
+            halt=self._halt,
+        )
 
     def _owner_of(self, edge: EdgePlan, partition: int) -> int:
         return self._topology.member_of(partition) if edge.is_distributed else self._member
 
     def _is_here(self, edge: EdgePlan, partition: int) -> bool:
-        return edge.destination in self._parallelism and self._owner_of(edge, partition) == self._member
+        return (
+            edge.destination in self._parallelism
+            and self._owner_of(edge, partition) == self._member
+        )
 
     def _processor_of(self, edge: EdgePlan, partition: int) -> int:
         return self._topology.processor_of(partition, self._parallelism[edge.destination])

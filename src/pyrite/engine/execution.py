@@ -1,6 +1,8 @@
-"""One execution of a DAG on the cooperative engine: suppliers asked, tasklets run, everything closed, the outcome told.
+"""One execution of a DAG on the cooperative engine: suppliers asked, tasklets run, everything
+closed, the outcome told.
 
-The coordinator's part (`JobRun`) asks the meta-suppliers and commits; a member's part (`MemberRun`) makes the processors and runs them.
+The coordinator's part (`JobRun`) asks the meta-suppliers and commits; a member's part (`MemberRun`)
+makes the processors and runs them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.processors.steps import Sink
-from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of, suppliers_by_member
+from pyrite.suppliers import (
+    ProcessorMetaSupplier,
+    ProcessorSupplier,
+    meta_supplier_of,
+    suppliers_by_member,
+)
 
 logger = logging.getLogger("pyrite.engine")
 
@@ -42,7 +49,8 @@ class Plan:
 
     @property
     def runs_users_life_cycles(self) -> bool:
-        """Whether starting and ending calls code that may block: suppliers and processors of the user's, and files."""
+        """Whether starting and ending calls code that may block: suppliers and processors of the
+        user's, and files."""
         return bool(self.sinks) or any(stretch.chain is None for stretch in self.stretches)
 
     @staticmethod
@@ -50,31 +58,47 @@ class Plan:
         """Validates the DAG and plans it; or finds the plan that was made before."""
 
         def make(dag: DAG) -> Plan:
-            topology = plan_topology(dag, member_count=member_count, default_parallelism=default_parallelism)
+            topology = plan_topology(
+                dag, member_count=member_count, default_parallelism=default_parallelism
+            )
             suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
             steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
-            sinks = tuple((name, step) for name, step in steps.items() if isinstance(step, Sink) and step.commits)
+            sinks = tuple(
+                (name, step)
+                for name, step in steps.items()
+                if isinstance(step, Sink) and step.commits
+            )
             return Plan(topology, fuse(topology, suppliers), suppliers, sinks)
 
         return dag.derived(("engine", member_count, default_parallelism), make)
 
 
 class MetaSuppliers:
-    """The meta-suppliers of one execution, on its coordinator, from `init` to `close`; and the sinks that must be committed."""
+    """The meta-suppliers of one execution, on its coordinator, from `init` to `close`; and the
+    sinks that must be committed."""
 
     def __init__(
-        self, run: RunContext, topology: Topology, suppliers: Mapping[str, Any], sinks: Sequence[tuple[str, Sink]]
+        self,
+        run: RunContext,
+        topology: Topology,
+        suppliers: Mapping[str, Any],
+        sinks: Sequence[tuple[str, Sink]],
     ) -> None:
         self._run = run
         self._parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
         self._member_count = topology.member_count
         self._sinks = sinks
-        self._users = {name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None}
+        self._users = {
+            name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None
+        }
         self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
-        """Initializes the meta-suppliers and asks them for the suppliers of each member, by vertex."""
-        self._asked = [(name, meta_supplier_of(supplier, name)) for name, supplier in self._users.items()]
+        """Initializes the meta-suppliers and asks them for the suppliers of each member, by
+        vertex."""
+        self._asked = [
+            (name, meta_supplier_of(supplier, name)) for name, supplier in self._users.items()
+        ]
         addresses = [f"member-{index}" for index in range(self._member_count)]
         by_member: list[dict[str, ProcessorSupplier]] = [{} for _ in addresses]
         for name, meta_supplier in self._asked:
@@ -82,13 +106,16 @@ class MetaSuppliers:
                 meta_supplier.init(self._context(name))
         for name, meta_supplier in self._asked:
             with at(name):
-                for suppliers, supplier in zip(by_member, suppliers_by_member(meta_supplier, addresses, name)):
+                for suppliers, supplier in zip(
+                    by_member, suppliers_by_member(meta_supplier, addresses, name)
+                ):
                     suppliers[name] = supplier
         return by_member
 
     @contextmanager
     def committed(self, reports: Mapping[str, Sequence[Any]]) -> Iterator[None]:
-        """Makes visible what the sinks wrote, for the block, and for good if it ends well; else puts back what was there before.
+        """Makes visible what the sinks wrote, for the block, and for good if it ends well; else
+        puts back what was there before.
 
         Raises LifeCycleFailed.
         """
@@ -104,7 +131,13 @@ class MetaSuppliers:
             yield
         except BaseException:
             for name, sink in reversed(begun):
-                _quietly(name, "put back what was there before", sink.undo, self._context(name), reports.get(name, ()))
+                _quietly(
+                    name,
+                    "put back what was there before",
+                    sink.undo,
+                    self._context(name),
+                    reports.get(name, ()),
+                )
             raise
         for name, sink in self._sinks:
             _quietly(name, "tidy up after", sink.finish, self._context(name))
@@ -130,7 +163,8 @@ def _quietly(vertex: str, what: str, act: Callable[..., None], *arguments: Any) 
 
 
 class JobRun:
-    """Runs a plan once. `begin` returns at once; `on_end` is called when everything has stopped and is closed."""
+    """Runs a plan once. `begin` returns at once; `on_end` is called when everything has stopped and
+    is closed."""
 
     def __init__(
         self,
@@ -164,7 +198,9 @@ class JobRun:
         self._run.halt.cancel()
 
     def metrics(self) -> dict[str, VertexMetrics]:
-        return gather(self._plan.topology, [(m.stretch_of, m.processor_tasklets) for m in self._members])
+        return gather(
+            self._plan.topology, [(m.stretch_of, m.processor_tasklets) for m in self._members]
+        )
 
     def _start(self) -> None:
         halt = self._run.halt
@@ -245,7 +281,8 @@ class JobRun:
         if label not in self._slow:
             self._slow.add(label)
             logger.warning(
-                "%s: a call of cooperative vertex '%s' took %.0f ms and held up everything else on its thread; "
+                "%s: a call of cooperative vertex '%s' took %.0f ms and held up everything else on "
+                "its thread; "
                 "do less per call, or set cooperative = False on its processor",
                 self._run.job_name,
                 label,

@@ -1,4 +1,5 @@
-"""How a failure, or a cancel, stops the tasklets of an execution, and how a failure is told to the user."""
+"""How a failure, or a cancel, stops the tasklets of an execution, and how a failure is told to the
+user."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Failed:
         if self.item is not None:
             where.append(f"item {shorten(self.item)}")
         place = f" in {', '.join(where)}" if where else ""
-        # A message of ours is a sentence that says it all; of any other error the type is half the message.
+        # A message of ours is a sentence that says it all; of any other error the type is half the
+        # message.
         error = self.error
         what = str(error) if isinstance(error, PyriteError) else message_of(error)
         failed = JobFailed(
@@ -45,7 +47,8 @@ class Failed:
 
 
 class Halt:
-    """The sign to stop that all tasklets of an execution look at. The first failure is kept, and wins over a cancel."""
+    """The sign to stop that all tasklets of an execution look at. The first failure is kept, and
+    wins over a cancel."""
 
     __slots__ = ("_lock", "_sealed", "cancelled", "failure", "is_set")
 
@@ -69,7 +72,8 @@ class Halt:
                 self.is_set = True
 
     def seal(self) -> bool:
-        """From here on a cancel comes too late: what follows makes the outcome visible. False if there is a sign to stop already."""
+        """From here on a cancel comes too late: what follows makes the outcome visible. False if
+        there is a sign to stop already."""
         with self._lock:
             self._sealed = not self.is_set
             return self._sealed

@@ -1,7 +1,9 @@
-"""Fusion: which vertices run as one. Chains of ready-made steps over local edges become a single loop, without queues between.
+"""Fusion: which vertices run as one. Chains of ready-made steps over local edges become a single
+loop, without queues between.
 
-Fusing must not show: a vertex is fused to the one before it only where each processor of the first would feed the one processor of the
-second with the same index anyway, or where nobody can tell which processor of the second got an item.
+Fusing must not show: a vertex is fused to the one before it only where each processor of the first
+would feed the one processor of the second with the same index anyway, or where nobody can tell
+which processor of the second got an item.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from pyrite.processors.transforms import FlatMap
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One vertex, or several that run as one. Its `chain` is None if the vertex has processors of its own making."""
+    """One vertex, or several that run as one. Its `chain` is None if the vertex has processors of
+    its own making."""
 
     vertices: tuple[VertexPlan, ...]
     chain: Chain | None
@@ -44,7 +47,8 @@ class Stretch:
 
 
 def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """Divides the vertices of a topology, or of a part of one, into stretches, in topological order."""
+    """Divides the vertices of a topology, or of a part of one, into stretches, in topological
+    order."""
     by_name = {vertex.name: vertex for vertex in topology.vertices}
     follower: dict[str, VertexPlan] = {}
     depths: dict[str, int] = {}
@@ -69,7 +73,8 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
 
 
 DEEPEST_LOOP = 8
-"""How many flat maps may stand in one loop: Python compiles only so many loops inside one another."""
+"""How many flat maps may stand in one loop: Python compiles only so many loops inside one
+another."""
 
 
 def _nested_loops(supplier: Any) -> int:
@@ -100,7 +105,9 @@ def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topolo
         step = step_of(suppliers[vertex.name])
         if step is None:
             return None
-        links.append(Link(vertex.name, step, _guard(vertex.inbound[0], topology) if position else None))
+        links.append(
+            Link(vertex.name, step, _guard(vertex.inbound[0], topology) if position else None)
+        )
     return Chain(links, emits=bool(run[-1].outbound))
 
 
@@ -109,5 +116,7 @@ def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
     settings = edge.settings
     if settings.pattern is not Pattern.PARTITIONED:
         return None
-    check = partition_function(topology.partition_count, partitioner=settings.partitioner, edge=edge.name)
+    check = partition_function(
+        topology.partition_count, partitioner=settings.partitioner, edge=edge.name
+    )
     return Guard(edge.name, settings.key, check, always=settings.partitioner is not None)

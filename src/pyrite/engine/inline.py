@@ -10,7 +10,8 @@ from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
 
 def run_inline(cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet]) -> Iterator[None]:
-    """Calls cooperative tasklets in turn, and runs the others on threads, until all are done. Yields after each round."""
+    """Calls cooperative tasklets in turn, and runs the others on threads, until all are done.
+    Yields after each round."""
     threads = BlockingThreads("pyrite-inline") if blocking else None
     running = set(blocking)
     try:

@@ -1,4 +1,5 @@
-"""One member's part of an execution: its processors are made and initialized, run as tasklets, and closed."""
+"""One member's part of an execution: its processors are made and initialized, run as tasklets, and
+closed."""
 
 from __future__ import annotations
 
@@ -115,7 +116,9 @@ class MemberRun:
             grouped=self._grouped,
         )
         self.processor_tasklets, self._receivers = assembly.tasklets(self._processors)
-        self.stretch_of = [stretch for stretch in self._stretches for _ in range(stretch.local_parallelism)]
+        self.stretch_of = [
+            stretch for stretch in self._stretches for _ in range(stretch.local_parallelism)
+        ]
         for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
             self._init(tasklet, stretch)
 
@@ -123,7 +126,10 @@ class MemberRun:
         """What the writers of each sink said when they completed."""
         reports: dict[str, list[Any]] = {}
         for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
-            if isinstance(tasklet.processor, ChainProcessor) and tasklet.processor.chain.sink is not None:
+            if (
+                isinstance(tasklet.processor, ChainProcessor)
+                and tasklet.processor.chain.sink is not None
+            ):
                 reports.setdefault(stretch.vertices[-1].name, []).append(tasklet.processor.report)
         return reports
 
@@ -159,7 +165,9 @@ class MemberRun:
             made: Any = supplier.get(count)
             if isinstance(made, Sequence):
                 # All of them are closed, whatever is wrong with the answer, and each once.
-                self._processors[name] = list({id(p): p for p in made if isinstance(p, Processor)}.values())
+                self._processors[name] = list(
+                    {id(p): p for p in made if isinstance(p, Processor)}.values()
+                )
             check_processors(made, supplier, count, name)
 
     def _init(self, tasklet: ProcessorTasklet, stretch: Stretch) -> None:
@@ -180,7 +188,8 @@ class MemberRun:
 
 
 class LifeCycleFailed(Exception):
-    """A supplier or a processor raised before or after the tasklets ran. Never leaves the engine."""
+    """A supplier or a processor raised before or after the tasklets ran. Never leaves the
+    engine."""
 
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed)
@@ -203,7 +212,11 @@ class at:
             raise LifeCycleFailed(Failed(error, vertex=self._vertex)) from error
 
 
-def close_quietly(name: str, thing: Processor | ProcessorSupplier | ProcessorMetaSupplier, error: BaseException | None) -> None:
+def close_quietly(
+    name: str,
+    thing: Processor | ProcessorSupplier | ProcessorMetaSupplier,
+    error: BaseException | None,
+) -> None:
     try:
         thing.close(error)
     except BaseException:

@@ -1,4 +1,5 @@
-"""Metrics of an execution: what each vertex, and each of its processors, has received, emitted and spent."""
+"""Metrics of an execution: what each vertex, and each of its processors, has received, emitted and
+spent."""
 
 from __future__ import annotations
 
@@ -44,7 +45,11 @@ def gather(
 def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
     """Metrics that are the same whenever the same is done."""
     return {
-        name: {**vertex, "busy_seconds": 0.0, "processors": [{**part, "busy_seconds": 0.0} for part in vertex["processors"]]}
+        name: {
+            **vertex,
+            "busy_seconds": 0.0,
+            "processors": [{**part, "busy_seconds": 0.0} for part in vertex["processors"]],
+        }
         for name, vertex in metrics.items()
     }
 
@@ -53,7 +58,9 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
     received, emitted = tasklet.received, 0
     if isinstance(tasklet.processor, ChainProcessor):
         received, emitted = tasklet.processor.vertex_counts()[position]
-    if position == length - 1:  # only the last vertex' edges are real, and it may have none or several
+    if (
+        position == length - 1
+    ):  # only the last vertex' edges are real, and it may have none or several
         emitted = sum(route.moved for route in tasklet.routes)
     return {
         "received": received,

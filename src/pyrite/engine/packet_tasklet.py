@@ -1,7 +1,9 @@
-"""A processor fed straight from the packets of an edge that comes in over links, where it is the only one behind that edge.
+"""A processor fed straight from the packets of an edge that comes in over links, where it is the
+only one behind that edge.
 
-There is no queue between, and the processor of a grouping can be told when a partition has ended, if the packets come sorted by
-partition: it then emits the groups of that partition and forgets them.
+There is no queue between, and the processor of a grouping can be told when a partition has ended,
+if the packets come sorted by partition: it then emits the groups of that partition and forgets
+them.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class PacketTasklet(ProcessorTasklet):
         )
         self._inlet = inlet
         self._at = self.inbound[0]
-        self._grouping = processor if by_partition and isinstance(processor, ChainProcessor) else None
+        self._grouping = (
+            processor if by_partition and isinstance(processor, ChainProcessor) else None
+        )
         self._partition: int | None = None
         self._packet: Packet | Done | None = None
 
@@ -64,7 +68,8 @@ class PacketTasklet(ProcessorTasklet):
         return PROGRESS
 
     def _take_packets(self) -> int:
-        """Puts as many packets into the inbox as the pace allows; those of one partition only, if it matters."""
+        """Puts as many packets into the inbox as the pace allows; those of one partition only, if
+        it matters."""
         while len(self.inbox) < self.pace.limit:
             if self._packet is None:
                 self._packet = self._inlet.poll()
@@ -84,8 +89,13 @@ class PacketTasklet(ProcessorTasklet):
         return PROGRESS
 
     def _begin_partition(self, partition: int | None) -> bool:
-        """Emits the groups of the partition before. False if they are still on their way: what was emitted goes first."""
-        if self._partition is not None and self._grouping is not None and not self._grouping.emit_groups():
+        """Emits the groups of the partition before. False if they are still on their way: what was
+        emitted goes first."""
+        if (
+            self._partition is not None
+            and self._grouping is not None
+            and not self._grouping.emit_groups()
+        ):
             return False
         self._partition = partition
         return not len(self.outbox)

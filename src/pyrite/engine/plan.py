@@ -1,6 +1,8 @@
-"""Execution plans: what each member is to run, decided on the coordinator. Pure: nothing is started here.
+"""Execution plans: what each member is to run, decided on the coordinator. Pure: nothing is started
+here.
 
-Members are numbered. With one member everything below holds as well: it owns all partitions, and no edge leaves it.
+Members are numbered. With one member everything below holds as well: it owns all partitions, and no
+edge leaves it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class EdgePlan:
     destination_ordinal: int
     settings: EdgeSettings
     is_distributed: bool
-    """Whether items may leave the member: the edge is distributed, and there is more than one member."""
+    """Whether items may leave the member: the edge is distributed, and there is more than one
+    member."""
 
     @property
     def name(self) -> str:
@@ -54,7 +57,9 @@ class Topology:
 
     def with_vertex_after(self, name: str, vertex: VertexPlan, edge: EdgePlan) -> Topology:
         """The same with one more vertex, after the one of that name."""
-        vertices = [replace(v, outbound=(*v.outbound, edge)) if v.name == name else v for v in self.vertices]
+        vertices = [
+            replace(v, outbound=(*v.outbound, edge)) if v.name == name else v for v in self.vertices
+        ]
         return replace(self, vertices=(*vertices, vertex))
 
     def parallelism_of(self, vertex: str) -> int:
@@ -68,7 +73,8 @@ class Topology:
     def processor_of(self, partition: int, local_parallelism: int) -> int:
         """The local index of the processor that has a partition, on whichever member it is.
 
-        The same for local and distributed edges, so that both agree about the partitions that a member owns.
+        The same for local and distributed edges, so that both agree about the partitions that a
+        member owns.
         """
         return partition // self.member_count % local_parallelism
 
@@ -91,7 +97,8 @@ def plan_topology(dag: DAG, *, member_count: int, default_parallelism: int) -> T
 
 
 def choose_single_partitions(topology: Topology, choice: random.Random) -> dict[int, int]:
-    """For each all-to-one edge, by its id, the partition that all its items of one execution belong to."""
+    """For each all-to-one edge, by its id, the partition that all its items of one execution belong
+    to."""
     return {
         edge.id: choice.randrange(topology.partition_count)
         for vertex in topology.vertices
@@ -112,21 +119,31 @@ def isolated_targets(upstream: int, upstream_count: int, downstream_count: int) 
 
 
 def _check_steps(dag: DAG) -> None:
-    """Refuses what the ready-made processors cannot do: input to a source, output from a sink, two sinks with one target."""
+    """Refuses what the ready-made processors cannot do: input to a source, output from a sink, two
+    sinks with one target."""
     targets: dict[str, str] = {}
     for vertex in dag.vertices:
         step = vertex.supplier.step if isinstance(vertex.supplier, StepSupplier) else None
         if isinstance(step, Source) and dag.inbound(vertex):
             edge = dag.inbound(vertex)[0]
-            raise InvalidDAG(f"vertex '{vertex.name}' is a source and takes no items, but edge {edge.name} leads to it")
+            raise InvalidDAG(
+                f"vertex '{vertex.name}' is a source and takes no items, but edge {edge.name} "
+                "leads to it"
+            )
         if not isinstance(step, Sink):
             continue
         if dag.outbound(vertex):
             edge = dag.outbound(vertex)[0]
-            raise InvalidDAG(f"vertex '{vertex.name}' is a sink and emits nothing, but edge {edge.name} leads from it")
+            raise InvalidDAG(
+                f"vertex '{vertex.name}' is a sink and emits nothing, but edge {edge.name} leads "
+                "from it"
+            )
         target = step.target()
         if target is not None and target in targets:
-            raise InvalidDAG(f"vertices '{targets[target]}' and '{vertex.name}' both write to {target}; give each its own")
+            raise InvalidDAG(
+                f"vertices '{targets[target]}' and '{vertex.name}' both write to {target}; give "
+                "each its own"
+            )
         if target is not None:
             targets[target] = vertex.name
 

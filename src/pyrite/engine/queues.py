@@ -1,7 +1,8 @@
 """The queue between two processors: bounded, for a single producer and a single consumer.
 
-It holds chunks (lists) and counts items. Neither side waits or locks: the producer alone writes `_added`, the consumer alone
-`_taken`; what one reads of the other's number may be old, which only makes the queue look fuller, or emptier, than it is.
+It holds chunks (lists) and counts items. Neither side waits or locks: the producer alone writes
+`_added`, the consumer alone `_taken`; what one reads of the other's number may be old, which only
+makes the queue look fuller, or emptier, than it is.
 """
 
 from __future__ import annotations
@@ -46,13 +47,16 @@ class SpscQueue:
         """How much of the first chunk has been taken. The consumer's own."""
 
     def offer(self, items: list[Any]) -> int:
-        """Adds as many of the items as there is room for, from the first on; returns how many. The list is then the queue's."""
+        """Adds as many of the items as there is room for, from the first on; returns how many. The
+        list is then the queue's."""
         room = self.room()
         if room <= 0:
             return 0
         if len(items) > room:
             items = items[:room]
-        self._added += len(items)  # before the items are there, so that they are never counted as taken first
+        self._added += len(
+            items
+        )  # before the items are there, so that they are never counted as taken first
         self._chunks.append(items)
         return len(items)
 
@@ -64,7 +68,8 @@ class SpscQueue:
         self._chunks.append(DONE)
 
     def poll(self, limit: int) -> list[Any] | Done | None:
-        """The next items, at most `limit` of them; the done marker; or None when there is nothing."""
+        """The next items, at most `limit` of them; the done marker; or None when there is
+        nothing."""
         chunks = self._chunks
         if not chunks:
             return None

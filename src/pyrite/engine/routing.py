@@ -1,7 +1,9 @@
-"""Routing: how one producer spreads the items of an edge over the outlets it has, for each forwarding pattern.
+"""Routing: how one producer spreads the items of an edge over the outlets it has, for each
+forwarding pattern.
 
-A route takes the items out of a bucket and puts them into outlets. What no outlet has room for it keeps, and says so by `pending`: then the
-processor is not called, so what a route keeps is bounded as the bucket is. It never drops an item and never gives one out twice.
+A route takes the items out of a bucket and puts them into outlets. What no outlet has room for it
+keeps, and says so by `pending`: then the processor is not called, so what a route keeps is bounded
+as the bucket is. It never drops an item and never gives one out twice.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from pyrite.engine.ends import Outlet
 
 
 class Route:
-    """The way of one producer's items over one edge. It empties the bucket at once, and keeps what no outlet has room for."""
+    """The way of one producer's items over one edge. It empties the bucket at once, and keeps what
+    no outlet has room for."""
 
     __slots__ = ("_at", "_rest", "moved", "outlets")
 
@@ -72,7 +75,9 @@ class ToOne(Route):
         if room <= 0:
             return False
         rest, at = self._rest, self._at
-        return self._gave(self._outlet.offer(rest[at : at + room] if at or room < len(rest) else rest))
+        return self._gave(
+            self._outlet.offer(rest[at : at + room] if at or room < len(rest) else rest)
+        )
 
 
 class Unicast(Route):
@@ -113,7 +118,8 @@ class Unicast(Route):
 
 
 class Broadcast(Route):
-    """Every item to every outlet. Each outlet gets on at its own pace; an item stays until the last has taken it."""
+    """Every item to every outlet. Each outlet gets on at its own pace; an item stays until the last
+    has taken it."""
 
     __slots__ = ("_given",)
 
@@ -140,7 +146,8 @@ class Broadcast(Route):
 
 
 class Partitioned(Route):
-    """Each item to the outlet of its partition. The partition is computed once, when the item is taken from the bucket."""
+    """Each item to the outlet of its partition. The partition is computed once, when the item is
+    taken from the bucket."""
 
     __slots__ = ("_edge", "_key", "_outlet_of_partition", "_partition", "_waiting")
 

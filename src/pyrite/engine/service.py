@@ -1,4 +1,5 @@
-"""The execution service: a fixed pool of workers that run tasklets in turn, and threads for what may block."""
+"""The execution service: a fixed pool of workers that run tasklets in turn, and threads for what
+may block."""
 
 from __future__ import annotations
 
@@ -32,10 +33,13 @@ def default_pool_size() -> int:
 
 
 class ExecutionService:
-    """Runs tasklets until they are done. `on_done` is called for each, from the thread that ran it last."""
+    """Runs tasklets until they are done. `on_done` is called for each, from the thread that ran it
+    last."""
 
     def __init__(self, pool_size: int | None = None, *, name: str = "pyrite") -> None:
-        self.workers = [Worker(self, index, name) for index in range(pool_size or default_pool_size())]
+        self.workers = [
+            Worker(self, index, name) for index in range(pool_size or default_pool_size())
+        ]
         self.threads = BlockingThreads(name)
         self._turn = 0
         self._closed = False
@@ -57,7 +61,8 @@ class ExecutionService:
         self.threads.run(lambda: run_alone(tasklet, on_done))
 
     def close(self, *, wait: bool = True) -> None:
-        """Stops the workers once their tasklets are done, and waits for that. The tasklets must have been told to halt."""
+        """Stops the workers once their tasklets are done, and waits for that. The tasklets must
+        have been told to halt."""
         if self._closed:
             return
         self._closed = True
@@ -81,7 +86,9 @@ class Worker:
         self.entries: list[Entry] = []
         """Others may add to its end and look at it; only the worker itself takes out."""
         self._wake: SimpleQueue[None] = SimpleQueue()
-        self.thread = threading.Thread(target=self._run, name=f"{name}-cooperative-{index}", daemon=True)
+        self.thread = threading.Thread(
+            target=self._run, name=f"{name}-cooperative-{index}", daemon=True
+        )
         self._stopping = False
 
     def give(self, entries: list[Entry]) -> None:
@@ -145,7 +152,8 @@ class Worker:
 
 
 def called(tasklet: Tasklet) -> int:
-    """Calls a tasklet. Whatever goes wrong in it is the end of its execution, never of the thread."""
+    """Calls a tasklet. Whatever goes wrong in it is the end of its execution, never of the
+    thread."""
     try:
         return tasklet.call()
     except BaseException as error:
@@ -162,7 +170,8 @@ def tell_done(tasklet: Tasklet, on_done: OnDone) -> None:
 
 
 class BlockingThreads:
-    """Threads for what may block: each call gets one at once, and threads that are free are used again for a while."""
+    """Threads for what may block: each call gets one at once, and threads that are free are used
+    again for a while."""
 
     IDLE_SECONDS = 10.0
 
@@ -180,7 +189,9 @@ class BlockingThreads:
                 self._free -= 1
                 self._calls.put(call)
                 return
-            thread = threading.Thread(target=self._run, args=(call,), name=f"{self._name}-blocking", daemon=True)
+            thread = threading.Thread(
+                target=self._run, args=(call,), name=f"{self._name}-blocking", daemon=True
+            )
             self._threads.add(thread)
         thread.start()
 

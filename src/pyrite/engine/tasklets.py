@@ -1,4 +1,5 @@
-"""Tasklets: the units that workers run in turn. Each does a little, and says whether it got on and whether it is done."""
+"""Tasklets: the units that workers run in turn. Each does a little, and says whether it got on and
+whether it is done."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Tasklet:
 
 
 class InboundEdge:
-    """The queues of one inbound edge of one processor, read in turn until each has given its done marker."""
+    """The queues of one inbound edge of one processor, read in turn until each has given its done
+    marker."""
 
     __slots__ = ("_turn", "ordinal", "plan", "priority", "queues")
 
@@ -51,7 +53,8 @@ class InboundEdge:
         self._turn = 0
 
     def fill(self, inbox: Inbox, limit: int) -> bool:
-        """Moves up to `limit` items into the inbox. Returns whether anything came, be it a done marker."""
+        """Moves up to `limit` items into the inbox. Returns whether anything came, be it a done
+        marker."""
         queues = self.queues
         came = False
         position = self._turn
@@ -186,7 +189,8 @@ class ProcessorTasklet(Tasklet):
         return self._try_process() if self._has_try_process else IDLE
 
     def _deliver(self) -> int:
-        """Lets the processor work on its inbox. One that neither takes nor emits anything is idle."""
+        """Lets the processor work on its inbox. One that neither takes nor emits anything is
+        idle."""
         count = len(self.inbox)
         self._timed_process()
         assert self._at is not None
@@ -277,22 +281,36 @@ class ProcessorTasklet(Tasklet):
 
     def _located(self, error: BaseException) -> Failed:
         if isinstance(error, RoutingFailed):
-            return Failed(error.error, vertex=self.vertex, processor=self.index, edge=error.edge, item=error.item)
+            return Failed(
+                error.error,
+                vertex=self.vertex,
+                processor=self.index,
+                edge=error.edge,
+                item=error.item,
+            )
         place = self._place()
         edge = place.edge or (self._at.plan.name if self._at is not None else None)
-        return Failed(error, vertex=place.vertex or self.vertex, processor=self.index, edge=edge, item=place.item)
+        return Failed(
+            error,
+            vertex=place.vertex or self.vertex,
+            processor=self.index,
+            edge=edge,
+            item=place.item,
+        )
 
     def _place(self) -> FailedAt:
         try:
             place = self.processor.failed_at(self.inbox)
         except BaseException:
             return FailedAt(None)
-        # Outside of process() there is no item that the error is about, unless the processor knows one.
+        # Outside of process() there is no item that the error is about, unless the processor knows
+        # one.
         return place if self._processing or place.vertex is not None else place._replace(item=None)
 
 
 class ReceiverTasklet(Tasklet):
-    """Takes the packets of one distributed edge that come from other members, and routes them to the processors of this one."""
+    """Takes the packets of one distributed edge that come from other members, and routes them to
+    the processors of this one."""
 
     __slots__ = ("_edge", "_inlet", "_partition_routes", "_route", "_waiting")
 

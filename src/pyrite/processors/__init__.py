@@ -1,8 +1,15 @@
-"""The ready-made processors. `from pyrite import processors as p`, then `dag.vertex("words", p.flat_map(str.split))`."""
+"""The ready-made processors. `from pyrite import processors as p`, then `dag.vertex("words",
+p.flat_map(str.split))`."""
 
 from pyrite.processors.collections import read_list, read_map, write_list, write_map
 from pyrite.processors.files import read_files, write_files
-from pyrite.processors.grouping import accumulate, collect, count_distinct, group_and_accumulate, group_and_collect
+from pyrite.processors.grouping import (
+    accumulate,
+    collect,
+    count_distinct,
+    group_and_accumulate,
+    group_and_collect,
+)
 from pyrite.processors.items import read_items
 from pyrite.processors.spark import read_spark, write_spark
 from pyrite.processors.transforms import filter, flat_map, map, noop

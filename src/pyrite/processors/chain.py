@@ -1,6 +1,7 @@
 """A chain: the steps of one vertex, or of several joined by local edges, run by one processor.
 
-`StepSupplier` is what the ready-made processors give a vertex. An engine that finds several in a row may make one `Chain` of them.
+`StepSupplier` is what the ready-made processors give a vertex. An engine that finds several in a
+row may make one `Chain` of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform
 
 @dataclass(frozen=True, slots=True)
 class StepSupplier:
-    """Supplies processors that do one step. An engine that knows it takes the step, and runs it as part of a Chain."""
+    """Supplies processors that do one step. An engine that knows it takes the step, and runs it as
+    part of a Chain."""
 
     step: Step
 
@@ -39,7 +41,8 @@ class StepSupplier:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One vertex of a chain. `guard` checks the keys of the partitioned edge that leads to it, if one does."""
+    """One vertex of a chain. `guard` checks the keys of the partitioned edge that leads to it, if
+    one does."""
 
     vertex: str
     step: Step
@@ -47,7 +50,8 @@ class Link:
 
 
 class Chain:
-    """Steps in a row, at most the first a source, at most the last a fold or a sink. Made once, run by many processors."""
+    """Steps in a row, at most the first a source, at most the last a fold or a sink. Made once, run
+    by many processors."""
 
     def __init__(self, links: Sequence[Link], *, emits: bool) -> None:
         self.links = tuple(links)
@@ -67,7 +71,9 @@ class Chain:
                 steps.append((link.vertex, link.step))
                 self._link_of_step.append(index)
                 self._guards.append(False)
-        check_first = links[0].vertex if self.source is not None and self.source.may_hold_none else None
+        check_first = (
+            links[0].vertex if self.source is not None and self.source.may_hold_none else None
+        )
         emits = self.sink is not None or (emits and self.fold is None)
         self.is_bare = not steps and check_first is None and emits
         self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
@@ -75,12 +81,14 @@ class Chain:
 
     @cached_property
     def fold_loop(self) -> Loop:
-        """The loop of the fold alone, for items that went through the rest of the chain before they were spilled."""
+        """The loop of the fold alone, for items that went through the rest of the chain before they
+        were spilled."""
         assert self.fold is not None
         return write_loop([(self.links[-1].vertex, self.fold)], emits=False, check_first=None)
 
     def link_at(self, step: int) -> int:
-        """The index of the link of a step of the loop: the first for an item that was bad as it came in, the last after the loop."""
+        """The index of the link of a step of the loop: the first for an item that was bad as it
+        came in, the last after the loop."""
         if step < 0:
             return 0
         return self._link_of_step[step] if step < len(self._link_of_step) else len(self.links) - 1
@@ -110,7 +118,8 @@ class Chain:
 
 
 class ChainProcessor(Processor):
-    """Runs a chain: takes items a batch at a time, from its inbox or from its source, and emits lists."""
+    """Runs a chain: takes items a batch at a time, from its inbox or from its source, and emits
+    lists."""
 
     polls = False
 
@@ -139,7 +148,8 @@ class ChainProcessor(Processor):
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
-        # With one edge the loop fills its bucket; else a list of its own, which is then copied to all, or written.
+        # With one edge the loop fills its bucket; else a list of its own, which is then copied to
+        # all, or written.
         if len(outbox.buckets) == 1 and self.chain.sink is None:
             self._out = outbox.buckets[0]
 
@@ -186,7 +196,8 @@ class ChainProcessor(Processor):
             file.close()
 
     def emit_groups(self) -> bool:
-        """Emits the groups there are and forgets them: no more of their items will come. False if the outbox got full; call again."""
+        """Emits the groups there are and forgets them: no more of their items will come. False if
+        the outbox got full; call again."""
         fold = self.chain.fold
         assert fold is not None
         if not self._emit_results(fold):
@@ -198,7 +209,9 @@ class ChainProcessor(Processor):
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         if self.chain.fold is None:
             return ()
-        return self._results[::-1] if self._results is not None else self.chain.fold.save(self._state)
+        return (
+            self._results[::-1] if self._results is not None else self.chain.fold.save(self._state)
+        )
 
     def restore_snapshot(self, key: Any, value: Any) -> None:
         if self.chain.fold is not None:
@@ -210,7 +223,11 @@ class ChainProcessor(Processor):
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
         failure, links = self._failure, self.chain.links
-        index = self._link_at_work % len(links) if failure is None else self.chain.link_at(failure.index)
+        index = (
+            self._link_at_work % len(links)
+            if failure is None
+            else self.chain.link_at(failure.index)
+        )
         edge = f"'{links[index - 1].vertex} -> {links[index].vertex}'" if index else None
         if failure is None:
             return FailedAt(None, links[index].vertex, edge)
@@ -242,7 +259,8 @@ class ChainProcessor(Processor):
         return False
 
     def _pass(self, items: list[Any]) -> int:
-        """Passes items through the chain, as many as there is room for. Returns how many are done with."""
+        """Passes items through the chain, as many as there is room for. Returns how many are done
+        with."""
         outbox = self.outbox
         room = outbox.room()
         if room <= 0:
@@ -264,9 +282,12 @@ class ChainProcessor(Processor):
         return len(items)
 
     def _pass_with_pauses(self, items: list[Any], room: int) -> int:
-        """The items stay where they are until the loop is through with all of them: only then it can be asked for its state."""
+        """The items stay where they are until the loop is through with all of them: only then it
+        can be asked for its state."""
         if self._paused is None:
-            self._paused = self._run(items, self._out, len(self._out) + room, self._counts, self._state, self._spill)
+            self._paused = self._run(
+                items, self._out, len(self._out) + room, self._counts, self._state, self._spill
+            )
         try:
             next(self._paused)
         except StopIteration:
@@ -318,7 +339,8 @@ class ChainProcessor(Processor):
         return not self._results and not self._group_spilled(fold)
 
     def _group_spilled(self, fold: Fold) -> bool:
-        """Groups the next part of what was spilled, if there is one: its groups are then what is to be emitted."""
+        """Groups the next part of what was spilled, if there is one: its groups are then what is to
+        be emitted."""
         if not isinstance(self._spill, Spill) or self._memory is None:
             return False
         self._spilled += self._spill.parts()
@@ -330,10 +352,14 @@ class ChainProcessor(Processor):
         self._state, self._results = fold.new_state(), None
         for items in batches_of(file):
             try:
-                self.chain.fold_loop.run(items, [], 0, [0] * self.chain.step_count, self._state, self._spill)
+                self.chain.fold_loop.run(
+                    items, [], 0, [0] * self.chain.step_count, self._state, self._spill
+                )
             except BaseException as error:
                 failure = self.chain.fold_loop.explain(error)
-                self._failure = None if failure is None else replace(failure, index=self.chain.step_count)
+                self._failure = (
+                    None if failure is None else replace(failure, index=self.chain.step_count)
+                )
                 raise
             self._spill.watch(len(self._state))
         return True

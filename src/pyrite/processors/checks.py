@@ -9,17 +9,23 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 
 
-def checked_function(processor: str, argument: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def checked_function(
+    processor: str, argument: str, function: Callable[..., Any]
+) -> Callable[..., Any]:
     if not callable(function):
         raise InvalidDAG(f"{argument} of {processor}() must be a function; got {shorten(function)}")
     return function
 
 
-def checked_optional_function(processor: str, argument: str, function: Callable[..., Any] | None) -> Callable[..., Any] | None:
+def checked_optional_function(
+    processor: str, argument: str, function: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
     return None if function is None else checked_function(processor, argument, function)
 
 
 def checked_name(processor: str, name: str) -> str:
     if not isinstance(name, str) or not name:
-        raise InvalidDAG(f"{processor}() needs the name of a collection, a non-empty string; got {shorten(name)}")
+        raise InvalidDAG(
+            f"{processor}() needs the name of a collection, a non-empty string; got {shorten(name)}"
+        )
     return name

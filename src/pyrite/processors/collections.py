@@ -83,12 +83,18 @@ class _MapWriter(Writer):
                 try:
                     hash(item[0])
                 except TypeError as error:
-                    raise self._refused(item, f"has a key that cannot be in a map ({error}); map it to another first") from None
+                    raise self._refused(
+                        item,
+                        f"has a key that cannot be in a map ({error}); map it to another first",
+                    ) from None
             raise
         self._target.update(pairs)
 
     def _refused(self, item: Any, why: str) -> BadItem:
-        return BadItem(f"vertex '{self._vertex}' writes to a map, but got an item that {why}: {shorten(item)}", item)
+        return BadItem(
+            f"vertex '{self._vertex}' writes to a map, but got an item that {why}: {shorten(item)}",
+            item,
+        )
 
 
 class _ListWriter(Writer):

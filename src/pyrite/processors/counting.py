@@ -1,7 +1,8 @@
-"""Counting equal items a whole list at a time, where a flat map gives lists to a grouping that only counts: the word count.
+"""Counting equal items a whole list at a time, where a flat map gives lists to a grouping that only
+counts: the word count.
 
-CPython has this in C, for its Counter; it takes half as long as the loop. It does not look at the keys that it meets, so
-what must hold for a new key is checked afterwards, on those that were added.
+CPython has this in C, for its Counter; it takes half as long as the loop. It does not look at the
+keys that it meets, so what must hold for a new key is checked afterwards, on those that were added.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from pyrite.processors.steps import Lines
 
 
 def counting_lines(
-    index: int, items: str, value: str, none_lines: list[str], check_new_key: Callable[[Any], Any] | None
+    index: int,
+    items: str,
+    value: str,
+    none_lines: list[str],
+    check_new_key: Callable[[Any], Any] | None,
 ) -> Lines:
-    """The lines that take the list `items` in, if memory is not short. They stand in a loop of its own for each list.
+    """The lines that take the list `items` in, if memory is not short. They stand in a loop of its
+    own for each list.
 
     `none_lines` are those that look whether `value`, a new key, is None.
     """

@@ -1,6 +1,7 @@
 """Files as sources and sinks: text, CSV, JSON lines and Parquet.
 
-A sink writes under the execution's own hidden folder; its files get their names only when the whole job has completed.
+A sink writes under the execution's own hidden folder; its files get their names only when the whole
+job has completed.
 """
 
 from __future__ import annotations
@@ -29,18 +30,24 @@ from pyrite.processors.storage import Found, Storage, is_url, storage_of
 
 
 def read_files(glob: str | os.PathLike[str], format: str = "text") -> StepSupplier:
-    """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a `csv` or `parquet` file as a dict, each
-    value of a `jsonl` file. Files whose names end in .gz are unpacked on the way. The pattern is a path, or a URL that fsspec knows."""
-    return StepSupplier(ReadFiles(_checked_path("read_files", glob), _checked_format("read_files", format)))
+    """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a
+    `csv` or `parquet` file as a dict, each value of a `jsonl` file. Files whose names end in .gz
+    are unpacked on the way. The pattern is a path, or a URL that fsspec knows."""
+    return StepSupplier(
+        ReadFiles(_checked_path("read_files", glob), _checked_format("read_files", format))
+    )
 
 
 def write_files(dir: str | os.PathLike[str], format: str = "text") -> StepSupplier:
-    """Writes items to files in a folder, `part-00000` and on, one per processor: text lines, CSV or Parquet rows from dicts, JSON lines.
+    """Writes items to files in a folder, `part-00000` and on, one per processor: text lines, CSV or
+    Parquet rows from dicts, JSON lines.
 
-    The folder is a path, or a URL that fsspec knows.
-    The files appear when the job has completed, and replace those that an earlier job wrote there; a job that fails changes nothing.
+    The folder is a path, or a URL that fsspec knows. The files appear when the job has completed,
+    and replace those that an earlier job wrote there; a job that fails changes nothing.
     """
-    return StepSupplier(WriteFiles(_checked_path("write_files", dir), _checked_format("write_files", format)))
+    return StepSupplier(
+        WriteFiles(_checked_path("write_files", dir), _checked_format("write_files", format))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +62,15 @@ class ReadFiles(Source):
         storage = storage_of(self.pattern)
         files = storage.find(self.pattern)
         if not files:
-            hint = "; it is a folder: write a pattern for the files in it" if storage.is_folder(self.pattern) else ""
+            hint = (
+                "; it is a folder: write a pattern for the files in it"
+                if storage.is_folder(self.pattern)
+                else ""
+            )
             where = "" if is_url(self.pattern) else f", relative to {os.getcwd()}"
-            raise ProcessorError(f"no file matches '{self.pattern}', which vertex '{vertex}' reads{where}{hint}")
+            raise ProcessorError(
+                f"no file matches '{self.pattern}', which vertex '{vertex}' reads{where}{hint}"
+            )
         return replace(self, files=tuple(files))
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
@@ -66,7 +79,8 @@ class ReadFiles(Source):
         return self._items(files, context.global_index, context.total_parallelism)
 
     def _items(self, files: Sequence[Found], index: int, count: int) -> Iterator[Any]:
-        """A share of what is in the files: ranges of those that can be read in parts, and every n-th of the others."""
+        """A share of what is in the files: ranges of those that can be read in parts, and every
+        n-th of the others."""
         format = FORMATS[self.format]
         storage = storage_of(self.pattern)
         in_parts = {
@@ -99,10 +113,16 @@ class WriteFiles(Sink):
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"pyrite")
         except OSError as error:
-            raise ProcessorError(f"vertex '{vertex}' cannot write to folder '{self.dir}': {error}") from error
+            raise ProcessorError(
+                f"vertex '{vertex}' cannot write to folder '{self.dir}': {error}"
+            ) from error
 
     def open(self, context: ProcessorContext) -> Writer:
-        storage, attempt, format = storage_of(self.dir), self._attempt(context), FORMATS[self.format]
+        storage, attempt, format = (
+            storage_of(self.dir),
+            self._attempt(context),
+            FORMATS[self.format],
+        )
         try:
             is_new = not storage.exists(self.dir)
             storage.make_folder(attempt)
@@ -111,17 +131,21 @@ class WriteFiles(Sink):
             name = f"part-{context.global_index:05d}-{context.attempt}{format.suffix}"
             return format.writer(storage.open(f"{attempt}/{name}", "wb"), name, context.vertex_name)
         except OSError as error:
-            raise ProcessorError(f"vertex '{context.vertex_name}' cannot write to folder '{self.dir}': {error}") from error
+            raise ProcessorError(
+                f"vertex '{context.vertex_name}' cannot write to folder '{self.dir}': {error}"
+            ) from error
 
     def commit(self, context: MetaSupplierContext, reports: Sequence[str | None]) -> None:
-        """Names the files of the attempts that count, and sets aside those that an earlier job had named like them."""
+        """Names the files of the attempts that count, and sets aside those that an earlier job had
+        named like them."""
         storage, attempt = storage_of(self.dir), self._attempt(context)
         storage.make_folder(f"{attempt}/{_BEFORE}")
         for name in storage.names(self.dir):
             if _OURS.fullmatch(name):
                 if storage.is_folder(f"{self.dir}/{name}"):  # no earlier job's
                     raise ProcessorError(
-                        f"vertex '{context.vertex_name}' would have to replace '{self.dir}/{name}', which is a folder; move it away"
+                        f"vertex '{context.vertex_name}' would have to replace "
+                        f"'{self.dir}/{name}', which is a folder; move it away"
                     )
                 storage.move(f"{self.dir}/{name}", f"{attempt}/{_BEFORE}/{name}")
         for final, name in self._named(reports).items():
@@ -145,7 +169,8 @@ class WriteFiles(Sink):
             before = f"{attempt}/{_BEFORE}"
             if storage.exists(before) and storage.names(before):
                 raise ProcessorError(
-                    f"what an earlier job had written to '{self.dir}' could not be put back; it is in '{before}'"
+                    f"what an earlier job had written to '{self.dir}' could not be put back; it is "
+                    f"in '{before}'"
                 )
             made_folder = storage.exists(f"{attempt}/{_MADE_FOLDER}")
             storage.remove_folder(attempt)
@@ -168,14 +193,18 @@ class WriteFiles(Sink):
 _MADE_FOLDER = "made-the-folder"
 """Marks an attempt that made the target folder, and so takes it away if it fails."""
 _BEFORE = "before"
-"""The folder of an attempt for what an earlier job had written, until all of this one is committed."""
-_OURS = re.compile(rf"part-[0-9]{{5}}({'|'.join(sorted({re.escape(format.suffix) for format in FORMATS.values()}))})")
+"""The folder of an attempt for what an earlier job had written, until all of this one is
+committed."""
+_SUFFIXES = "|".join(sorted({re.escape(format.suffix) for format in FORMATS.values()}))
+_OURS = re.compile(rf"part-[0-9]{{5}}({_SUFFIXES})")
 """The names of what a sink writes, in any format."""
 
 
 def _read_range(storage: Storage, part: Range, format: Format) -> Iterator[Any]:
     assert format.parse is not None
-    where = f"'{part.path}'" if part.start == 0 else f"the part of '{part.path}' from byte {part.start}"
+    where = (
+        f"'{part.path}'" if part.start == 0 else f"the part of '{part.path}' from byte {part.start}"
+    )
     with storage.open(part.path, "rb") as file:
         lines = chain.from_iterable(blocks_of_lines(file, part.start, part.end))
         yield from format.parse(lines, where)
@@ -186,9 +215,13 @@ def _read_whole(storage: Storage, path: str, format: Format) -> Iterator[Any]:
         file: Any = opened.enter_context(storage.open(path, "rb"))
         if path.endswith(".gz"):
             file = opened.enter_context(gzip.open(file))
-        if not format.binary:  # rows of CSV may have line ends in them, which are not ours to change
+        if (
+            not format.binary
+        ):  # rows of CSV may have line ends in them, which are not ours to change
             newline = None if format.parse is not None else ""
-            file = opened.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline))
+            file = opened.enter_context(
+                io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline)
+            )
         if format.parse is not None:
             yield from format.parse((line.removesuffix("\n") for line in file), f"'{path}'")
         elif format.read is not None:
@@ -217,5 +250,7 @@ def _checked_path(processor: str, path: str | os.PathLike[str]) -> str:
 
 def _checked_format(processor: str, format: str) -> str:
     if format not in FORMATS:
-        raise InvalidDAG(f"format of {processor}() must be one of {', '.join(FORMATS)}; got {shorten(format)}")
+        raise InvalidDAG(
+            f"format of {processor}() must be one of {', '.join(FORMATS)}; got {shorten(format)}"
+        )
     return format

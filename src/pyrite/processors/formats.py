@@ -16,7 +16,8 @@ from pyrite.processors.steps import BadItem, Writer
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format. One whose items are lines has `parse`, and files of it can be read in parts; any other has `read`."""
+    """A file format. One whose items are lines has `parse`, and files of it can be read in parts;
+    any other has `read`."""
 
     suffix: str
     writer: Callable[[IO[bytes], str, str], Writer]
@@ -36,16 +37,21 @@ def _read_csv(file: IO[str], path: str) -> Iterator[dict[str, Any]]:
     try:
         header = next(rows, [])
         if len(set(header)) < len(header):
-            raise ProcessorError(f"the header of CSV file '{path}' names a field twice: {', '.join(header)}")
+            raise ProcessorError(
+                f"the header of CSV file '{path}' names a field twice: {', '.join(header)}"
+            )
         for row in rows:
             if len(row) == len(header):
                 yield dict(zip(header, row))
             elif row:  # an empty line is no row
                 raise ProcessorError(
-                    f"line {rows.line_num} of CSV file '{path}' has {len(row)} fields, but its header has {len(header)}"
+                    f"line {rows.line_num} of CSV file '{path}' has {len(row)} fields, but its "
+                    f"header has {len(header)}"
                 )
     except csv.Error as error:
-        raise ProcessorError(f"line {rows.line_num} of CSV file '{path}' cannot be read: {error}") from error
+        raise ProcessorError(
+            f"line {rows.line_num} of CSV file '{path}' cannot be read: {error}"
+        ) from error
 
 
 def _parse_jsonl(lines: Iterator[str], where: str) -> Iterator[Any]:
@@ -56,7 +62,9 @@ def _parse_jsonl(lines: Iterator[str], where: str) -> Iterator[Any]:
         try:
             yield loads(line)
         except ValueError as error:
-            raise ProcessorError(f"line {number} of {where} is not JSON: {error}: {shorten(line)}") from None
+            raise ProcessorError(
+                f"line {number} of {where} is not JSON: {error}: {shorten(line)}"
+            ) from None
 
 
 def _read_parquet(file: IO[bytes], path: str) -> Iterator[Any]:
@@ -67,7 +75,9 @@ def _read_parquet(file: IO[bytes], path: str) -> Iterator[Any]:
         for batch in pyarrow.parquet.ParquetFile(file).iter_batches(batch_size=1024):
             yield from batch.to_pylist()
     except pyarrow.ArrowInvalid as error:
-        raise ProcessorError(f"file '{path}' is not a Parquet file that can be read: {error}") from error
+        raise ProcessorError(
+            f"file '{path}' is not a Parquet file that can be read: {error}"
+        ) from error
 
 
 class _FileWriter(Writer):
@@ -94,12 +104,15 @@ class _TextWriter(_FileWriter):
                 lines.append(str(item))
             except Exception as error:
                 raise BadItem(
-                    f"vertex '{self._vertex}' cannot write an item as text: its str() raised {error!r}", item
+                    f"vertex '{self._vertex}' cannot write an item as text: its str() raised "
+                    f"{error!r}",
+                    item,
                 ) from error
         for line in lines:
             if "\n" in line or "\r" in line:
                 raise BadItem(
-                    f"vertex '{self._vertex}' writes text lines, but got an item with a line break in it, which would be read back "
+                    f"vertex '{self._vertex}' writes text lines, but got an item with a line break "
+                    "in it, which would be read back "
                     f"as two; write it as jsonl: {shorten(line)}",
                     line,
                 )
@@ -113,7 +126,11 @@ class _JsonLinesWriter(_FileWriter):
             try:
                 lines.append(json.dumps(item, ensure_ascii=False))
             except (TypeError, ValueError) as error:
-                raise BadItem(f"vertex '{self._vertex}' cannot write an item as JSON ({error}): {shorten(item)}", item) from error
+                raise BadItem(
+                    f"vertex '{self._vertex}' cannot write an item as JSON ({error}): "
+                    f"{shorten(item)}",
+                    item,
+                ) from error
         self._file.write("\n".join(lines) + "\n")
 
 
@@ -123,13 +140,18 @@ class _CsvWriter(_FileWriter):
     def write(self, items: list[Any]) -> None:
         for item in items:
             if not isinstance(item, dict):
-                raise BadItem(f"vertex '{self._vertex}' writes rows, so each item must be a dict; got {shorten(item)}", item)
+                raise BadItem(
+                    f"vertex '{self._vertex}' writes rows, so each item must be a dict; got "
+                    f"{shorten(item)}",
+                    item,
+                )
             if self._rows is None:
                 self._rows = csv.DictWriter(self._file, list(item), lineterminator="\r\n")
                 self._rows.writeheader()
             if item.keys() != set(self._rows.fieldnames):
                 raise BadItem(
-                    f"vertex '{self._vertex}' writes rows with the fields {', '.join(self._rows.fieldnames)}, "
+                    f"vertex '{self._vertex}' writes rows with the fields "
+                    f"{', '.join(self._rows.fieldnames)}, "
                     f"as in the first; got {shorten(item)}",
                     item,
                 )
@@ -151,7 +173,11 @@ class _ParquetWriter(Writer):
     def write(self, items: list[Any]) -> None:
         for item in items:
             if not isinstance(item, dict):
-                raise BadItem(f"vertex '{self._vertex}' writes rows, so each item must be a dict; got {shorten(item)}", item)
+                raise BadItem(
+                    f"vertex '{self._vertex}' writes rows, so each item must be a dict; got "
+                    f"{shorten(item)}",
+                    item,
+                )
         self._rows.extend(items)
         if len(self._rows) >= self.ROWS_PER_GROUP:
             self._flush()
@@ -177,14 +203,20 @@ class _ParquetWriter(Writer):
         schema = None if self._writer is None else self._writer.schema
         if schema is not None and any(name not in schema.names for name in names):
             raise ProcessorError(
-                f"vertex '{self._vertex}' got rows with fields that none of the first {self.ROWS_PER_GROUP} had: "
+                f"vertex '{self._vertex}' got rows with fields that none of the first "
+                f"{self.ROWS_PER_GROUP} had: "
                 f"{', '.join(sorted(set(names) - set(schema.names)))}; give every row all fields"
             )
-        columns = {name: [row.get(name) for row in rows] for name in (schema.names if schema is not None else names)}
+        columns = {
+            name: [row.get(name) for row in rows]
+            for name in (schema.names if schema is not None else names)
+        }
         try:
             table = pyarrow.Table.from_pydict(columns, schema=schema)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
-            raise ProcessorError(f"vertex '{self._vertex}' cannot write rows of differing types to Parquet: {error}") from error
+            raise ProcessorError(
+                f"vertex '{self._vertex}' cannot write rows of differing types to Parquet: {error}"
+            ) from error
         if self._writer is None:
             self._writer = pyarrow.parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)

@@ -1,4 +1,5 @@
-"""Folds: accumulate (a value replaced by the next) and collect (a container that is changed), for all items or per key."""
+"""Folds: accumulate (a value replaced by the next) and collect (a container that is changed), for
+all items or per key."""
 
 from __future__ import annotations
 
@@ -15,17 +16,20 @@ _MUTABLE = (list, dict, set, bytearray)
 
 
 def own_copy(initial: Any) -> Any:
-    """An initial value that a function may change, should it, without another group or execution seeing it."""
+    """An initial value that a function may change, should it, without another group or execution
+    seeing it."""
     return initial.copy() if isinstance(initial, _MUTABLE) else initial
 
 
 def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> StepSupplier:
-    """Each processor emits one value when its input ends: `initial`, replaced by `fn(value, item)` for each item."""
+    """Each processor emits one value when its input ends: `initial`, replaced by `fn(value, item)`
+    for each item."""
     return StepSupplier(Accumulate(initial, checked_function("accumulate", "fn", fn)))
 
 
 def collect(new_container: Callable[[], Any], fn: Callable[[Any, Any], Any]) -> StepSupplier:
-    """Each processor emits one container when its input ends: `new_container()`, changed by `fn(container, item)` for each item."""
+    """Each processor emits one container when its input ends: `new_container()`, changed by
+    `fn(container, item)` for each item."""
     checked_function("collect", "new_container", new_container)
     return StepSupplier(Collect(new_container, checked_function("collect", "fn", fn)))
 
@@ -36,7 +40,8 @@ def group_and_accumulate(
     accumulate: Callable[[Any, Any], Any],
     finish: Callable[[Any, Any], Any] | None = None,
 ) -> StepSupplier:
-    """Emits `(key, value)`, or `finish(key, value)`, for each key: `initial`, replaced by `accumulate(value, item)` for each item."""
+    """Emits `(key, value)`, or `finish(key, value)`, for each key: `initial`, replaced by
+    `accumulate(value, item)` for each item."""
     name = "group_and_accumulate"
     return StepSupplier(
         GroupAndAccumulate(
@@ -54,8 +59,8 @@ def group_and_collect(
     collect: Callable[[Any, Any], Any],
     finish: Callable[[Any, Any], Any] | None = None,
 ) -> StepSupplier:
-    """Emits `(key, container)`, or `finish(key, container)`, for each key: `new_container()`, changed by `collect(container, item)`
-    for each item."""
+    """Emits `(key, container)`, or `finish(key, container)`, for each key: `new_container()`,
+    changed by `collect(container, item)` for each item."""
     name = "group_and_collect"
     return StepSupplier(
         GroupAndCollect(
@@ -68,7 +73,8 @@ def group_and_collect(
 
 
 def count_distinct(key: Callable[[Any], Any]) -> StepSupplier:
-    """Each processor emits how many distinct keys it saw. Partition the edge to it by the same key, then sum up."""
+    """Each processor emits how many distinct keys it saw. Partition the edge to it by the same key,
+    then sum up."""
     return StepSupplier(CountDistinct(checked_function("count_distinct", "key", key)))
 
 
@@ -94,8 +100,14 @@ class Accumulate(_Single):
     def new_state(self) -> list[Any]:
         return [own_copy(self.initial)]
 
-    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
-        return Lines(value, [f"state[0] = {call_or_inline(self.fn, f'fn{index}', 'state[0]', value)}"], {f"fn{index}": self.fn})
+    def lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        return Lines(
+            value,
+            [f"state[0] = {call_or_inline(self.fn, f'fn{index}', 'state[0]', value)}"],
+            {f"fn{index}": self.fn},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,9 @@ class Collect(_Single):
     def new_state(self) -> list[Any]:
         return [self.new_container()]
 
-    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+    def lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
         return Lines(
             value,
             [call_or_inline(self.fn, f"fn{index}", f"container{index}", value)],
@@ -163,14 +177,19 @@ class GroupAndAccumulate(_Grouping):
     accumulate: Callable[[Any, Any], Any]
     finish: Callable[[Any, Any], Any] | None = None
 
-    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+    def lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
-        first = f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
+        first = (
+            f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
+        )
         code = [
             f"if key{index} in state: old{index} = state[key{index}]",
             f"elif len(state) < limit{index}: {check}old{index} = {first}",
             *_spilling(index, value),
-            f"state[key{index}] = {call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
+            f"state[key{index}] = "
+            f"{call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
         names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
         return self._lines(index, value, self.key, check_new_key, code, names)
@@ -202,7 +221,9 @@ class GroupAndCollect(_Grouping):
     collect: Callable[[Any, Any], Any]
     finish: Callable[[Any, Any], Any] | None = None
 
-    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+    def lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
             f"if key{index} in state: old{index} = state[key{index}]",
@@ -234,7 +255,9 @@ class CountDistinct(Fold):
     def new_state(self) -> set[Any]:
         return set()
 
-    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
+    def lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
         code = [f"key{index} = {call_or_inline(self.key, f'keyof{index}', value)}"]
         if check_new_key:
             code.append(f"if key{index} not in state: check{index}(key{index})")

@@ -1,6 +1,8 @@
-"""Inlining: the smallest functions, which only hand on, pick, add or append, are written into a loop instead of being called.
+"""Inlining: the smallest functions, which only hand on, pick, add or append, are written into a
+loop instead of being called.
 
-They are what keys and counts are mostly made of, and a call costs more than all that they do. A function is known by its bytecode.
+They are what keys and counts are mostly made of, and a call costs more than all that they do. A
+function is known by its bytecode.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ def call_or_inline(function: Callable[..., Any], name: str, *arguments: str) -> 
     >>> call_or_inline(lambda pair: pair[0], "fn", "v"), call_or_inline(len, "fn", "v")
     ('v[0]', 'fn(v)')
     """
-    if type(function) is FunctionType and function.__defaults__ is None and function.__kwdefaults__ is None:
+    if (
+        type(function) is FunctionType
+        and function.__defaults__ is None
+        and function.__kwdefaults__ is None
+    ):
         template = _TEMPLATES.get(_shape(function.__code__))
         if template is not None and function.__code__.co_argcount == len(arguments):
             return template.format(*arguments)
@@ -36,8 +42,11 @@ def call_or_inline(function: Callable[..., Any], name: str, *arguments: str) -> 
 
 
 def _shape(code: CodeType) -> tuple[Any, ...]:
-    """What decides what a function does, of one that uses nothing but its arguments and constants."""
-    constants = tuple((type(constant), constant) for constant in code.co_consts if constant is not None)
+    """What decides what a function does, of one that uses nothing but its arguments and
+    constants."""
+    constants = tuple(
+        (type(constant), constant) for constant in code.co_consts if constant is not None
+    )
     return (
         code.co_code,
         constants,

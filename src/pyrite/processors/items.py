@@ -16,8 +16,8 @@ from pyrite.processors.steps import Source
 def read_items(iterable: Iterable[Any]) -> StepSupplier:
     """Emits the items of an iterable, each once in all, whatever the parallelism.
 
-    A list or anything else that can be iterated again can be read by any number of jobs; an iterator, as a generator is one, by
-    one job only.
+    A list or anything else that can be iterated again can be read by any number of jobs; an
+    iterator, as a generator is one, by one job only.
     """
     if isinstance(iterable, (Set, Mapping)):
         iterable = list(iterable)  # two processes may iterate equal sets in different orders
@@ -26,7 +26,9 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
     try:
         iter(iterable)
     except TypeError:
-        raise InvalidDAG(f"read_items() needs something to iterate over; got {shorten(iterable)}") from None
+        raise InvalidDAG(
+            f"read_items() needs something to iterate over; got {shorten(iterable)}"
+        ) from None
     return StepSupplier(ReadItems(iterable))
 
 
@@ -55,7 +57,8 @@ class ReadOnce(Source):
     def take(self, vertex: str) -> Iterator[Any]:
         if self.taken[0]:
             raise ProcessorError(
-                f"the items of vertex '{vertex}' come from {shorten(self.items)}, which an earlier execution has "
+                f"the items of vertex '{vertex}' come from {shorten(self.items)}, which an earlier "
+                "execution has "
                 f"used up; give read_items() a list, or something else that can be iterated again"
             )
         self.taken[0] = True
@@ -68,7 +71,8 @@ _CAN_BE_SLICED = (list, tuple, range, str, bytes)
 def share_of(items: Iterable[Any], context: ProcessorContext) -> Iterator[Any]:
     """Every n-th item, from this processor's index on, of n processors.
 
-    What is not a plain sequence may give other items, or in another order, each time it is iterated: one processor reads it all.
+    What is not a plain sequence may give other items, or in another order, each time it is
+    iterated: one processor reads it all.
     """
     index, step = context.global_index, context.total_parallelism
     if step == 1:

@@ -1,6 +1,8 @@
-"""Lines of text files, read in large blocks; and the division of files into ranges of bytes, so that many can read one file.
+"""Lines of text files, read in large blocks; and the division of files into ranges of bytes, so
+that many can read one file.
 
-A line belongs to the range in which its first byte is. So each line is read exactly once, wherever the ranges begin and end.
+A line belongs to the range in which its first byte is. So each line is read exactly once, wherever
+the ranges begin and end.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ class Range:
 
 
 def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[Range]:
-    """The share of reader `index` of `count`: as many bytes as the others have, over the files (path, size) in their order.
+    """The share of reader `index` of `count`: as many bytes as the others have, over the files
+    (path, size) in their order.
 
-    >>> ranges_of([("a", 10), ("b", 20)], 0, 2), ranges_of([("a", 10), ("b", 20)], 1, 2)
-    ([Range(path='a', start=0, end=10), Range(path='b', start=0, end=5)], [Range(path='b', start=5, end=20)])
+    >>> ranges_of([("a", 10), ("b", 20)], 0, 2)
+    [Range(path='a', start=0, end=10), Range(path='b', start=0, end=5)]
+    >>> ranges_of([("a", 10), ("b", 20)], 1, 2)
+    [Range(path='b', start=5, end=20)]
     """
     total = sum(size for _, size in sizes)
     first, last = total * index // count, total * (index + 1) // count
@@ -40,7 +45,8 @@ def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[
 
 
 def blocks_of_lines(file: IO[bytes], start: int, end: int) -> Iterator[list[str]]:
-    """The lines that begin in a range of a UTF-8 file, a list at a time, without their line ends (\\n, \\r\\n or \\r)."""
+    """The lines that begin in a range of a UTF-8 file, a list at a time, without their line ends
+    (\\n, \\r\\n or \\r)."""
     position = start
     if start:
         file.seek(start - 1)

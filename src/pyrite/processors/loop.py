@@ -1,8 +1,9 @@
 """Writes the one Python loop that a chain of transforms, with a fold at its end or not, runs as.
 
-The loop calls the users' functions with nothing between them. Its text depends only on the shape of the chain, so it is compiled
-once for a shape and bound to functions for each chain. When a user's function raises, the line of the traceback tells which vertex
-it belongs to, so the loop need not keep track.
+The loop calls the users' functions with nothing between them. Its text depends only on the shape of
+the chain, so it is compiled once for a shape and bound to functions for each chain. When a user's
+function raises, the line of the traceback tells which vertex it belongs to, so the loop need not
+keep track.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from pyrite.processors.counting import counting_lines
 from pyrite.processors.steps import Fold, Lines, Transform
 
 PAUSE_EVERY = 1024
-"""How many items a flat map may make before the loop pauses, so that no single item can hold the thread for long."""
+"""How many items a flat map may make before the loop pauses, so that no single item can hold the
+thread for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Stands for a partitioned edge inside a chain: there is one processor to go to, but the key must be a good one."""
+    """Stands for a partitioned edge inside a chain: there is one processor to go to, but the key
+    must be a good one."""
 
     edge: str
     key: Callable[[Any], Any] | None
@@ -37,13 +40,17 @@ class Guard:
         if self.always:
             code.append(f"check{index}(key{index})")
         else:  # keys of these two types are always good, and are nearly all there are
-            code.append(f"if type(key{index}) is not str and type(key{index}) is not int: check{index}(key{index})")
+            code.append(
+                f"if type(key{index}) is not str and type(key{index}) is not int: "
+                f"check{index}(key{index})"
+            )
         return Lines(value, code, {f"keyof{index}": self.key, f"check{index}": self.check})
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a line of the loop belongs to: a step, by its index in the chain, and the variable that holds its item."""
+    """What a line of the loop belongs to: a step, by its index in the chain, and the variable that
+    holds its item."""
 
     index: int
     value: str
@@ -53,9 +60,10 @@ class Place:
 class Loop:
     """`run(items, out, room, counts, state, spill)`: passes the items through the chain.
 
-    What comes out is appended to `out`, how many each step let through is added to `counts`. With a flat map in the chain, `pauses` is
-    true and `run` is a generator, which yields when `out` holds `room` items and after every so many items; else it is a function,
-    and takes at most one item into `out` for each that goes in.
+    What comes out is appended to `out`, how many each step let through is added to `counts`. With a
+    flat map in the chain, `pauses` is true and `run` is a generator, which yields when `out` holds
+    `room` items and after every so many items; else it is a function, and takes at most one item
+    into `out` for each that goes in.
     """
 
     run: Callable[..., Any]
@@ -77,23 +85,27 @@ class Loop:
         if isinstance(error, TypeError) and not hasattr(made, "__iter__"):
             function = variables[f"fn{place.index}"]
             error = ProcessorError(
-                f"return value of {describe(function)} must be an iterable or a Traverser; got {shorten(made)}"
+                f"return value of {describe(function)} must be an iterable or a Traverser; got "
+                f"{shorten(made)}"
             )
         return Failure(place.index, variables.get(place.value), error)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a loop stopped: the index of the step (-1: an item was bad as it came in), its item, the error to show."""
+    """Why a loop stopped: the index of the step (-1: an item was bad as it came in), its item, the
+    error to show."""
 
     index: int
     item: Any
     error: BaseException
 
 
-def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: bool, check_first: str | None) -> Loop:
-    """The loop for (vertex, step) pairs. `emits` if what comes out at the end goes anywhere; `check_first` is the vertex to
-    blame if an item that goes in is None."""
+def write_loop(
+    steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: bool, check_first: str | None
+) -> Loop:
+    """The loop for (vertex, step) pairs. `emits` if what comes out at the end goes anywhere;
+    `check_first` is the vertex to blame if an item that goes in is None."""
     writer = _Writer()
     if check_first is not None:
         writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(check_first)})
@@ -103,7 +115,9 @@ def write_loop(steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: 
     for index, (vertex, step) in enumerate(steps):
         if isinstance(step, Guard):
             if _is_merged(step, steps[index + 1 :]):
-                guarded_key = step  # the fold takes the same key: it checks the ones it has not seen
+                guarded_key = (
+                    step  # the fold takes the same key: it checks the ones it has not seen
+                )
                 continue
             lines = step.lines(index, value)
         elif isinstance(step, Fold):
@@ -130,7 +144,8 @@ def _is_merged(guard: Guard, following: Sequence[tuple[str, Transform | Fold | G
 def _counted_whole(
     following: Sequence[tuple[str, Transform | Fold | Guard]], index: int, lines: Lines
 ) -> tuple[int, Lines] | None:
-    """The lines that count a whole list, if step `index` gives lists and nothing follows but counting; and the index of that step."""
+    """The lines that count a whole list, if step `index` gives lists and nothing follows but
+    counting; and the index of that step."""
     if not lines.whole or not following:
         return None
     guard = following[0][1]
@@ -140,7 +155,9 @@ def _counted_whole(
         return None
     at = index + (2 if merged else 1)
     check = guard.check if isinstance(guard, Guard) else None
-    return at, counting_lines(at, lines.whole, lines.value, lines.code[_last_loop(lines) + 1 :], check)
+    return at, counting_lines(
+        at, lines.whole, lines.value, lines.code[_last_loop(lines) + 1 :], check
+    )
 
 
 def _last_loop(lines: Lines) -> int:
@@ -156,8 +173,11 @@ class _Writer:
         self._depth = 3
         self.pauses = False
 
-    def add_step(self, index: int, value: str, lines: Lines, whole: tuple[int, Lines] | None) -> None:
-        """Adds the lines of a step; `whole`, if given, are those of a later step that stand before its last loop."""
+    def add_step(
+        self, index: int, value: str, lines: Lines, whole: tuple[int, Lines] | None
+    ) -> None:
+        """Adds the lines of a step; `whole`, if given, are those of a later step that stand before
+        its last loop."""
         self._names.update(lines.names)
         self._setup += lines.setup
         if lines.counts:
@@ -167,7 +187,8 @@ class _Writer:
                 later, counting = whole
                 self._names.update(counting.names)
                 for each in counting.code:
-                    # Nothing but the step's own lines, which look for None, is about the item that went into it.
+                    # Nothing but the step's own lines, which look for None, is about the item that
+                    # went into it.
                     own = each.strip() in lines.code
                     self.add(Place(index, value) if own else Place(later, counting.value), each)
             self.add(Place(index, value), line)

@@ -1,4 +1,5 @@
-"""Spark's DataFrames as sources and sinks of normal jobs: every connector of Spark's is one of Pyrite's.
+"""Spark's DataFrames as sources and sinks of normal jobs: every connector of Spark's is one of
+Pyrite's.
 
 Only what is said of them is here; how they are read and written is the business of the Spark room.
 """
@@ -28,14 +29,17 @@ def read_spark(df: DataFrame) -> StepSupplier:
 
 
 def write_spark(save: Callable[[DataFrame], Any], schema: str) -> StepSupplier:
-    """Hands all items, as a DataFrame with a schema like `"word string, n long"`, to a function that saves it:
-    `p.write_spark(lambda df: df.write.parquet(path), "word string, n long")`. In normal jobs only.
+    """Hands all items, as a DataFrame with a schema like `"word string, n long"`, to a function
+    that saves it: `p.write_spark(lambda df: df.write.parquet(path), "word string, n long")`. In
+    normal jobs only.
 
-    An item is a dict with the schema's columns, or a tuple in their order, or, for a single column, its value. `save` is called
-    once, when all tasks have completed.
+    An item is a dict with the schema's columns, or a tuple in their order, or, for a single column,
+    its value. `save` is called once, when all tasks have completed.
     """
     if not isinstance(schema, str) or not schema:
-        raise InvalidDAG(f"write_spark() needs a schema, as in 'word string, n long'; got {shorten(schema)}")
+        raise InvalidDAG(
+            f"write_spark() needs a schema, as in 'word string, n long'; got {shorten(schema)}"
+        )
     return StepSupplier(WriteSpark(checked_function("write_spark", "save", save), schema))
 
 
@@ -46,7 +50,8 @@ class ReadSpark(Source):
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         raise ProcessorError(
-            f"vertex '{context.vertex_name}' reads a Spark DataFrame, which only a normal job can; use new_job, not new_light_job"
+            f"vertex '{context.vertex_name}' reads a Spark DataFrame, which only a normal job can; "
+            "use new_job, not new_light_job"
         )
 
 
@@ -57,5 +62,6 @@ class WriteSpark(Sink):
 
     def open(self, context: ProcessorContext) -> Writer:
         raise ProcessorError(
-            f"vertex '{context.vertex_name}' writes a Spark DataFrame, which only a normal job can; use new_job, not new_light_job"
+            f"vertex '{context.vertex_name}' writes a Spark DataFrame, which only a normal job "
+            "can; use new_job, not new_light_job"
         )

@@ -1,8 +1,9 @@
-"""Spilling: how a grouping holds more groups than fit into memory, and still emits each exactly once.
+"""Spilling: how a grouping holds more groups than fit into memory, and still emits each exactly
+once.
 
-When memory is short, the groups that are there go on taking their items; items of any other key are written to disk, divided by the hash of
-the key. When the input has ended and the groups in memory have been emitted, what was written is grouped one part after another,
-in the same way.
+When memory is short, the groups that are there go on taking their items; items of any other key are
+written to disk, divided by the hash of the key. When the input has ended and the groups in memory
+have been emitted, what was written is grouped one part after another, in the same way.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Unlimited:
 
 
 class Spill:
-    """Where items go whose groups have no place in memory. `limit` is the number of groups from which on that is so."""
+    """Where items go whose groups have no place in memory. `limit` is the number of groups from
+    which on that is so."""
 
     def __init__(self, memory: Memory, level: int = 0) -> None:
         self.limit = sys.maxsize
@@ -57,7 +59,8 @@ class Spill:
         self._calls = 0
 
     def watch(self, groups: int) -> None:
-        """Looks, now and then, whether memory is short. Called after each batch of items, with the number of groups there are."""
+        """Looks, now and then, whether memory is short. Called after each batch of items, with the
+        number of groups there are."""
         self._calls += 1
         if self._calls % 16 == 0 and self.limit == sys.maxsize and self._memory.is_short():
             self.limit = max(groups, FEWEST_GROUPS)
@@ -70,7 +73,8 @@ class Spill:
             self._write(part)
 
     def parts(self) -> list[tuple[IO[bytes], int]]:
-        """The files that were written, each with the level at which it is to be divided again, and forgets them."""
+        """The files that were written, each with the level at which it is to be divided again, and
+        forgets them."""
         for part in list(self._held):
             self._write(part)
         files, self._files = list(self._files.values()), {}

@@ -1,7 +1,9 @@
-"""Steps: what the ready-made processors do, described so that a chain of them can be made into one loop.
+"""Steps: what the ready-made processors do, described so that a chain of them can be made into one
+loop.
 
-A step is plain data. It is a source, a transform (items in, items out), a fold (items in, results at the end) or a sink. How
-steps run is the business of `chain`, how their loop is written that of `loop`.
+A step is plain data. It is a source, a transform (items in, items out), a fold (items in, results
+at the end) or a sink. How steps run is the business of `chain`, how their loop is written that of
+`loop`.
 """
 
 from __future__ import annotations
@@ -18,19 +20,21 @@ from pyrite.errors import ProcessorError
 class Lines:
     """The lines that a step adds to a loop, and the values that they use.
 
-    A line is indented by what stands open before it; one that ends in a colon and is not a one-liner opens a level. `value` is the
-    variable that holds the item after the step.
+    A line is indented by what stands open before it; one that ends in a colon and is not a
+    one-liner opens a level. `value` is the variable that holds the item after the step.
     """
 
     value: str
     code: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     counts: bool = False
-    """Whether the lines count in `n<index>` what they let through; else as many come out as go in."""
+    """Whether the lines count in `n<index>` what they let through; else as many come out as go
+    in."""
     setup: list[str] = field(default_factory=list)
     """Lines that stand before the loop."""
     whole: str = ""
-    """The variable with a list of values, if there is one, that the last loop among the lines goes through."""
+    """The variable with a list of values, if there is one, that the last loop among the lines goes
+    through."""
 
 
 class Step:
@@ -46,7 +50,8 @@ class Source(Step):
     may_hold_none = True
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        """The items that are this processor's share. Every item is in the share of exactly one processor."""
+        """The items that are this processor's share. Every item is in the share of exactly one
+        processor."""
         raise NotImplementedError
 
 
@@ -71,13 +76,17 @@ class Fold(Step):
     is_grouping = False
     """Whether what is emitted for a key depends on the items of that key only."""
     only_counts = False
-    """Whether it emits how many of each item there were, and no more: its state is a dict of these numbers."""
+    """Whether it emits how many of each item there were, and no more: its state is a dict of these
+    numbers."""
 
     def new_state(self) -> Any:
         raise NotImplementedError
 
-    def lines(self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None) -> Lines:
-        """The lines that take one item in. `check_new_key`, if given, is called with each key that was not seen before."""
+    def lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        """The lines that take one item in. `check_new_key`, if given, is called with each key that
+        was not seen before."""
         raise NotImplementedError
 
     def key_function(self) -> Callable[[Any], Any] | None:
@@ -117,10 +126,12 @@ class Sink(Step):
         """Raises, before any work is done, if it can be known that nothing could be written."""
 
     def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
-        """Makes visible what the writers of a job that completed have written; `reports` is what each said when it completed."""
+        """Makes visible what the writers of a job that completed have written; `reports` is what
+        each said when it completed."""
 
     def undo(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
-        """Puts back what was there before `commit`, which may have raised half-way: another part of the job could not be committed."""
+        """Puts back what was there before `commit`, which may have raised half-way: another part of
+        the job could not be committed."""
 
     def finish(self, context: MetaSupplierContext) -> None:
         """The whole job is committed, and `undo` will not be called any more."""
@@ -136,7 +147,8 @@ class Writer:
         raise NotImplementedError
 
     def complete(self) -> Any:
-        """All items have been written. What it returns is told to the sink's `commit`, if this attempt is the one that counts."""
+        """All items have been written. What it returns is told to the sink's `commit`, if this
+        attempt is the one that counts."""
 
     def close(self) -> None:
         """Called once, also after a failure."""

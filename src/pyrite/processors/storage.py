@@ -1,4 +1,5 @@
-"""Storage: where the files of sources and sinks are. Paths of this machine, and URLs of whatever fsspec knows (s3://, gs://, file://)."""
+"""Storage: where the files of sources and sinks are. Paths of this machine, and URLs of whatever
+fsspec knows (s3://, gs://, file://)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Found(NamedTuple):
 
 
 class Storage(Protocol):
-    """What sources and sinks do with files. Paths are those that the storage was asked for, or gave."""
+    """What sources and sinks do with files. Paths are those that the storage was asked for, or
+    gave."""
 
     def find(self, pattern: str) -> list[Found]:
         """The files that match a glob pattern, sorted by path."""
@@ -94,25 +96,38 @@ class LocalStorage:
 
 
 class FsspecStorage:
-    """Whatever fsspec knows. Its settings, such as keys, are found where fsspec looks for them: the environment, configuration files."""
+    """Whatever fsspec knows. Its settings, such as keys, are found where fsspec looks for them: the
+    environment, configuration files."""
 
     def __init__(self, url: str) -> None:
         try:
             from fsspec.core import url_to_fs
         except ImportError:
-            raise InvalidDAG(f"'{url}' is a URL, and to read or write it takes fsspec: pip install 'pyrite[remote]'") from None
+            raise InvalidDAG(
+                f"'{url}' is a URL, and to read or write it takes fsspec: pip install "
+                "'pyrite[remote]'"
+            ) from None
         try:
             self._fs: Any = url_to_fs(url)[0]
-        except (ImportError, ValueError) as error:  # the package for this kind of URL is missing, or there is none
+        except (
+            ImportError,
+            ValueError,
+        ) as error:  # the package for this kind of URL is missing, or there is none
             raise InvalidDAG(f"'{url}' cannot be read or written: {error}") from error
 
     def find(self, pattern: str) -> list[Found]:
         found = self._fs.glob(pattern, detail=True)
-        files = [Found(self._fs.unstrip_protocol(path), of["size"]) for path, of in found.items() if of["type"] == "file"]
+        files = [
+            Found(self._fs.unstrip_protocol(path), of["size"])
+            for path, of in found.items()
+            if of["type"] == "file"
+        ]
         return sorted(files)
 
     def open(self, path: str, mode: str) -> IO[bytes]:
-        if mode == "rb" and path.startswith("memory:"):  # all who open such a file share one position in it
+        if mode == "rb" and path.startswith(
+            "memory:"
+        ):  # all who open such a file share one position in it
             return io.BytesIO(self._fs.cat_file(path))
         opened: IO[bytes] = self._fs.open(path, mode)
         return opened
@@ -124,7 +139,9 @@ class FsspecStorage:
         return bool(self._fs.isdir(path))
 
     def names(self, folder: str) -> list[str]:
-        return [str(path).rstrip("/").rsplit("/", 1)[-1] for path in self._fs.ls(folder, detail=False)]
+        return [
+            str(path).rstrip("/").rsplit("/", 1)[-1] for path in self._fs.ls(folder, detail=False)
+        ]
 
     def make_folder(self, path: str) -> None:
         self._fs.makedirs(path, exist_ok=True)

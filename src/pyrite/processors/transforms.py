@@ -25,7 +25,8 @@ def filter(fn: Callable[[Any], Any]) -> StepSupplier:
 
 
 def flat_map(fn: Callable[[Any], Iterable[Any]]) -> StepSupplier:
-    """Emits every item of what `fn(item)` returns: any iterable, or a Traverser. It may be endless."""
+    """Emits every item of what `fn(item)` returns: any iterable, or a Traverser. It may be
+    endless."""
     return StepSupplier(FlatMap(checked_function("flat_map", "fn", fn)))
 
 
@@ -42,7 +43,10 @@ class Map(Transform):
         result = f"v{index}"
         return Lines(
             result,
-            [f"{result} = {call_or_inline(self.fn, f'fn{index}', value)}", f"if {result} is None: nothing{index}()"],
+            [
+                f"{result} = {call_or_inline(self.fn, f'fn{index}', value)}",
+                f"if {result} is None: nothing{index}()",
+            ],
             {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn)},
         )
 
@@ -52,7 +56,12 @@ class Filter(Transform):
     fn: Callable[[Any], Any]
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
-        return Lines(value, [f"if not fn{index}({value}): continue", f"n{index} += 1"], {f"fn{index}": self.fn}, counts=True)
+        return Lines(
+            value,
+            [f"if not fn{index}({value}): continue", f"n{index} += 1"],
+            {f"fn{index}": self.fn},
+            counts=True,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,10 @@ class FlatMap(Transform):
         result = f"v{index}"
         code = [
             f"made{index} = fn{index}({value})",
-            # A list is there already; of anything else, which may be endless, a part at a time is taken.
-            f"for part{index} in (made{index},) if type(made{index}) is list else parts{index}(made{index}):",
+            # A list is there already; of anything else, which may be endless, a part at a time is
+            # taken.
+            f"for part{index} in (made{index},) if type(made{index}) is list else "
+            f"parts{index}(made{index}):",
             f"n{index} += len(part{index})",
             f"since{index} += len(part{index})",
             f"if since{index} >= {PAUSE_EVERY}:",
@@ -73,8 +84,14 @@ class FlatMap(Transform):
             f"for {result} in part{index}:",
             f"if {result} is None: nothing{index}()",
         ]
-        names = {f"fn{index}": self.fn, f"nothing{index}": returned_none(vertex, self.fn), f"parts{index}": parts_of}
-        return Lines(result, code, names, counts=True, setup=[f"since{index} = 0"], whole=f"part{index}")
+        names = {
+            f"fn{index}": self.fn,
+            f"nothing{index}": returned_none(vertex, self.fn),
+            f"parts{index}": parts_of,
+        }
+        return Lines(
+            result, code, names, counts=True, setup=[f"since{index} = 0"], whole=f"part{index}"
+        )
 
 
 def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -1,4 +1,5 @@
-"""Named collections inside a task: what is put into one travels to the driver, and is put there once the job has completed."""
+"""Named collections inside a task: what is put into one travels to the driver, and is put there
+once the job has completed."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class TaskCollections:
 
 def _refuse(kind: str, name: str) -> NoReturn:
     raise ProcessorError(
-        f"the {kind} '{name}' is on the driver: a task of a Spark job can add to it, but not read or change it; "
+        f"the {kind} '{name}' is on the driver: a task of a Spark job can add to it, but not read "
+        "or change it; "
         f"read it with p.read_{kind}('{name}')"
     )
 

@@ -1,6 +1,8 @@
-"""Code deployment: the modules, packages, wheels and files that travel with one job, and that only this job sees.
+"""Code deployment: the modules, packages, wheels and files that travel with one job, and that only
+this job sees.
 
-On the driver they are read into memory; each worker unpacks them into a folder of its own while a task of the job runs.
+On the driver they are read into memory; each worker unpacks them into a folder of its own while a
+task of the job runs.
 """
 
 from __future__ import annotations
@@ -34,11 +36,14 @@ class Deployment:
         """Reads what a config names. Raises, with the name, what cannot be found."""
         code = [_zipped(_source_of(module)) for module in config.modules]
         code += [_read(wheel, "wheel") for wheel in config.wheels]
-        return Deployment(tuple(code), tuple((Path(file).name, _read(file, "file")) for file in config.files))
+        return Deployment(
+            tuple(code), tuple((Path(file).name, _read(file, "file")) for file in config.files)
+        )
 
     @contextmanager
     def unpacked(self) -> Iterator[Path | None]:
-        """Makes the code importable while the block runs. Gives the folder with the files, if there are any."""
+        """Makes the code importable while the block runs. Gives the folder with the files, if there
+        are any."""
         if not self.code and not self.files:
             yield None
             return
@@ -72,13 +77,17 @@ def _source_of(module: str | Path | ModuleType) -> Path:
     elif isinstance(module, Path) or module.endswith(".py") or "/" in module:
         path = Path(module)
         if not path.exists():
-            raise PyriteError(f"the job's config names the module '{path}', and there is no such file or folder")
+            raise PyriteError(
+                f"the job's config names the module '{path}', and there is no such file or folder"
+            )
         return path
     else:
         spec = importlib.util.find_spec(module)
         origin = spec.origin if spec is not None else None
     if origin is None:
-        raise PyriteError(f"the job's config names the module {shorten(module)}, and no source of it can be found")
+        raise PyriteError(
+            f"the job's config names the module {shorten(module)}, and no source of it can be found"
+        )
     return Path(origin).parent if Path(origin).name == "__init__.py" else Path(origin)
 
 
@@ -97,4 +106,6 @@ def _read(path: str | Path, what: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise PyriteError(f"the job's config names the {what} '{path}', which cannot be read: {error}") from error
+        raise PyriteError(
+            f"the job's config names the {what} '{path}', which cannot be read: {error}"
+        ) from error

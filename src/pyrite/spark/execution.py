@@ -1,4 +1,5 @@
-"""One execution of a DAG on Spark, seen from the driver: planned, serialized, run as one action, committed, closed."""
+"""One execution of a DAG on Spark, seen from the driver: planned, serialized, run as one action,
+committed, closed."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ CANCEL_SECONDS = 0.1
 
 
 class SparkRun:
-    """Runs a DAG once, on a thread of its own. `on_end` is called when it has ended and everything is closed."""
+    """Runs a DAG once, on a thread of its own. `on_end` is called when it has ended and everything
+    is closed."""
 
     def __init__(
         self,
@@ -87,7 +89,8 @@ class SparkRun:
             threading.Thread(target=self._insist, name="pyrite-spark-cancel", daemon=True).start()
 
     def _insist(self) -> None:
-        """Cancels again and again until it has come through: Spark cancels only what has begun, and one action may be many jobs."""
+        """Cancels again and again until it has come through: Spark cancels only what has begun, and
+        one action may be many jobs."""
         while (spark := self._spark) is not None:
             try:
                 if is_connect(spark):
@@ -102,11 +105,13 @@ class SparkRun:
         return self._metrics
 
     def timings(self) -> dict[str, float]:
-        """Where the time went, in seconds: waiting for the session, running the stages, making the results visible."""
+        """Where the time went, in seconds: waiting for the session, running the stages, making the
+        results visible."""
         return dict(self._timings)
 
     def progress(self) -> list[tuple[str, int, int]]:
-        """For each stage that has begun: its vertices, how many of its tasks are done, and how many there are."""
+        """For each stage that has begun: its vertices, how many of its tasks are done, and how many
+        there are."""
         spark = self._spark
         if spark is None or is_connect(spark):
             return []
@@ -117,9 +122,17 @@ class SparkRun:
             for stage in info.stageIds if info is not None else ():
                 stages[stage] = tracker.getStageInfo(stage)
         known = [stages[stage] for stage in sorted(stages) if stages[stage] is not None]
-        # A stage whose output is there already is listed again under another number, and never begins.
-        begun = [s for i, s in enumerate(known) if s.numCompletedTasks or not any(t.numCompletedTasks for t in known[i + 1 :])]
-        return [(ours.label, spark.numCompletedTasks, spark.numTasks) for ours, spark in zip(self._stages, begun)]
+        # A stage whose output is there already is listed again under another number, and never
+        # begins.
+        begun = [
+            s
+            for i, s in enumerate(known)
+            if s.numCompletedTasks or not any(t.numCompletedTasks for t in known[i + 1 :])
+        ]
+        return [
+            (ours.label, spark.numCompletedTasks, spark.numTasks)
+            for ours, spark in zip(self._stages, begun)
+        ]
 
     @property
     def _tag(self) -> str:
@@ -137,11 +150,18 @@ class SparkRun:
             self._run.member_count = self._members or default_members(spark)
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
             topology = with_frames(
-                plan_topology(self._dag, member_count=self._run.member_count, default_parallelism=1), suppliers
+                plan_topology(
+                    self._dag, member_count=self._run.member_count, default_parallelism=1
+                ),
+                suppliers,
             )
             self._stages = plan_stages(topology, suppliers)
             steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
-            sinks = [(name, step) for name, step in steps.items() if isinstance(step, Sink) and step.commits]
+            sinks = [
+                (name, step)
+                for name, step in steps.items()
+                if isinstance(step, Sink) and step.commits
+            ]
             for name, sink in sinks:
                 with at(name):
                     sink.check(name)
@@ -149,7 +169,9 @@ class SparkRun:
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
                 self._on_running()
-                self._run_on(spark, self._works(spark, topology, suppliers, by_member), meta_suppliers)
+                self._run_on(
+                    spark, self._works(spark, topology, suppliers, by_member), meta_suppliers
+                )
         except LifeCycleFailed as failed:
             halt.fail(failed.failed)
         except BaseException as raised:
@@ -187,17 +209,31 @@ class SparkRun:
                 with at(name):
                     steps[name] = for_tasks(name, supplier, self._run.collections)
         return stage_works(
-            self._stages, topology, steps, by_member, choose_single_partitions(topology, random.Random()), self._run
+            self._stages,
+            topology,
+            steps,
+            by_member,
+            choose_single_partitions(topology, random.Random()),
+            self._run,
         )
 
-    def _run_on(self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers) -> None:
-        """Runs the stages; then makes visible what they wrote. What cannot fail comes last: a job that fails has changed no collection."""
+    def _run_on(
+        self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers
+    ) -> None:
+        """Runs the stages; then makes visible what they wrote. What cannot fail comes last: a job
+        that fails has changed no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
             frame = job_frame(spark, works, suppliers, self._deployment)
-        written = [(n, v.name, v.supplier.step) for n, v in enumerate(self._dag.vertices) if _is_write_spark(v.supplier)]
+        written = [
+            (n, v.name, v.supplier.step)
+            for n, v in enumerate(self._dag.vertices)
+            if _is_write_spark(v.supplier)
+        ]
         if written:
-            frame = frame.persist()  # what is saved was computed with the rest, and is not computed again
+            frame = (
+                frame.persist()
+            )  # what is saved was computed with the rest, and is not computed again
         try:
             with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
@@ -222,7 +258,9 @@ class SparkRun:
             metrics.append(message)
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
-        self._metrics = _added_up([report.metrics for report in metrics], [vertex.name for vertex in self._dag])
+        self._metrics = _added_up(
+            [report.metrics for report in metrics], [vertex.name for vertex in self._dag]
+        )
         return reports
 
     @contextmanager
@@ -235,7 +273,8 @@ class SparkRun:
 
     @contextmanager
     def _tagged(self, spark: SparkSession) -> Iterator[None]:
-        """Marks what this thread runs on Spark, so that it can be cancelled, followed, and told apart on Spark's pages."""
+        """Marks what this thread runs on Spark, so that it can be cancelled, followed, and told
+        apart on Spark's pages."""
         with self._lock:
             self._spark = spark
             if self._run.halt.is_set:
@@ -244,7 +283,9 @@ class SparkRun:
             spark.addTag(self._tag)
         else:
             spark.sparkContext.addJobTag(self._tag)
-            description = f"{self._run.job_name}: {' | '.join(stage.label for stage in self._stages)}"
+            description = (
+                f"{self._run.job_name}: {' | '.join(stage.label for stage in self._stages)}"
+            )
             spark.sparkContext.setJobGroup(self._run.execution_id, description)
         try:
             yield
@@ -253,7 +294,11 @@ class SparkRun:
                 spark.removeTag(self._tag)
             else:
                 spark.sparkContext.removeJobTag(self._tag)
-                for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
+                for name in (
+                    "spark.jobGroup.id",
+                    "spark.job.description",
+                    "spark.job.interruptOnCancel",
+                ):
                     spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
             with self._lock:
                 self._spark = None
@@ -278,7 +323,9 @@ def stage_works(
                 topology=topology,
                 ranks=ranks,
                 steps={name: step for name, step in steps.items() if name in names},
-                suppliers=[{name: s for name, s in member.items() if name in names} for member in by_member],
+                suppliers=[
+                    {name: s for name, s in member.items() if name in names} for member in by_member
+                ],
                 single_partitions=single_partitions,
                 job_name=run.job_name,
                 job_id=run.job_id,
@@ -288,8 +335,14 @@ def stage_works(
     return works
 
 
-def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mapping[str, Any], deployment: Deployment) -> DataFrame:
-    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy: nothing runs yet."""
+def job_frame(
+    spark: SparkSession,
+    works: Sequence[StageWork],
+    suppliers: Mapping[str, Any],
+    deployment: Deployment,
+) -> DataFrame:
+    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy:
+    nothing runs yet."""
     members = works[0].topology.member_count
     frame: DataFrame | None = None
     for work in works:
@@ -298,10 +351,14 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
             step = step_of(suppliers[vertex.name])
             if isinstance(step, ReadSpark):
                 inputs.append(step.df.mapInArrow(packets_of(members, vertex.inbound[0].id), SCHEMA))
-        if inputs and frame is None:  # every member must get a row, from which its task learns which member it is
+        if (
+            inputs and frame is None
+        ):  # every member must get a row, from which its task learns which member it is
             inputs.append(spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS))
         if inputs:
-            frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(members, "member")
+            frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(
+                members, "member"
+            )
             if work.stage.sort_columns:
                 frame = frame.sortWithinPartitions(*work.stage.sort_columns)
         else:
@@ -312,14 +369,23 @@ def job_frame(spark: SparkSession, works: Sequence[StageWork], suppliers: Mappin
 
 
 def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
-    """What a task is given for a step: a source that is in the driver's memory goes along as items, and one of files with the files there
-    are now, since each task might find others."""
+    """What a task is given for a step: a source that is in the driver's memory goes along as items,
+    and one of files with the files there are now, since each task might find others."""
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
-    path = step.pattern if isinstance(step, ReadFiles) else step.dir if isinstance(step, WriteFiles) else ""
+    path = (
+        step.pattern
+        if isinstance(step, ReadFiles)
+        else step.dir
+        if isinstance(step, WriteFiles)
+        else ""
+    )
     if path.startswith("memory://"):
-        raise InvalidDAG(f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one of its own of")
+        raise InvalidDAG(
+            f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one "
+            "of its own of"
+        )
     if isinstance(step, ReadFiles):
         return StepSupplier(step.found(vertex))
     if isinstance(step, ReadOnce):
@@ -327,16 +393,24 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
     if isinstance(step, (ReadMap, ReadList)):
         if collections is None:
             raise InvalidDAG(
-                f"vertex '{vertex}' reads a named collection of an instance, and a DataFrame has none; use read_items()"
+                f"vertex '{vertex}' reads a named collection of an instance, and a DataFrame has "
+                "none; use read_items()"
             )
         of_map = isinstance(step, ReadMap)
-        return StepSupplier(ReadItems(list(collections.map(step.name).items() if of_map else collections.list(step.name))))
+        return StepSupplier(
+            ReadItems(
+                list(collections.map(step.name).items() if of_map else collections.list(step.name))
+            )
+        )
     return supplier
 
 
 def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:
-    """A topology in which each vertex that reads a DataFrame has an inbound edge, which the packets of its rows come over."""
-    number = 1 + max((edge.id for vertex in topology.vertices for edge in vertex.outbound), default=-1)
+    """A topology in which each vertex that reads a DataFrame has an inbound edge, which the packets
+    of its rows come over."""
+    number = 1 + max(
+        (edge.id for vertex in topology.vertices for edge in vertex.outbound), default=-1
+    )
     vertices = []
     for vertex in topology.vertices:
         if isinstance(step_of(suppliers[vertex.name]), ReadSpark):
@@ -358,7 +432,14 @@ def _added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[
     for name in order:
         parts = [task[name] for task in tasks if name in task]
         if parts:
-            numbers = {key: sum(part[key] for part in parts) for key in ("received", "emitted", "queue_fill", "busy_seconds")}
+            numbers = {
+                key: sum(part[key] for part in parts)
+                for key in ("received", "emitted", "queue_fill", "busy_seconds")
+            }
             processors = [processor for part in parts for processor in part["processors"]]
-            total[name] = {**numbers, "processors": processors, "fused_with": parts[0]["fused_with"]}
+            total[name] = {
+                **numbers,
+                "processors": processors,
+                "fused_with": parts[0]["fused_with"],
+            }
     return total

@@ -1,4 +1,5 @@
-"""DataFrames into and out of a job: rows become packets for a source, packets become rows with a schema."""
+"""DataFrames into and out of a job: rows become packets for a source, packets become rows with a
+schema."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ RowsFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def packets_of(members: int, edge: int) -> RowsFunction:
-    """A function that makes the rows of a DataFrame into packets of an edge, spread over the members."""
+    """A function that makes the rows of a DataFrame into packets of an edge, spread over the
+    members."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -37,10 +39,21 @@ def packets_of(members: int, edge: int) -> RowsFunction:
         sequence = 0
         for batch in batches:
             for start in range(0, batch.num_rows, 4096):
-                items = pickle.dumps(batch.slice(start, 4096).to_pylist(maps_as_pydicts="strict"), 5)
-                columns = [[(sender + sequence) % members], [0], [edge], [NO_PARTITION], [items], [sender], [sequence]]
+                items = pickle.dumps(
+                    batch.slice(start, 4096).to_pylist(maps_as_pydicts="strict"), 5
+                )
+                columns = [
+                    [(sender + sequence) % members],
+                    [0],
+                    [edge],
+                    [NO_PARTITION],
+                    [items],
+                    [sender],
+                    [sequence],
+                ]
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)], schema=ARROW_SCHEMA
+                    [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)],
+                    schema=ARROW_SCHEMA,
                 )
                 sequence += 1
 
@@ -48,7 +61,8 @@ def packets_of(members: int, edge: int) -> RowsFunction:
 
 
 def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
-    """The DataFrame of the rows that a job's tasks wrote under an id, from the frame that runs the job."""
+    """The DataFrame of the rows that a job's tasks wrote under an id, from the frame that runs the
+    job."""
     wanted = ROWS + id
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -63,7 +77,8 @@ def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class EmitRows(Sink):
-    """What stands in a task for a sink that becomes a DataFrame: its items leave the task as Arrow batches of its schema."""
+    """What stands in a task for a sink that becomes a DataFrame: its items leave the task as Arrow
+    batches of its schema."""
 
     id: int
     arrow_schema: pa.Schema | None
@@ -82,7 +97,9 @@ class _RowsWriter(Writer):
     def write(self, items: list[Any]) -> None:
         names = self._schema.names
         if self._as_json:
-            columns = {"item": [json.dumps(item, default=str, ensure_ascii=False) for item in items]}
+            columns = {
+                "item": [json.dumps(item, default=str, ensure_ascii=False) for item in items]
+            }
         else:
             rows = [self._row(item, names) for item in items]
             columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
@@ -90,7 +107,8 @@ class _RowsWriter(Writer):
             batch = pa.RecordBatch.from_pydict(columns, schema=self._schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise ProcessorError(
-                f"vertex '{self._context.vertex_name}' has items that do not fit its schema ({self._schema}): {error}"
+                f"vertex '{self._context.vertex_name}' has items that do not fit its schema "
+                f"({self._schema}): {error}"
             ) from error
         collections: Any = self._context.collections
         collections.writer.tell_driver(ROWS + self._id, batch)
@@ -103,12 +121,15 @@ class _RowsWriter(Writer):
         if len(names) == 1 and not isinstance(item, (dict, tuple, list)):
             return (item,)
         raise BadItem(
-            f"vertex '{self._context.vertex_name}' makes rows with the columns {', '.join(names)}, but got {shorten(item)}", item
+            f"vertex '{self._context.vertex_name}' makes rows with the columns {', '.join(names)}, "
+            f"but got {shorten(item)}",
+            item,
         )
 
 
 def arrow_schema_of(schema: str, spark: Any) -> pa.Schema:
-    """A schema in Spark's words as Arrow has it. A timestamp without a zone is one of the session's."""
+    """A schema in Spark's words as Arrow has it. A timestamp without a zone is one of the
+    session's."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 

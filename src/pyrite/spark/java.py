@@ -1,4 +1,5 @@
-"""Finds out whether there is a Java that Spark can run on, before Spark is started and fails in ten lines."""
+"""Finds out whether there is a Java that Spark can run on, before Spark is started and fails in ten
+lines."""
 
 from __future__ import annotations
 
@@ -15,23 +16,33 @@ OLDEST = 17
 
 def check_java() -> None:
     """Raises PyriteError, with the way out, unless Java is there and new enough."""
-    how = f"install Java {OLDEST} or newer (on Debian or Ubuntu: apt-get install openjdk-{OLDEST}-jre-headless), or set JAVA_HOME"
+    package = f"on Debian or Ubuntu: apt-get install openjdk-{OLDEST}-jre-headless"
+    how = f"install Java {OLDEST} or newer ({package}), or set JAVA_HOME"
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
-        where = f"JAVA_HOME is '{home}', where there is no bin/java" if home else "there is no java on the PATH"
+        where = (
+            f"JAVA_HOME is '{home}', where there is no bin/java"
+            if home
+            else "there is no java on the PATH"
+        )
         raise PyriteError(f"normal jobs run on Spark, which needs Java, and {where}; {how}")
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = java_version(said)
     if version is not None and version < OLDEST:
-        raise PyriteError(f"normal jobs run on Spark, which needs Java {OLDEST}; '{java}' is Java {version}; {how}")
+        raise PyriteError(
+            f"normal jobs run on Spark, which needs Java {OLDEST}; '{java}' is Java {version}; "
+            f"{how}"
+        )
 
 
 def java_version(said: str) -> int | None:
     """The major version in what `java -version` prints.
 
-    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_292"'), java_version('?')
-    (17, 8, None)
+    >>> java_version('openjdk version "17.0.15" 2025-04-15')
+    17
+    >>> java_version('java version "1.8.0_292"'), java_version("?")
+    (8, None)
     """
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found.group(1)) if found else None

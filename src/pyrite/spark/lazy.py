@@ -1,4 +1,5 @@
-"""A DAG as a lazy DataFrame: planned now, run when Spark needs its rows, as often as it needs them."""
+"""A DAG as a lazy DataFrame: planned now, run when Spark needs its rows, as often as it needs
+them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ OUTPUT = "<the rows of the DataFrame>"
 
 
 def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
-    """The rows of what the one end of a DAG emits. What sinks the DAG has besides are not allowed: nothing would commit them."""
+    """The rows of what the one end of a DAG emits. What sinks the DAG has besides are not allowed:
+    nothing would commit them."""
     dag.validate()
     check_serializable(dag)
     suppliers: dict[str, Any] = {vertex.name: vertex.supplier for vertex in dag.vertices}
@@ -36,10 +38,13 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
     if len(ends) != 1 or isinstance(step_of(ends[0].supplier), Sink):
         names = ", ".join(vertex.name for vertex in ends)
         raise InvalidDAG(
-            f"to be a DataFrame, a DAG must have exactly one vertex that emits and has no outbound edge; this one ends at: {names}"
+            "to be a DataFrame, a DAG must have exactly one vertex that emits and has no outbound "
+            f"edge; this one ends at: {names}"
         )
     members = default_members(spark)
-    topology = with_frames(plan_topology(dag, member_count=members, default_parallelism=1), suppliers)
+    topology = with_frames(
+        plan_topology(dag, member_count=members, default_parallelism=1), suppliers
+    )
     edge = EdgePlan(1 << 19, ends[0].name, 0, OUTPUT, 0, EdgeSettings(), False)
     topology = topology.with_vertex_after(ends[0].name, VertexPlan(OUTPUT, 1, (edge,), ()), edge)
     suppliers[OUTPUT] = as_rows(0, None if schema is None else arrow_schema_of(schema, spark))
@@ -58,7 +63,9 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
         meta_suppliers.close(error)
         raise error from failed.failed.error
     meta_suppliers.close(None)
-    steps = {name: for_tasks(name, s, None) for name, s in suppliers.items() if step_of(s) is not None}
+    steps = {
+        name: for_tasks(name, s, None) for name, s in suppliers.items() if step_of(s) is not None
+    }
     works = stage_works(
         plan_stages(topology, suppliers),
         topology,
@@ -67,4 +74,6 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
         choose_single_partitions(topology, random.Random()),
         run,
     )
-    return frame_of_rows(job_frame(spark, works, suppliers, Deployment()), 0, schema or "item string")
+    return frame_of_rows(
+        job_frame(spark, works, suppliers, Deployment()), 0, schema or "item string"
+    )

@@ -1,4 +1,5 @@
-"""The ends of the edges that leave or enter a stage: outlets that fill packets, inlets that read them."""
+"""The ends of the edges that leave or enter a stage: outlets that fill packets, inlets that read
+them."""
 
 from __future__ import annotations
 
@@ -13,10 +14,16 @@ from pyrite.spark.partition_packets import PartitionPackets
 
 
 class ExchangeLinks:
-    """Joins the stage that runs in a task to the exchanges before and after it. `ranks` are those of all edges of the job."""
+    """Joins the stage that runs in a task to the exchanges before and after it. `ranks` are those
+    of all edges of the job."""
 
     def __init__(
-        self, reader: PacketReader, writer: PacketWriter, ranks: Mapping[int, int], topology: Topology, member: int
+        self,
+        reader: PacketReader,
+        writer: PacketWriter,
+        ranks: Mapping[int, int],
+        topology: Topology,
+        member: int,
     ) -> None:
         self._topology = topology
         self._member = member
@@ -24,12 +31,19 @@ class ExchangeLinks:
         self._writer = writer
         self._ranks = ranks
 
-    def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> PacketOutlet:
+    def outlet(
+        self, edge: EdgePlan, processor: int, member: int, partition: int | None
+    ) -> PacketOutlet:
         return self._writer.outlet(edge, self._ranks[edge.id], member, partition)
 
-    def partitioned_route(self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]) -> PartitionPackets:
+    def partitioned_route(
+        self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
+    ) -> PartitionPackets:
         topology = self._topology
-        owners = [topology.member_of(n) if edge.is_distributed else self._member for n in range(topology.partition_count)]
+        owners = [
+            topology.member_of(n) if edge.is_distributed else self._member
+            for n in range(topology.partition_count)
+        ]
         return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, owners)
 
     def done(self, edge: EdgePlan, processor: int) -> None:
@@ -40,7 +54,8 @@ class ExchangeLinks:
 
 
 class ExchangeInlet:
-    """The packets of one edge. It gives one only when that is the next row of the task's input: so no edge can fill the memory."""
+    """The packets of one edge. It gives one only when that is the next row of the task's input: so
+    no edge can fill the memory."""
 
     __slots__ = ("_edge", "_reader")
 

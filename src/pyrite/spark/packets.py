@@ -1,8 +1,9 @@
-"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one list;
-if all are pairs, as two lists, of their halves.
+"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one
+list; if all are pairs, as two lists, of their halves.
 
-Besides items, rows carry what is meant for the driver: what was put into named collections, and each task's report. These are handed on
-from stage to stage like packets for a later stage, and so count only for the attempt of a task that Spark takes.
+Besides items, rows carry what is meant for the driver: what was put into named collections, and
+each task's report. These are handed on from stage to stage like packets for a later stage, and so
+count only for the attempt of a task that Spark takes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import pyarrow as pa
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 
-SCHEMA: Final = "member int, rank int, edge int, partition int, items binary, sender int, sequence int"
+SCHEMA: Final = (
+    "member int, rank int, edge int, partition int, items binary, sender int, sequence int"
+)
 ARROW_SCHEMA: Final = pa.schema(
     [
         ("member", pa.int32()),
@@ -35,7 +38,8 @@ ARROW_SCHEMA: Final = pa.schema(
 REPORT: Final = -1
 COLLECTED: Final = -2
 SEED: Final = -3
-"""Instead of an edge: a task's report; something to put into a named collection; nothing, but for the member that it is for."""
+"""Instead of an edge: a task's report; something to put into a named collection; nothing, but for
+the member that it is for."""
 SEED_COLUMNS: Final = (
     "cast(id as int) member",
     "cast(-1 as int) rank",
@@ -49,7 +53,8 @@ SEED_COLUMNS: Final = (
 NO_PARTITION: Final = -1
 ITEMS_PER_PACKET = 8192
 ITEMS_HELD = 1 << 15
-"""How many items a task may hold back to fill its packets: so few that they are still in the CPU's cache when they are pickled."""
+"""How many items a task may hold back to fill its packets: so few that they are still in the CPU's
+cache when they are pickled."""
 PACKET_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 
@@ -62,11 +67,13 @@ class Row(NamedTuple):
     items: bytes | memoryview
     sender: int
     sequence: int
-    """The member that made the row, and how many it had made before: together, a place in an order that does not depend on arrival."""
+    """The member that made the row, and how many it had made before: together, a place in an order
+    that does not depend on arrival."""
 
 
 class PacketWriter:
-    """Gathers items to packets, and packets to Arrow batches. Processors with threads of their own may use it, too."""
+    """Gathers items to packets, and packets to Arrow batches. Processors with threads of their own
+    may use it, too."""
 
     def __init__(self, member: int) -> None:
         self.lock = threading.RLock()
@@ -78,7 +85,8 @@ class PacketWriter:
         self._made = 0
         self.items_per_packet = 64
         self.items_held = 4096
-        """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits into a batch."""
+        """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits
+        into a batch."""
 
     def pack(self, items: list[Any], edge: EdgePlan) -> bytes:
         """Pickles the items of one packet."""
@@ -99,7 +107,9 @@ class PacketWriter:
 
     def outlet(self, edge: EdgePlan, rank: int, member: int, partition: int | None) -> PacketOutlet:
         """Where items of one edge go, for one member and partition."""
-        outlet = PacketOutlet(self, edge, rank, member, NO_PARTITION if partition is None else partition)
+        outlet = PacketOutlet(
+            self, edge, rank, member, NO_PARTITION if partition is None else partition
+        )
         self._open.append(outlet)
         return outlet
 
@@ -152,11 +162,14 @@ class PacketWriter:
 
 
 class PacketOutlet:
-    """An outlet of the engine that fills packets. It always has room: what is held is bounded by the writer."""
+    """An outlet of the engine that fills packets. It always has room: what is held is bounded by
+    the writer."""
 
     __slots__ = ("_edge", "_items", "_member", "_partition", "_rank", "_writer")
 
-    def __init__(self, writer: PacketWriter, edge: EdgePlan, rank: int, member: int, partition: int) -> None:
+    def __init__(
+        self, writer: PacketWriter, edge: EdgePlan, rank: int, member: int, partition: int
+    ) -> None:
         self._writer = writer
         self._edge = edge
         self._rank = rank
@@ -189,9 +202,12 @@ class PacketOutlet:
 
 
 class PacketReader:
-    """Reads the rows of a task's input one after another. Rows for later stages, and for the driver, are handed on as they come."""
+    """Reads the rows of a task's input one after another. Rows for later stages, and for the
+    driver, are handed on as they come."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch], ranks: Mapping[int, int], handed_on: PacketWriter) -> None:
+    def __init__(
+        self, batches: Iterator[pa.RecordBatch], ranks: Mapping[int, int], handed_on: PacketWriter
+    ) -> None:
         self._batches = batches
         self._ranks = ranks
         self._handed_on = handed_on
@@ -221,7 +237,8 @@ class PacketReader:
         return row.partition, list(zip(*items)) if type(items) is tuple else items
 
     def has_ended(self, edge: int) -> bool:
-        """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of a later rank is next."""
+        """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of
+        a later rank is next."""
         row = self.head()
         return row is None or (self.in_order and row.rank > self._ranks[edge])
 
@@ -237,7 +254,8 @@ class PacketReader:
 
 
 def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:
-    """A packet of items as bytes. What the worker's own modules do not have, as a class of the user's script, is pickled with its code."""
+    """A packet of items as bytes. What the worker's own modules do not have, as a class of the
+    user's script, is pickled with its code."""
     try:
         return pickle.dumps(packet, 5)
     except Exception:

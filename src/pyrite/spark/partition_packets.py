@@ -12,15 +12,31 @@ from pyrite.spark.spreading import write_spread, write_spread_pairs
 
 
 class PartitionPackets(Route):
-    """A route that has a list for each partition, and makes packets of all of them when they hold enough together.
+    """A route that has a list for each partition, and makes packets of all of them when they hold
+    enough together.
 
     As long as all items are pairs, it has two lists for each, for their halves.
     """
 
-    __slots__ = ("_edge", "_held", "_lists", "_owners", "_rank", "_seconds", "_spread", "_spread_pairs", "_writer")
+    __slots__ = (
+        "_edge",
+        "_held",
+        "_lists",
+        "_owners",
+        "_rank",
+        "_seconds",
+        "_spread",
+        "_spread_pairs",
+        "_writer",
+    )
 
     def __init__(
-        self, writer: PacketWriter, edge: EdgePlan, rank: int, partition: Callable[[Any], int], owners: Sequence[int]
+        self,
+        writer: PacketWriter,
+        edge: EdgePlan,
+        rank: int,
+        partition: Callable[[Any], int],
+        owners: Sequence[int],
     ) -> None:
         super().__init__(())
         self._writer = writer
@@ -62,7 +78,11 @@ class PartitionPackets(Route):
         lists, seconds, writer, edge = self._lists, self._seconds, self._writer, self._edge
         for partition, items in enumerate(lists):
             if items:
-                packed = writer.pack(items, edge) if seconds is None else writer.pack_pairs(items, seconds[partition], edge)
+                packed = (
+                    writer.pack(items, edge)
+                    if seconds is None
+                    else writer.pack_pairs(items, seconds[partition], edge)
+                )
                 writer.add(self._owners[partition], self._rank, edge.id, partition, packed)
                 lists[partition] = []
                 if seconds is not None:

@@ -15,7 +15,8 @@ from pyrite.processors.spark import ReadSpark, WriteSpark
 
 
 def check_serializable(dag: DAG) -> None:
-    """Raises, before Spark is touched, if a vertex or an edge cannot travel to the workers; names it and what in it."""
+    """Raises, before Spark is touched, if a vertex or an edge cannot travel to the workers; names
+    it and what in it."""
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
         if isinstance(step, (ReadOnce, ReadSpark, WriteSpark)):
@@ -30,7 +31,8 @@ def _try_pickle(thing: Any, where: str) -> None:
         cloudpickle.dumps(thing)
     except Exception as error:
         raise PyriteError(
-            f"{where} cannot be sent to Spark's workers: {_culprit(thing) or shorten(thing)} cannot be pickled ({error}). "
+            f"{where} cannot be sent to Spark's workers: {_culprit(thing) or shorten(thing)} "
+            f"cannot be pickled ({error}). "
             f"Make it inside the function or in the processor's init(), where it is used"
         ) from error
 
@@ -48,7 +50,9 @@ def _culprit(thing: Any) -> str | None:
     elif hasattr(target, "__code__"):
         code, cells = target.__code__, target.__closure__ or ()
         inside = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells)}
-        inside.update({name: target.__globals__[name] for name in code.co_names if name in target.__globals__})
+        inside.update(
+            {name: target.__globals__[name] for name in code.co_names if name in target.__globals__}
+        )
     elif hasattr(target, "__dict__") and not isinstance(target, type):
         inside = dict(vars(target))
     for name, part in inside.items():

@@ -1,4 +1,5 @@
-"""The Spark session of an instance: the user's, or one that is started when the first job needs it."""
+"""The Spark session of an instance: the user's, or one that is started when the first job needs
+it."""
 
 from __future__ import annotations
 
@@ -34,12 +35,16 @@ _starting = threading.Lock()
 
 
 class LazySession:
-    """Gives the session, starting it when it is first asked for. A session that was given is left as it was."""
+    """Gives the session, starting it when it is first asked for. A session that was given is left
+    as it was."""
 
-    def __init__(self, *, master: str | None, conf: Mapping[str, str] | None, spark: SparkSession | None) -> None:
+    def __init__(
+        self, *, master: str | None, conf: Mapping[str, str] | None, spark: SparkSession | None
+    ) -> None:
         if spark is not None and (master is not None or conf is not None):
             raise PyriteError(
-                "give either spark=, a session that exists, or spark_master= and spark_conf= for a new one; not both"
+                "give either spark=, a session that exists, or spark_master= and spark_conf= for a "
+                "new one; not both"
             )
         self._master = master
         self._conf = dict(conf or {})
@@ -55,13 +60,21 @@ class LazySession:
         return self.starting().result()
 
     def starting(self) -> Future[SparkSession]:
-        """The session to come. Whoever waits for it may give up; the start goes on, for those who come later."""
+        """The session to come. Whoever waits for it may give up; the start goes on, for those who
+        come later."""
         with self._lock:
             if self._stopped and not self._is_given:
                 raise PyriteError("this instance is closed; open another with pyrite.instance()")
-            if self._session is None or (self._session.done() and self._session.exception() is not None):
+            if self._session is None or (
+                self._session.done() and self._session.exception() is not None
+            ):
                 self._session = Future()
-                threading.Thread(target=self._fulfil, args=(self._session,), name="pyrite-spark-start", daemon=True).start()
+                threading.Thread(
+                    target=self._fulfil,
+                    args=(self._session,),
+                    name="pyrite-spark-start",
+                    daemon=True,
+                ).start()
             return self._session
 
     def stop(self) -> None:
@@ -94,7 +107,8 @@ class LazySession:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if SparkContext._active_spark_context is not None:
             raise PyriteError(
-                "this process already has a Spark session, and Spark allows one; pass it: pyrite.instance(spark=SparkSession.active())"
+                "this process already has a Spark session, and Spark allows one; pass it: "
+                "pyrite.instance(spark=SparkSession.active())"
             )
         builder: Any = SparkSession.builder.master(master)
         quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}"}
@@ -107,7 +121,8 @@ def is_connect(spark: Any) -> bool:
 
 
 def default_members(spark: Any) -> int:
-    """How many members a job has if it does not say: as many tasks as the session runs at a time."""
+    """How many members a job has if it does not say: as many tasks as the session runs at a
+    time."""
     if is_connect(spark):
         from pyspark.sql.functions import spark_partition_id
 

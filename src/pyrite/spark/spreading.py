@@ -1,8 +1,9 @@
 """Writes the loops that spread items over the lists of their partitions.
 
-What most items need stands in the loop itself, where a call for each would cost more than all the rest: the hash of a key that is
-a string. And most are pairs, of which the two halves are kept apart: a pair that is not kept is two objects less to fetch
-from memory when packets are made, which is where the time goes.
+What most items need stands in the loop itself, where a call for each would cost more than all the
+rest: the hash of a key that is a string. And most are pairs, of which the two halves are kept
+apart: a pair that is not kept is two objects less to fetch from memory when packets are made, which
+is where the time goes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ def write_spread(edge: EdgePlan, partition: Callable[[Any], int], partition_coun
     return spread
 
 
-def write_spread_pairs(edge: EdgePlan, partition: Callable[[Any], int], partition_count: int) -> SpreadPairs:
-    """`spread(items, firsts, seconds)`: appends the halves of each pair to the lists of its partition, up to an item that is no pair.
+def write_spread_pairs(
+    edge: EdgePlan, partition: Callable[[Any], int], partition_count: int
+) -> SpreadPairs:
+    """`spread(items, firsts, seconds)`: appends the halves of each pair to the lists of its
+    partition, up to an item that is no pair.
 
     Returns that item and those after it.
     """
@@ -36,12 +40,18 @@ def write_spread_pairs(edge: EdgePlan, partition: Callable[[Any], int], partitio
     return spread
 
 
-def _written(template: str, edge: EdgePlan, partition: Callable[[Any], int], partition_count: int) -> Any:
+def _written(
+    template: str, edge: EdgePlan, partition: Callable[[Any], int], partition_count: int
+) -> Any:
     settings = edge.settings
     key = "item" if settings.key is None else call_or_inline(settings.key, "key_of", "item")
     if template is _PAIRS:
         key = {"item[0]": "first", "item[1]": "second"}.get(key, key)
-    number = _ANY_KEY if settings.partitioner is not None else _STRINGS_AT_ONCE.format(count=partition_count)
+    number = (
+        _ANY_KEY
+        if settings.partitioner is not None
+        else _STRINGS_AT_ONCE.format(count=partition_count)
+    )
     source = template.format(key=key, number=number)
     return _compiled(source)(settings.key, partition, mmh3.hash, edge.name, RoutingFailed)
 
@@ -50,7 +60,8 @@ _ANY_KEY = "                number = partition(key)"
 # The number that `partition` would give, which does the same for a string.
 _STRINGS_AT_ONCE = """\
                 if type(key) is str:
-                    number = hashed(key if key.isascii() else key.encode("utf-8", "surrogatepass"), 0, False) % {count}
+                    text = key if key.isascii() else key.encode("utf-8", "surrogatepass")
+                    number = hashed(text, 0, False) % {count}
                 else:
                     number = partition(key)"""
 _ANY = """\

@@ -1,8 +1,10 @@
-"""Stages: which vertices of a DAG run together in a Spark task, and in which order what arrives there must be read. Pure.
+"""Stages: which vertices of a DAG run together in a Spark task, and in which order what arrives
+there must be read. Pure.
 
-The stages of a job form a line. Stage k hands what it emits to the exchange after it, and an exchange brings each row to the task of
-its member in the next stage. A row for a later stage is handed on by those between; so nothing is ever computed twice, whatever
-the DAG looks like, and one Spark action runs the whole job.
+The stages of a job form a line. Stage k hands what it emits to the exchange after it, and an
+exchange brings each row to the task of its member in the next stage. A row for a later stage is
+handed on by those between; so nothing is ever computed twice, whatever the DAG looks like, and one
+Spark action runs the whole job.
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ from pyrite.processors.steps import Fold
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage. `ranks` has the edges that come in over the exchange before it, by id, with the order in which they must be read."""
+    """One stage. `ranks` has the edges that come in over the exchange before it, by id, with the
+    order in which they must be read."""
 
     index: int
     vertices: tuple[VertexPlan, ...]
     ranks: Mapping[int, int]
     grouped: frozenset[int]
-    """The edges that lead to a grouping of their own key: read partition by partition, a partition's groups can be forgotten."""
+    """The edges that lead to a grouping of their own key: read partition by partition, a
+    partition's groups can be forgotten."""
     in_order: bool
-    """Whether its tasks must make the same rows should Spark run one again, since these go over another exchange: where some of them were
-    read already, and the rest is lost, other rows would mean items that are lost or there twice. So what arrives is put in order."""
+    """Whether its tasks must make the same rows should Spark run one again, since these go over
+    another exchange: where some of them were read already, and the rest is lost, other rows would
+    mean items that are lost or there twice. So what arrives is put in order."""
 
     @property
     def label(self) -> str:
@@ -51,35 +56,55 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
     last = max(stage_of.values())
     for index in range(last + 1):
         vertices = tuple(vertex for vertex in topology.vertices if stage_of[vertex.name] == index)
-        arriving = [edge for vertex in vertices for edge in vertex.inbound if stage_of.get(edge.source, -1) < index]
-        grouped = frozenset(edge.id for vertex in vertices for edge in arriving if _is_grouped(edge, vertex, suppliers))
+        arriving = [
+            edge
+            for vertex in vertices
+            for edge in vertex.inbound
+            if stage_of.get(edge.source, -1) < index
+        ]
+        grouped = frozenset(
+            edge.id
+            for vertex in vertices
+            for edge in arriving
+            if _is_grouped(edge, vertex, suppliers)
+        )
         ranks = _ranks(vertices, {edge.id for edge in arriving})
         stages.append(Stage(index, vertices, ranks, grouped, in_order=index < last))
     return tuple(stages)
 
 
 def _levels(topology: Topology) -> dict[str, int]:
-    """The stage of each vertex: after the stages of all that it gets items from over a distributed edge, and not before those of the rest.
+    """The stage of each vertex: after the stages of all that it gets items from over a distributed
+    edge, and not before those of the rest.
 
-    Within these bounds as late as can be: a source stands with what it feeds over a local edge, so that its items need not travel.
+    Within these bounds as late as can be: a source stands with what it feeds over a local edge, so
+    that its items need not travel.
     """
     level: dict[str, int] = {}
     for vertex in topology.vertices:
-        upstream = [edge for edge in vertex.inbound if edge.source in level]  # a DataFrame comes from nowhere in the DAG
-        level[vertex.name] = max((level[edge.source] + edge.is_distributed for edge in upstream), default=0)
+        upstream = [
+            edge for edge in vertex.inbound if edge.source in level
+        ]  # a DataFrame comes from nowhere in the DAG
+        level[vertex.name] = max(
+            (level[edge.source] + edge.is_distributed for edge in upstream), default=0
+        )
     for vertex in reversed(topology.vertices):
         if vertex.outbound:
-            level[vertex.name] = min(level[edge.destination] - edge.is_distributed for edge in vertex.outbound)
+            level[vertex.name] = min(
+                level[edge.destination] - edge.is_distributed for edge in vertex.outbound
+            )
     first = min(level.values())
     return {name: number - first for name, number in level.items()}
 
 
 def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, int]:
-    """For each arriving edge, how many others, one after another, must have ended before it may be read.
+    """For each arriving edge, how many others, one after another, must have ended before it may be
+    read.
 
-    An edge waits for those with a lower priority at its own vertex; and as what it brings flows on within the stage, it waits as well for
-    those with a lower priority than the edge by which it flows into a vertex further down. What is waited for, if it comes from a
-    vertex of the same stage, ends when all that arrives there has ended.
+    An edge waits for those with a lower priority at its own vertex; and as what it brings flows on
+    within the stage, it waits as well for those with a lower priority than the edge by which it
+    flows into a vertex further down. What is waited for, if it comes from a vertex of the same
+    stage, ends when all that arrives there has ended.
     """
     by_name = {vertex.name: vertex for vertex in vertices}
     edges = {edge.id: edge for vertex in vertices for edge in vertex.inbound if edge.id in arriving}
@@ -92,14 +117,20 @@ def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, in
 
     def waits_for(edge: EdgePlan) -> set[int]:
         vertex = by_name[edge.destination]
-        before = {i for e in vertex.inbound if e.settings.priority < edge.settings.priority for i in ending(e)}
+        before = {
+            i
+            for e in vertex.inbound
+            if e.settings.priority < edge.settings.priority
+            for i in ending(e)
+        }
         return before.union(*(waits_for(e) for e in vertex.outbound if e.destination in by_name))
 
     after = {id: waits_for(edge) - {id} for id, edge in edges.items()}
     ranks: dict[int, int] = {}
 
     def rank(id: int, above: frozenset[int]) -> int:
-        # Edges that wait for one another in a ring are read side by side: a buffered edge is on the way, or the DAG was refused.
+        # Edges that wait for one another in a ring are read side by side: a buffered edge is on the
+        # way, or the DAG was refused.
         if id not in ranks:
             before = [rank(other, above | {id}) for other in after[id] if other not in above]
             if above:

@@ -42,7 +42,8 @@ logger = logging.getLogger("pyrite.spark")
 DEFAULT_MEMORY_BUDGET = 1 << 30
 FAILURE_MARK = "pyrite-failure"
 _GC_THRESHOLDS = (200_000, 20, 20)
-"""Unpickling makes objects by the thousand, none of them in circles: looking for circles as often as usual costs a third of the time."""
+"""Unpickling makes objects by the thousand, none of them in circles: looking for circles as often
+as usual costs a third of the time."""
 MOST_FAILURE_BYTES = 24_000
 
 
@@ -79,8 +80,11 @@ class TaskFailed(Exception):
         super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
 
 
-def stage_function(work: StageWork, deployment: Deployment) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark maps over the partitions of a stage's input. Spark's pages show it by its name."""
+def stage_function(
+    work: StageWork, deployment: Deployment
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark maps over the partitions of a stage's input. Spark's pages show it by
+    its name."""
     packed = cloudpickle.dumps(work)
     path = [entry for entry in sys.path if entry] + [os.getcwd()]
 
@@ -94,20 +98,33 @@ def stage_function(work: StageWork, deployment: Deployment) -> Callable[[Iterato
         task = TaskContext.get()
         assert task is not None
         with deployment.unpacked() as files:
-            yield from run_stage(packed, batches, files, partition=task.partitionId(), attempt=str(task.taskAttemptId()))
+            yield from run_stage(
+                packed,
+                batches,
+                files,
+                partition=task.partitionId(),
+                attempt=str(task.taskAttemptId()),
+            )
 
     run.__name__ = work.stage.label
     return run
 
 
 def run_stage(
-    packed: bytes, batches: Iterator[pa.RecordBatch], files: Path | None, *, partition: int, attempt: str
+    packed: bytes,
+    batches: Iterator[pa.RecordBatch],
+    files: Path | None,
+    *,
+    partition: int,
+    attempt: str,
 ) -> Iterator[pa.RecordBatch]:
     """Runs one stage of a job for the member that this task stands for."""
     work: StageWork = pickle.loads(packed)
     member, batches = _member_of(batches, partition)
     writer = PacketWriter(member)
-    if not work.stage.ranks and work.stage.index == 0:  # its input only makes Spark start a task per member
+    if (
+        not work.stage.ranks and work.stage.index == 0
+    ):  # its input only makes Spark start a task per member
         batches = iter(list(batches)[:0])
     reader = PacketReader(batches, work.stage.ranks, writer)
     run = RunContext(
@@ -143,7 +160,9 @@ def run_stage(
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
-        while reader.head() is not None:  # a row that no vertex waits for cannot be: but rows for later stages may still come
+        while (
+            reader.head() is not None
+        ):  # a row that no vertex waits for cannot be: but rows for later stages may still come
             raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.stage.in_order:
@@ -152,8 +171,12 @@ def run_stage(
         yield from writer.rest()
     except RoutingFailed as unpacked:  # a packet that was left to the end
         error = unpacked
-        source = next((v.name for v in part.vertices for e in v.outbound if e.name == unpacked.edge), None)
-        raise TaskFailed(Failed(unpacked.error, vertex=source, edge=unpacked.edge, item=unpacked.item)) from unpacked
+        source = next(
+            (v.name for v in part.vertices for e in v.outbound if e.name == unpacked.edge), None
+        )
+        raise TaskFailed(
+            Failed(unpacked.error, vertex=source, edge=unpacked.edge, item=unpacked.item)
+        ) from unpacked
     except LifeCycleFailed as failed:
         error = failed
         raise TaskFailed(failed.failed) from failed.failed.error
@@ -165,10 +188,13 @@ def run_stage(
         gc.set_threshold(*thresholds)
 
 
-def _member_of(batches: Iterator[pa.RecordBatch], default: int) -> tuple[int, Iterator[pa.RecordBatch]]:
+def _member_of(
+    batches: Iterator[pa.RecordBatch], default: int
+) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Which member a task stands for, from the first row it gets; and all its batches.
 
-    The number of its partition would not do: whoever unites or coalesces a DataFrame of ours changes these.
+    The number of its partition would not do: whoever unites or coalesces a DataFrame of ours
+    changes these.
     """
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
@@ -177,9 +203,11 @@ def _member_of(batches: Iterator[pa.RecordBatch], default: int) -> tuple[int, It
 
 
 def memory_budget() -> int:
-    """How many bytes the groups of a task may take: half of what is left of what Spark allows a Python worker, if it sets a limit.
+    """How many bytes the groups of a task may take: half of what is left of what Spark allows a
+    Python worker, if it sets a limit.
 
-    Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a worker take a good part from the start.
+    Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a
+    worker take a good part from the start.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
@@ -190,7 +218,9 @@ def memory_budget() -> int:
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
-    blocking: list[Tasklet] = [t for t in member_run.processor_tasklets if not t.processor.cooperative]
+    blocking: list[Tasklet] = [
+        t for t in member_run.processor_tasklets if not t.processor.cooperative
+    ]
     cooperative = [tasklet for tasklet in member_run.tasklets if tasklet not in blocking]
     for _ in run_inline(cooperative, blocking):
         yield from writer.batches()
@@ -201,7 +231,9 @@ def failure_in(text: str) -> Failed | None:
     found = re.search(rf"<{FAILURE_MARK} ([A-Za-z0-9+/=]+)>", text)
     if found is None:
         return None
-    vertex, processor, edge, item, message, packed = pickle.loads(zlib.decompress(base64.b64decode(found.group(1))))
+    vertex, processor, edge, item, message, packed = pickle.loads(
+        zlib.decompress(base64.b64decode(found.group(1)))
+    )
     try:
         error, item = pickle.loads(packed)
     except Exception:  # its class is known to the workers only
@@ -210,7 +242,8 @@ def failure_in(text: str) -> Failed | None:
 
 
 def _packed(failed: Failed) -> str:
-    """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a description."""
+    """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a
+    description."""
     error, item = failed.error, failed.item
     message = shorten_text(message_of(error), 2000)
     try:
@@ -218,7 +251,12 @@ def _packed(failed: Failed) -> str:
     except Exception:
         text = message
     description = RemoteError(message)
-    for candidate, what in ((error, item), (error, shorten(item)), (description, item), (description, shorten(item))):
+    for candidate, what in (
+        (error, item),
+        (error, shorten(item)),
+        (description, item),
+        (description, shorten(item)),
+    ):
         try:
             candidate.add_note(text)
             candidate.__traceback__ = None
@@ -227,7 +265,10 @@ def _packed(failed: Failed) -> str:
         except Exception:
             continue
         whole = zlib.compress(
-            cloudpickle.dumps((failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)), 9
+            cloudpickle.dumps(
+                (failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)
+            ),
+            9,
         )
         if len(whole) < MOST_FAILURE_BYTES:
             break

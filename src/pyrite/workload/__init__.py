@@ -1,4 +1,5 @@
-"""Workloads: a DAG of jobs, done by workers. `Workload` has the jobs, `Schedule` says who waits for whom, `Run` is the handle."""
+"""Workloads: a DAG of jobs, done by workers. `Workload` has the jobs, `Schedule` says who waits for
+whom, `Run` is the handle."""
 
 from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
 from pyrite.workload.outcomes import NoResult

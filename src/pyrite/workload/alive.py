@@ -13,7 +13,8 @@ LONGEST_SECONDS = 100_000  # what the system can wait for at a time has a limit
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A process: its number alone may be given to another one later, so the time of its start belongs to it."""
+    """A process: its number alone may be given to another one later, so the time of its start
+    belongs to it."""
 
     pid: int
     started: str
@@ -64,7 +65,8 @@ NOBODY = Identity(0, "")
 
 
 def _start_of(pid: int) -> str:
-    """When the process started, in the kernel's count; empty if there is none, or it is only waiting to be collected."""
+    """When the process started, in the kernel's count; empty if there is none, or it is only
+    waiting to be collected."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

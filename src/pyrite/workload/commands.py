@@ -1,4 +1,5 @@
-"""What a job does: call a function, start a program, or run a DAG; and what the function wants to be given."""
+"""What a job does: call a function, start a program, or run a DAG; and what the function wants to
+be given."""
 
 from __future__ import annotations
 
@@ -49,21 +50,26 @@ def interpret(value: Any, *, light: bool = False) -> Command:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return Program(_argv(value))
     raise ValueError(
-        f"must be a function, a text 'package.module:function', a program as a list of its arguments, or a DAG; got {shorten(value)}"
+        "must be a function, a text 'package.module:function', a program as a list of its "
+        f"arguments, or a DAG; got {shorten(value)}"
     )
 
 
 def find_function(text: str) -> Callable[..., Any]:
-    """What `package.module:function` names. Raises ValueError with the end of a sentence if there is no such thing."""
+    """What `package.module:function` names. Raises ValueError with the end of a sentence if there
+    is no such thing."""
     where, _, name = text.partition(":")
     if not name or not all(part.isidentifier() for part in [*where.split("."), *name.split(".")]):
         raise ValueError(
-            f"'{text}' is not of the form package.module:function; if it is meant for a shell, give a list, as ['sh', '-c', '{text}']"
+            f"'{text}' is not of the form package.module:function; if it is meant for a shell, "
+            f"give a list, as ['sh', '-c', '{text}']"
         )
     try:
         found: Any = importlib.import_module(where)
     except Exception as error:
-        raise ValueError(f"'{text}' cannot be found: importing {where} gave {message_of(error)}") from None
+        raise ValueError(
+            f"'{text}' cannot be found: importing {where} gave {message_of(error)}"
+        ) from None
     for part in name.split("."):
         try:
             found = getattr(found, part)
@@ -78,7 +84,11 @@ def find_function(text: str) -> Callable[..., Any]:
 def describe_command(command: Command) -> str:
     if isinstance(command, Call):
         return command.reference or describe(command.function)
-    return shorten(list(command.argv)) if isinstance(command, Program) else f"a DAG of {len(list(command.dag))} vertices"
+    return (
+        shorten(list(command.argv))
+        if isinstance(command, Program)
+        else f"a DAG of {len(list(command.dag))} vertices"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +101,43 @@ class Parameters:
     takes_any_position: bool = True
     takes_any_name: bool = True
 
-    def wanted(self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-        """The upstream jobs whose results the function gets: those that a parameter, not given otherwise, is named after."""
+    def wanted(
+        self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """The upstream jobs whose results the function gets: those that a parameter, not given
+        otherwise, is named after."""
         if not self.named or not upstream:
             return ()
         given = {*self.positional[: len(args)], *kwargs}
         return tuple(name for name in upstream if name in self.named and name not in given)
 
-    def problems(self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    def problems(
+        self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[str]:
         """Ends of sentences about arguments that do not fit."""
         found = []
         given = {*self.positional[: len(args)], *kwargs}
         for name in self.required:
             if name not in given and (name not in upstream or name not in self.named):
                 found.append(
-                    f"has a parameter '{name}' that gets no value: there is no upstream job of this name, nor such an argument"
+                    f"has a parameter '{name}' that gets no value: there is no upstream job of "
+                    "this name, nor such an argument"
                 )
         if len(args) > len(self.positional) and not self.takes_any_position:
-            found.append(f"takes {len(self.positional)} arguments by position, and args has {len(args)}")
+            found.append(
+                f"takes {len(self.positional)} arguments by position, and args has {len(args)}"
+            )
         if kwargs and not self.takes_any_name:
-            found.extend(f"has no parameter '{name}', which kwargs gives" for name in kwargs if name not in self.named)
-        found.extend(f"gets '{name}' twice, from args and from kwargs" for name in self.positional[: len(args)] if name in kwargs)
+            found.extend(
+                f"has no parameter '{name}', which kwargs gives"
+                for name in kwargs
+                if name not in self.named
+            )
+        found.extend(
+            f"gets '{name}' twice, from args and from kwargs"
+            for name in self.positional[: len(args)]
+            if name in kwargs
+        )
         return found
 
 
@@ -130,7 +156,9 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
         positional=(*only_positional, *either),
         named=frozenset([*either, *of_kind.get(inspect.Parameter.KEYWORD_ONLY, [])]),
         required=tuple(
-            p.name for p in signature.parameters.values() if p.default is inspect.Parameter.empty and p.kind not in variable
+            p.name
+            for p in signature.parameters.values()
+            if p.default is inspect.Parameter.empty and p.kind not in variable
         ),
         takes_any_position=inspect.Parameter.VAR_POSITIONAL in of_kind,
         takes_any_name=inspect.Parameter.VAR_KEYWORD in of_kind,
@@ -141,7 +169,9 @@ def _argv(value: Sequence[Any]) -> tuple[str, ...]:
     argv = []
     for part in value:
         if not isinstance(part, (str, int, float)) and not hasattr(part, "__fspath__"):
-            raise ValueError(f"is a program whose arguments must be texts, numbers or paths; got {shorten(part)}")
+            raise ValueError(
+                f"is a program whose arguments must be texts, numbers or paths; got {shorten(part)}"
+            )
         argv.append(str(part))
     if not argv:
         raise ValueError("is an empty list; a program is a list of its name and its arguments")

@@ -1,5 +1,6 @@
-"""The conductor: what every master does, whatever its workers are. It turns what the scheduler decides into entries of the journal,
-knows where each result is, and tells which jobs need not run again.
+"""The conductor: what every master does, whatever its workers are. It turns what the scheduler
+decides into entries of the journal, knows where each result is, and tells which jobs need not run
+again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from pyrite.workload.segments import Record, end_of, read_error, read_result
 from pyrite.workload.states import JobState
 from pyrite.workload.store import Store
 
-BATCH_JOBS = 250  # the segments are ahead of the journal, so a batch that is lost costs nothing but reading them
+# the segments are ahead of the journal, so a batch that is lost costs nothing but reading them
+BATCH_JOBS = 250
 BATCH_SECONDS = 0.02
 
 
 class Conductor:
-    def __init__(self, store: Store, plan: Plan, journal: Journal, options: Options, *, depth: int = DEPTH) -> None:
+    def __init__(
+        self, store: Store, plan: Plan, journal: Journal, options: Options, *, depth: int = DEPTH
+    ) -> None:
         self._store = store
         self._plan = plan
         self._journal = journal
@@ -36,9 +40,13 @@ class Conductor:
         self._segments: dict[str, int] = {}  # of each worker
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
-        self._queued: dict[int, int] = {}  # of the jobs that workers have: the message in the worker's queue
+        self._queued: dict[
+            int, int
+        ] = {}  # of the jobs that workers have: the message in the worker's queue
         self._due: float | None = None
-        seconds = {n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None}
+        seconds = {
+            n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
+        }
         rules = Rules(
             upstream=plan.upstream,
             downstream=plan.downstream,
@@ -51,17 +59,25 @@ class Conductor:
             on_error=options.on_error,
             crashes_max=options.crashes_max,
         )
-        knows_results = not options.rerun and any(entry.result_segment is not None for entry in self._entries)
+        knows_results = not options.rerun and any(
+            entry.result_segment is not None for entry in self._entries
+        )
         self.scheduler = Scheduler(
             rules,
-            done=[n for n, entry in enumerate(self._entries) if entry.state.has_result and self._result_is_there(n)],
+            done=[
+                n
+                for n, entry in enumerate(self._entries)
+                if entry.state.has_result and self._result_is_there(n)
+            ],
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if knows_results else None,
             depth=depth,
         )
         for job, (entry, state) in enumerate(zip(self._entries, self.scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
-                self.scheduler.changed[job] = None  # what was under way, or failed, in a run that is resumed starts anew
+                self.scheduler.changed[job] = (
+                    None  # what was under way, or failed, in a run that is resumed starts anew
+                )
 
     # Orders
 
@@ -78,7 +94,8 @@ class Conductor:
         return entry.result_segment, entry.result_offset
 
     def _fingerprint(self, job: int) -> bytes:
-        """Of the command, its arguments and the results of all upstream jobs, which have theirs by now."""
+        """Of the command, its arguments and the results of all upstream jobs, which have theirs by
+        now."""
         found = self._fingerprints[job]
         if found is None:
             found = self._plan.fingerprints[job]
@@ -86,12 +103,14 @@ class Conductor:
             if above:
                 found = digest(found, *[self._digest_of(u) for u in above])
             self._fingerprints[job] = found
-        # Files that upstream jobs write, or the program itself, are looked at when it is about to run, and when it has.
+        # Files that upstream jobs write, or the program itself, are looked at when it is about to
+        # run, and when it has.
         argv = self._plan.programs.get(job)
         return found if argv is None else digest(found, of_files(argv))
 
     def _digest_of(self, job: int) -> bytes:
-        """Of a job's result; where that says nothing, because what the job did is elsewhere, of what made it."""
+        """Of a job's result; where that says nothing, because what the job did is elsewhere, of
+        what made it."""
         entry = self._entries[job]
         if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
             return entry.fingerprint or NO_FINGERPRINT
@@ -100,7 +119,11 @@ class Conductor:
     def _is_current(self, job: int) -> bool:
         """Whether an earlier result of the job still holds."""
         entry = self._entries[job]
-        return entry.result_segment is not None and entry.fingerprint == self._fingerprint(job) and self._result_is_there(job)
+        return (
+            entry.result_segment is not None
+            and entry.fingerprint == self._fingerprint(job)
+            and self._result_is_there(job)
+        )
 
     def _result_is_there(self, job: int) -> bool:
         segment, offset = self._result_place(job)
@@ -118,21 +141,36 @@ class Conductor:
         self._began[job] = (worker, now)
 
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
-        """A try of a job left a record in a segment. False if it is not the try that was waited for."""
+        """A try of a job left a record in a segment. False if it is not the try that was waited
+        for."""
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
-        if not self.scheduler.finished(record.job, record.attempt, succeeded=record.succeeded, now=now):
+        if not self.scheduler.finished(
+            record.job, record.attempt, succeeded=record.succeeded, now=now
+        ):
             return False
         for next_one in self.scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
-        error = None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
+        error = (
+            None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
+        )
         if record.succeeded and record.job in self._plan.programs:
             record = record._replace(fingerprint=self._fingerprint(record.job))
-        self._entries[record.job] = with_record(self._entries[record.job], record, segment=segment, worker=worker, error=error)
+        self._entries[record.job] = with_record(
+            self._entries[record.job], record, segment=segment, worker=worker, error=error
+        )
         return True
 
     def died(
-        self, worker: str, cause: Cause, why: str, *, segment: int | None, log: tuple[int, int], now: float, wall: float
+        self,
+        worker: str,
+        cause: Cause,
+        why: str,
+        *,
+        segment: int | None,
+        log: tuple[int, int],
+        now: float,
+        wall: float,
     ) -> None:
         """A worker is gone; the job that it was running left no record."""
         blamed = self.scheduler.died(worker, cause, now)
@@ -163,7 +201,8 @@ class Conductor:
         return self._due
 
     def flush(self) -> None:
-        """Writes what changed since the last batch. A job that was assigned, run and done in between is one row."""
+        """Writes what changed since the last batch. A job that was assigned, run and done in
+        between is one row."""
         self._due = None
         scheduler = self.scheduler
         if not scheduler.changed and not self._scanned:
@@ -198,7 +237,8 @@ class Conductor:
         self._scanned.clear()
 
     def salvage(self) -> None:
-        """Writes down what is known when the run breaks, if that can be; if not, the segments have it still."""
+        """Writes down what is known when the run breaks, if that can be; if not, the segments have
+        it still."""
         try:
             self.flush()
         except RunBroken:
@@ -214,4 +254,6 @@ class Conductor:
             if message is not None:
                 database.execute("delete from messages where id = ?", (message,))
             if has_it:
-                self._queued[job] = put_message(database, self._began[job][0], self._plan.ids[job].encode())
+                self._queued[job] = put_message(
+                    database, self._began[job][0], self._plan.ids[job].encode()
+                )

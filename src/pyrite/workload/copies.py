@@ -8,7 +8,8 @@ import weakref
 
 
 def above_streams(file: int) -> int:
-    """The same file under a number that is no standard stream's: where those were closed, it may have been given one of theirs."""
+    """The same file under a number that is no standard stream's: where those were closed, it may
+    have been given one of theirs."""
     if file > 2:
         return file
     moved = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -34,7 +35,9 @@ class OwnFile:
             if own is not None:
                 own.close()
 
-        os.register_at_fork(after_in_child=close_in_copy)  # cannot be undone: so it must not keep anything alive
+        os.register_at_fork(
+            after_in_child=close_in_copy
+        )  # cannot be undone: so it must not keep anything alive
 
     def close(self) -> None:
         if self._is_open:

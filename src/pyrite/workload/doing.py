@@ -1,4 +1,5 @@
-"""Does one job, here and now: loads its command and its arguments, runs it, and says how that ended."""
+"""Does one job, here and now: loads its command and its arguments, runs it, and says how that
+ended."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ TRACEBACK_CHARACTERS = 1_000_000
 
 
 class ProgramFailed(PyriteError):
-    """A program that is a job's command ended with an exit code other than 0, or could not be started."""
+    """A program that is a job's command ended with an exit code other than 0, or could not be
+    started."""
 
 
 class LoadingFailed(PyriteError):
@@ -62,7 +64,9 @@ def _end_copies(process: int) -> None:
 
 
 def failure(order: Order, error: BaseException, started: float) -> Ending:
-    is_ours = isinstance(error, (ProgramFailed, LoadingFailed)) or (type(error) is ValueError and _is_of_encode(error))
+    is_ours = isinstance(error, (ProgramFailed, LoadingFailed)) or (
+        type(error) is ValueError and _is_of_encode(error)
+    )
     return Ending(
         order.job,
         order.attempt,
@@ -82,7 +86,9 @@ def span_of(blob: bytes) -> tuple[int, int]:
 
 
 def load(
-    blob: bytes, load_command: Callable[[tuple[int, int]], Command], inputs: Sequence[Callable[[], Encoded]]
+    blob: bytes,
+    load_command: Callable[[tuple[int, int]], Command],
+    inputs: Sequence[Callable[[], Encoded]],
 ) -> tuple[Command, tuple[Any, ...], dict[str, Any]]:
     """A job's command and all of its arguments, the results of upstream jobs among them."""
     span, arguments, names = pickle.loads(blob)
@@ -90,7 +96,9 @@ def load(
         command = load_command(span)
         args, kwargs = pickle.loads(arguments) if arguments else ((), {})
     except Exception as error:
-        raise LoadingFailed(f"its command or its arguments cannot be loaded here: {message_of(error)}") from error
+        raise LoadingFailed(
+            f"its command or its arguments cannot be loaded here: {message_of(error)}"
+        ) from error
     for name, read in zip(names, inputs):
         try:
             kwargs[name] = decode(read())
@@ -99,8 +107,11 @@ def load(
     return command, args, kwargs
 
 
-def run_command(command: Command, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
-    """Raises what the command raises. A program's result is its exit code; a DAG's is what is in the maps and lists that it wrote."""
+def run_command(
+    command: Command, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> Any:
+    """Raises what the command raises. A program's result is its exit code; a DAG's is what is in
+    the maps and lists that it wrote."""
     if isinstance(command, Call):
         return command.function(*args, **(kwargs or {}))
     if isinstance(command, Program):
@@ -112,7 +123,9 @@ def _run_program(argv: tuple[str, ...]) -> int:
     try:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise ProgramFailed(f"the program '{argv[0]}' cannot be started: {error.strerror}") from None
+        raise ProgramFailed(
+            f"the program '{argv[0]}' cannot be started: {error.strerror}"
+        ) from None
     try:
         code = process.wait()
     except BaseException:

@@ -1,6 +1,8 @@
-"""The executor that transient workers have by default: processes that are started for a number of calls, and then replaced.
+"""The executor that transient workers have by default: processes that are started for a number of
+calls, and then replaced.
 
-Unlike Python's own pool it survives the death of a process, says whose call that was, and can end a single call.
+Unlike Python's own pool it survives the death of a process, says whose call that was, and can end a
+single call.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class KillableFuture(Future[Any]):
 
 
 class KillableExecutor(Executor, ABC):
-    """An executor with up to `max_workers` threads, each of which has one call made somewhere else at a time. Calls travel as bytes."""
+    """An executor with up to `max_workers` threads, each of which has one call made somewhere else
+    at a time. Calls travel as bytes."""
 
     def __init__(self, max_workers: int) -> None:
         self._max_workers = max_workers
@@ -171,7 +174,11 @@ class _Process:
         answers, their_answers = own_pipe()
         try:
             self._process = processes.start(
-                "executors", {"answers": their_answers}, log=Path(os.devnull), files=(their_answers,), waits=True
+                "executors",
+                {"answers": their_answers},
+                log=Path(os.devnull),
+                files=(their_answers,),
+                waits=True,
             )
         finally:
             os.close(their_answers)
@@ -210,7 +217,8 @@ class _Process:
 
 
 def main(config: dict[str, Any]) -> NoReturn:
-    """The process: answers calls until its input ends, which it does when whoever started it dies."""
+    """The process: answers calls until its input ends, which it does when whoever started it
+    dies."""
     processes.take_signals()
     os.set_inheritable(config["answers"], False)
     answers = os.fdopen(config["answers"], "wb")
@@ -234,14 +242,18 @@ def answer_call(data: bytes) -> bytes:
         try:
             answer = cloudpickle.dumps((False, error), protocol=5)
         except Exception:
-            answer = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")), protocol=5)
+            answer = pickle.dumps(
+                (False, RuntimeError(f"{type(error).__name__}: {error}")), protocol=5
+            )
     return answer
 
 
 def _end_with_the_caller(calls: int) -> NoReturn:
     watch = select.poll()
     watch.register(calls, select.POLLRDHUP)
-    while not any(event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()):
+    while not any(
+        event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()
+    ):
         pass
     os.killpg(0, signal.SIGKILL)
     os._exit(1)

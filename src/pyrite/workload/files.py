@@ -1,4 +1,5 @@
-"""Workloads that are written in a file: YAML, as data; or Python, as a module that has a Workload in it.
+"""Workloads that are written in a file: YAML, as data; or Python, as a module that has a Workload
+in it.
 
 workers: 2                       # any option of Workload.run
 jobs:
@@ -39,7 +40,8 @@ class Written:
 
 
 def read_yaml(path: Path) -> Written:
-    """Raises InvalidWorkload if the file is not as described above. A store is relative to the file."""
+    """Raises InvalidWorkload if the file is not as described above. A store is relative to the
+    file."""
     try:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -47,12 +49,15 @@ def read_yaml(path: Path) -> Written:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidWorkload([f"'{path}' is not YAML: {error}"]) from None
     if not isinstance(content, Mapping) or "jobs" not in content:
-        raise InvalidWorkload([f"'{path}' must have 'jobs:', and under it an id and a command for each"])
+        raise InvalidWorkload(
+            [f"'{path}' must have 'jobs:', and under it an id and a command for each"]
+        )
     unknown = [str(key) for key in content if key not in ("jobs", "schedule", *OPTIONS)]
     if unknown:
         raise InvalidWorkload(
             [
-                f"'{path}' has '{name}:', which means nothing here; it may have jobs, schedule, {', '.join(OPTIONS)}"
+                f"'{path}' has '{name}:', which means nothing here; it may have jobs, schedule, "
+                f"{', '.join(OPTIONS)}"
                 for name in unknown
             ]
         )
@@ -61,7 +66,9 @@ def read_yaml(path: Path) -> Written:
         options["store"] = os.path.join(path.parent, str(options["store"]))
     schedule = content.get("schedule")
     return Written(
-        Workload.from_table(_rows(content["jobs"], path)), None if schedule is None else _schedule(schedule, path), options
+        Workload.from_table(_rows(content["jobs"], path)),
+        None if schedule is None else _schedule(schedule, path),
+        options,
     )
 
 
@@ -70,7 +77,9 @@ def of_module(found: Any, schedule: Any, name: str) -> Written:
     if callable(found) and not isinstance(found, Workload):
         found = found()
     if not isinstance(found, Workload):
-        raise InvalidWorkload([f"'{name}' is not a Workload, nor a function that returns one; it is {shorten(found)}"])
+        raise InvalidWorkload(
+            [f"'{name}' is not a Workload, nor a function that returns one; it is {shorten(found)}"]
+        )
     return Written(found, schedule if isinstance(schedule, Schedule) else None)
 
 
@@ -79,9 +88,15 @@ def _rows(jobs: Any, path: Path) -> list[Any]:
         return jobs
     if not isinstance(jobs, Mapping):
         raise InvalidWorkload(
-            [f"'jobs:' in '{path}' must be a mapping from ids, or a list with 'job' and 'command'; got {shorten(jobs)}"]
+            [
+                f"'jobs:' in '{path}' must be a mapping from ids, or a list with 'job' and "
+                f"'command'; got {shorten(jobs)}"
+            ]
         )
-    return [{"job": id, **(job if isinstance(job, Mapping) else {"command": job})} for id, job in jobs.items()]
+    return [
+        {"job": id, **(job if isinstance(job, Mapping) else {"command": job})}
+        for id, job in jobs.items()
+    ]
 
 
 def _schedule(edges: Any, path: Path) -> Schedule:
@@ -89,4 +104,6 @@ def _schedule(edges: Any, path: Path) -> Schedule:
         return Schedule.from_table(edges)
     if isinstance(edges, list):
         return Schedule([tuple(edge) if isinstance(edge, list) else edge for edge in edges])
-    raise InvalidWorkload([f"'schedule:' in '{path}' must be a list of {{from: ..., to: ...}}; got {shorten(edges)}"])
+    raise InvalidWorkload(
+        [f"'schedule:' in '{path}' must be a list of {{from: ..., to: ...}}; got {shorten(edges)}"]
+    )

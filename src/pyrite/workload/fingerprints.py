@@ -1,9 +1,11 @@
-"""A short hash of what a command would do: of its code, of the helpers that it calls, of its arguments.
+"""A short hash of what a command would do: of its code, of the helpers that it calls, of its
+arguments.
 
-Commands that differ in code or data that can be reached from them get different fingerprints. What a function finds by itself when it
-runs (files, the time, names made up on the way, as in `getattr(module, name)`) cannot be seen here; and code of installed packages
-and of the standard library counts by its name. Where nothing can be told of a value, its fingerprint is never the same twice, and the
-job just runs again.
+Commands that differ in code or data that can be reached from them get different fingerprints. What
+a function finds by itself when it runs (files, the time, names made up on the way, as in
+`getattr(module, name)`) cannot be seen here; and code of installed packages and of the standard
+library counts by its name. Where nothing can be told of a value, its fingerprint is never the same
+twice, and the job just runs again.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ from pyrite.dag import DAG
 
 SIZE = 16
 NO_FINGERPRINT = bytes(SIZE)
-FILE_BYTES_READ = 1 << 24  # of a file that a program is given; a larger one counts by its size and time
+FILE_BYTES_READ = (
+    1 << 24
+)  # of a file that a program is given; a larger one counts by its size and time
 
 _ATOMS = (type(None), str, int, float, complex, bytes, bool, type(...), type(NotImplemented))
 _BY_NAME = (
@@ -80,12 +84,14 @@ def digest(*parts: bytes) -> bytes:
 
 
 def of_files(argv: tuple[str, ...]) -> bytes:
-    """What is in the files among a program's arguments: a script that was edited, or data that changed, is another command."""
+    """What is in the files among a program's arguments: a script that was edited, or data that
+    changed, is another command."""
     return digest(*map(_of_file, argv))
 
 
 class Node:
-    """A value taken apart: what it is by itself, and the values that it consists of or refers to."""
+    """A value taken apart: what it is by itself, and the values that it consists of or refers
+    to."""
 
     __slots__ = ("children", "label")
 
@@ -95,13 +101,17 @@ class Node:
 
 
 class Fingerprints:
-    """Takes fingerprints. Functions and classes, which many commands share, are taken apart once."""
+    """Takes fingerprints. Functions and classes, which many commands share, are taken apart
+    once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Any, Node]] = {}  # by id; the object is kept, so that its id stays its own
+        self._known: dict[
+            int, tuple[Any, Node]
+        ] = {}  # by id; the object is kept, so that its id stays its own
 
     def of(self, value: Any) -> bytes:
-        """The fingerprint of any value: of all values that can be reached from it, each once, in the order in which they are met."""
+        """The fingerprint of any value: of all values that can be reached from it, each once, in
+        the order in which they are met."""
         hashed = blake2b(digest_size=SIZE)
         numbers: dict[int, int] = {}
         met: list[Any] = []  # kept, so that no id is given out twice
@@ -160,8 +170,9 @@ class Fingerprints:
         if isinstance(value, _BY_NAME):
             owner = getattr(value, "__self__", None)
             is_bound = owner is not None and not isinstance(owner, (ModuleType, type))
-            name = f"{getattr(value, '__module__', '')}.{getattr(value, '__objclass__', '')}.{value.__qualname__}"
-            return Node(f"built-in {name}", [owner] if is_bound else [])
+            module, kind = getattr(value, "__module__", ""), getattr(value, "__objclass__", "")
+            name = f"built-in {module}.{kind}.{value.__qualname__}"
+            return Node(name, [owner] if is_bound else [])
         if isinstance(value, DAG):
             vertices = [[v.name, v.supplier, v.local_parallelism] for v in value.vertices]
             return Node("DAG", [*vertices, *([edge.name, edge.settings] for edge in value.edges)])
@@ -179,9 +190,16 @@ class Fingerprints:
         return _of_object(value)
 
     def _of_function(self, function: FunctionType) -> Node:
-        """A wrapper of an installed package counts by its name; but what it wraps may be the user's."""
-        around = [[_content(cell) for cell in function.__closure__ or ()], function.__defaults__, function.__kwdefaults__]
-        around.append({name: value for name, value in vars(function).items() if name != "__wrapped__"})
+        """A wrapper of an installed package counts by its name; but what it wraps may be the
+        user's."""
+        around = [
+            [_content(cell) for cell in function.__closure__ or ()],
+            function.__defaults__,
+            function.__kwdefaults__,
+        ]
+        around.append(
+            {name: value for name, value in vars(function).items() if name != "__wrapped__"}
+        )
         around.append(getattr(function, "__wrapped__", None))
         if not _is_users(function.__code__.co_filename):
             return Node(f"installed {function.__module__}.{function.__qualname__}", around)
@@ -189,7 +207,8 @@ class Fingerprints:
 
 
 class _PartOfModule:
-    """What the code of a function may use of one of the user's modules: the things whose names stand in the code."""
+    """What the code of a function may use of one of the user's modules: the things whose names
+    stand in the code."""
 
     def __init__(self, module: ModuleType, names: list[str]) -> None:
         self._module = module
@@ -200,14 +219,19 @@ class _PartOfModule:
         for name in self._names:
             if name in vars(self._module):
                 value = vars(self._module)[name]
-                if isinstance(value, ModuleType) and _is_users_module(value) and value is not self._module:
+                if (
+                    isinstance(value, ModuleType)
+                    and _is_users_module(value)
+                    and value is not self._module
+                ):
                     value = _PartOfModule(value, [other for other in self._names if other != name])
                 children += [name, value]
         return Node(f"part of module {self._module.__name__}", children)
 
 
 def _of_globals(function: FunctionType) -> Iterator[Any]:
-    """What the function's code names and the module around it holds, and what it imports when it runs."""
+    """What the function's code names and the module around it holds, and what it imports when it
+    runs."""
     names = sorted(_names(function.__code__))
     for name in names:
         if name in function.__globals__:
@@ -219,7 +243,8 @@ def _of_globals(function: FunctionType) -> Iterator[Any]:
 
 
 def _of_imports(function: FunctionType) -> Iterator[Any]:
-    """Modules that the code itself imports count by their whole source: they need not be loaded yet."""
+    """Modules that the code itself imports count by their whole source: they need not be loaded
+    yet."""
     package = function.__globals__.get("__package__") or ""
     for name in sorted(_imported(function.__code__, package)):
         parts = name.split(".")
@@ -239,7 +264,9 @@ def _imported(code: CodeType, package: str) -> set[str]:
             constants.append(instruction.argval)
         elif instruction.opname == "IMPORT_NAME":
             level = next((c for c in reversed(constants[-2:-1]) if isinstance(c, int)), 0)
-            base = ".".join(package.split(".")[: len(package.split(".")) - level + 1]) if level else ""
+            base = (
+                ".".join(package.split(".")[: len(package.split(".")) - level + 1]) if level else ""
+            )
             name = ".".join(part for part in (base, instruction.argval) if part)
             found.add(name)
         elif instruction.opname == "IMPORT_FROM" and found:
@@ -266,14 +293,20 @@ def _source_of(name: str) -> str | None:
 
 def _of_code(code: CodeType) -> Node:
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    label = digest(code.co_code, getattr(code, "co_exceptiontable", b""), repr((names, code.co_flags, code.co_argcount)).encode())
+    label = digest(
+        code.co_code,
+        getattr(code, "co_exceptiontable", b""),
+        repr((names, code.co_flags, code.co_argcount)).encode(),
+    )
     return Node(label, list(code.co_consts))
 
 
 def _of_class(cls: type) -> Node:
     name = f"class {cls.__module__}.{cls.__qualname__}"
     module = sys.modules.get(cls.__module__)
-    if cls.__module__ == "builtins" or not _is_users(getattr(module, "__file__", None) or "<nowhere>"):
+    if cls.__module__ == "builtins" or not _is_users(
+        getattr(module, "__file__", None) or "<nowhere>"
+    ):
         return Node(name, [])
     children: list[Any] = [type(cls), *cls.__bases__]
     for key, value in vars(cls).items():
@@ -283,7 +316,8 @@ def _of_class(cls: type) -> Node:
 
 
 def _of_object(value: Any) -> Node:
-    """As it would be pickled, but taken apart: a pickle names functions and classes, and says nothing of their code."""
+    """As it would be pickled, but taken apart: a pickle names functions and classes, and says
+    nothing of their code."""
     wrapped = [getattr(value, "__wrapped__", None)] if not isinstance(value, Mapping) else []
     reduced = value.__reduce_ex__(4)
     if isinstance(reduced, str):
@@ -346,7 +380,8 @@ def _is_users_module(module: ModuleType) -> bool:
 
 @functools.cache
 def _is_users(filename: str) -> bool:
-    """Whether a file is the user's own code; what has no file, as a function typed at a prompt, is."""
+    """Whether a file is the user's own code; what has no file, as a function typed at a prompt,
+    is."""
     if filename.startswith("<frozen"):
         return False
     return not os.path.abspath(filename).startswith(_installed_places()) if filename else False

@@ -10,7 +10,8 @@ from pyrite.functions import shorten
 
 
 class Job(NamedTuple):
-    """`after` has the ids of upstream jobs that the job names itself; a schedule may add to them."""
+    """`after` has the ids of upstream jobs that the job names itself; a schedule may add to
+    them."""
 
     id: str
     command: Any
@@ -37,11 +38,18 @@ def option_problems(job: Job) -> list[str]:
     if not isinstance(job.kwargs, Mapping) or not all(isinstance(name, str) for name in job.kwargs):
         problems.append(f"has kwargs {shorten(job.kwargs)}; they must be a dict with names as keys")
     if job.timeout is not None and not (_is_number(job.timeout) and job.timeout > 0):
-        problems.append(f"has a timeout of {shorten(job.timeout)}; it must be a number of seconds above 0")
+        problems.append(
+            f"has a timeout of {shorten(job.timeout)}; it must be a number of seconds above 0"
+        )
     if not _is_whole(job.retries) or job.retries < 0:
-        problems.append(f"has retries of {shorten(job.retries)}; they must be a whole number, 0 or more")
+        problems.append(
+            f"has retries of {shorten(job.retries)}; they must be a whole number, 0 or more"
+        )
     if not _is_whole(job.priority):
-        problems.append(f"has a priority of {shorten(job.priority)}; it must be a whole number (the lowest goes first)")
+        problems.append(
+            f"has a priority of {shorten(job.priority)}; it must be a whole number (the lowest "
+            "goes first)"
+        )
     if pool is not None and not isinstance(pool, str):
         problems.append(f"has a pool {shorten(pool)}; it must be the name of one")
     if not isinstance(light, bool):

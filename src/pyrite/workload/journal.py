@@ -1,7 +1,8 @@
-"""The journal: the state of each job in SQLite, written in batches by the master, read by whoever wants to know.
+"""The journal: the state of each job in SQLite, written in batches by the master, read by whoever
+wants to know.
 
-The segments are ahead of it: a job is finished once its record is in one. `catch_up` brings the journal to what they say, after a
-master died before it had written its last batch.
+The segments are ahead of it: a job is finished once its record is in one. `catch_up` brings the
+journal to what they say, after a master died before it had written its last batch.
 """
 
 from __future__ import annotations
@@ -53,20 +54,31 @@ create table if not exists jobs (
     attempt integer not null,
     worker text, started real, ended real, error text,
     segment integer, offset integer, log_start integer, log_end integer,
-    result_segment integer, result_offset integer, fingerprint blob, result_digest blob, result_seconds real
+    result_segment integer, result_offset integer,
+    fingerprint blob, result_digest blob, result_seconds real
 );
 create table if not exists run (plan integer not null);
-create table if not exists segments (number integer primary key, worker text not null, scanned integer not null);
+create table if not exists segments (
+    number integer primary key, worker text not null, scanned integer not null
+);
 {queues.SCHEMA}
 """
 
 
-def with_record(entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None) -> Entry:
+def with_record(
+    entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None
+) -> Entry:
     """What is known of a job after a try of it came to the end that the record tells of."""
     if not record.succeeded:
         result = entry[10:]
     else:
-        result = (segment, record.offset, record.fingerprint, record.result_digest, record.ended - record.started)
+        result = (
+            segment,
+            record.offset,
+            record.fingerprint,
+            record.result_digest,
+            record.ended - record.started,
+        )
     return Entry(
         JobState.DONE if record.succeeded else JobState.FAILED,
         record.attempt,
@@ -92,7 +104,8 @@ class Journal:
             self.database.executescript(f"begin immediate; {_SCHEMA} commit;")
 
     def close(self) -> None:
-        """Puts everything into one file, where that is possible; where not, the file beside it has the rest."""
+        """Puts everything into one file, where that is possible; where not, the file beside it has
+        the rest."""
         try:
             self.database.execute("pragma wal_checkpoint(truncate)")
         except sqlite3.Error:
@@ -104,14 +117,17 @@ class Journal:
         return dict(_entries(self.database))
 
     def forget_messages(self) -> None:
-        """What was asked of a master that is gone, and what its workers had, is of no meaning to the next one."""
+        """What was asked of a master that is gone, and what its workers had, is of no meaning to
+        the next one."""
         with _explaining(self._store), queues.transaction(self.database):
             self.database.execute("delete from messages")
 
     def new_segment(self, worker: str) -> int:
         """A number for a segment, and the log beside it, that only this worker writes to."""
         with _explaining(self._store), queues.transaction(self.database):
-            number = self.database.execute("insert into segments (worker, scanned) values (?, 0)", (worker,)).lastrowid
+            number = self.database.execute(
+                "insert into segments (worker, scanned) values (?, 0)", (worker,)
+            ).lastrowid
         assert number is not None
         return number
 
@@ -128,7 +144,8 @@ class Journal:
         return _plan_number(self.database)
 
     def begin(self, number: int, plan: Plan) -> None:
-        """Starts a run of this plan, all at once. What is known of earlier results stays with the jobs of the same ids."""
+        """Starts a run of this plan, all at once. What is known of earlier results stays with the
+        jobs of the same ids."""
         with _explaining(self._store):
             earlier = self.entries()
             kept = []
@@ -140,7 +157,8 @@ class Journal:
                 self.database.execute("delete from jobs")
                 self.database.execute("delete from messages")
                 self.database.executemany(
-                    "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)", _first_states(plan)
+                    "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
+                    _first_states(plan),
                 )
                 self._update(kept)
                 self.database.execute("delete from run")
@@ -148,8 +166,14 @@ class Journal:
         self._drop_unused_segments()
         self._store.drop_plans(but=number)
 
-    def write(self, entries: Iterable[tuple[int, Entry]], scanned: Iterable[tuple[int, int]], also: Callable[[], None]) -> None:
-        """One batch, all or nothing: jobs by number, how far each segment was read, and what `also` does to the queues."""
+    def write(
+        self,
+        entries: Iterable[tuple[int, Entry]],
+        scanned: Iterable[tuple[int, int]],
+        also: Callable[[], None],
+    ) -> None:
+        """One batch, all or nothing: jobs by number, how far each segment was read, and what `also`
+        does to the queues."""
         with _explaining(self._store), queues.transaction(self.database):
             self._update(entries)
             self._set_scanned(scanned)
@@ -157,18 +181,26 @@ class Journal:
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self.database.executemany(
-            f"update jobs set ({_COLUMNS}) = ({', '.join('?' * len(Entry._fields))}) where number = ?",
+            f"update jobs set ({_COLUMNS}) = ({', '.join('?' * len(Entry._fields))}) where number "
+            "= ?",
             [(*entry, number) for number, entry in entries],
         )
 
     def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:
         self.database.executemany(
-            "update segments set scanned = ? where number = ?", [(position, number) for number, position in scanned]
+            "update segments set scanned = ? where number = ?",
+            [(position, number) for number, position in scanned],
         )
 
     def _drop_unused_segments(self) -> None:
-        """Those that no job of this run has a result in. First what they hold, so that one that is half gone is found next time."""
-        used = {number for (number,) in self.database.execute("select result_segment from jobs where result_segment is not null")}
+        """Those that no job of this run has a result in. First what they hold, so that one that is
+        half gone is found next time."""
+        used = {
+            number
+            for (number,) in self.database.execute(
+                "select result_segment from jobs where result_segment is not null"
+            )
+        }
         for (number,) in self.database.execute("select number from segments").fetchall():
             if number not in used:
                 path = self._store.segment(number)
@@ -203,16 +235,22 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
         entries = dict(_entries(database))
         if was_cut_short:
             ids = list(entries)
-            entries.update((ids[number], entry) for number, entry in _unwritten(database, store)[0].items())
+            entries.update(
+                (ids[number], entry) for number, entry in _unwritten(database, store)[0].items()
+            )
         return _plan_number(database), entries
 
 
-def _unwritten(database: sqlite3.Connection, store: Store) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
+def _unwritten(
+    database: sqlite3.Connection, store: Store
+) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
     """The jobs of which the segments know more than the journal, and how far each segment goes."""
     entries = [entry for _, entry in _entries(database)]
     changed: dict[int, Entry] = {}
     positions = []
-    for number, worker, scanned in database.execute("select number, worker, scanned from segments order by number").fetchall():
+    for number, worker, scanned in database.execute(
+        "select number, worker, scanned from segments order by number"
+    ).fetchall():
         path = store.segment(number)
         if not path.exists():
             continue
@@ -220,7 +258,9 @@ def _unwritten(database: sqlite3.Connection, store: Store) -> tuple[dict[int, En
             positions.append((number, end_of(record)))
             if record.job < len(entries) and not _is_older(record, entries[record.job]):
                 error = None if record.succeeded else read_error(path, record.offset)[0]
-                entry = with_record(entries[record.job], record, segment=number, worker=worker, error=error)
+                entry = with_record(
+                    entries[record.job], record, segment=number, worker=worker, error=error
+                )
                 entries[record.job] = changed[record.job] = entry
     return changed, positions
 
@@ -228,14 +268,19 @@ def _unwritten(database: sqlite3.Connection, store: Store) -> tuple[dict[int, En
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
-        with closing(sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)) as database:
+        with closing(
+            sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)
+        ) as database:
             database.execute("select count(*) from jobs").fetchone()
             yield database
         return
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
-            raise PyriteError(f"the run in '{path.parent}' is just beginning; look again in a moment") from None
-    # To read what is in the file beside it, SQLite must write a third one. Where it cannot, a copy elsewhere does.
+            raise PyriteError(
+                f"the run in '{path.parent}' is just beginning; look again in a moment"
+            ) from None
+    # To read what is in the file beside it, SQLite must write a third one. Where it cannot, a copy
+    # elsewhere does.
     with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
         for name in (path.name, f"{path.name}-wal"):
             if (path.parent / name).exists():
@@ -276,7 +321,9 @@ def _result_of(entry: Entry) -> dict[str, Any]:
 
 def _is_older(record: Record, entry: Entry) -> bool:
     """Whether the journal knows already of this try, or of a later one, that ended."""
-    return record.attempt < entry.attempt or (record.attempt == entry.attempt and entry.state.has_ended)
+    return record.attempt < entry.attempt or (
+        record.attempt == entry.attempt and entry.state.has_ended
+    )
 
 
 def _quoted(path: Path) -> str:
@@ -289,5 +336,6 @@ def _explaining(store: Store) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise RunBroken(
-            f"cannot write to the store '{store}': {error}; what was recorded is there still, and can be resumed"
+            f"cannot write to the store '{store}': {error}; what was recorded is there still, and "
+            "can be resumed"
         ) from error

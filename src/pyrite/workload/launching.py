@@ -1,7 +1,9 @@
-"""Persistent workers that a launcher starts: anything that behaves like a parallel `map` runs `host_worker` once for each of them.
+"""Persistent workers that a launcher starts: anything that behaves like a parallel `map` runs
+`host_worker` once for each of them.
 
-Where it runs, `host_worker` starts a process, which connects to the master and does jobs; it starts another when that one dies. The store
-must be a folder that is the same there. The connection is opened with a secret that only the run's own processes know.
+Where it runs, `host_worker` starts a process, which connects to the master and does jobs; it starts
+another when that one dies. The store must be a folder that is the same there. The connection is
+opened with a secret that only the run's own processes know.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def listen(host: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
 
 
 def admit(connection: socket.socket, secret: bytes) -> bool:
-    """Whether who connected knows the secret: it answers a question that is new each time, so the secret itself is never sent."""
+    """Whether who connected knows the secret: it answers a question that is new each time, so the
+    secret itself is never sent."""
     question = secrets.token_bytes(32)
     connection.settimeout(ANSWER_SECONDS)
     try:
@@ -61,7 +64,8 @@ def admit(connection: socket.socket, secret: bytes) -> bool:
 
 
 def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None]) -> None:
-    """Calls the launcher, in a thread: it comes back when its workers do. `on_end` is told how that was."""
+    """Calls the launcher, in a thread: it comes back when its workers do. `on_end` is told how that
+    was."""
 
     def run() -> None:
         try:
@@ -76,7 +80,8 @@ def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None])
 
 
 def host_worker(post: Post) -> None:
-    """Keeps one worker process going, until the master is gone, or lets nobody in any more because all is done."""
+    """Keeps one worker process going, until the master is gone, or lets nobody in any more because
+    all is done."""
     for folder in post.path:
         if folder not in sys.path:
             sys.path.append(folder)
@@ -104,7 +109,8 @@ def _connect(post: Post) -> socket.socket | None:
 
 
 def _host_one(post: Post, connection: socket.socket, hello: str) -> None:
-    """Runs a worker on this connection; ends it if the master hangs up, or if whatever called this goes."""
+    """Runs a worker on this connection; ends it if the master hangs up, or if whatever called this
+    goes."""
     told = json.loads(hello)
     segment = told["segment"]
     store = Store(post.store)
@@ -118,7 +124,9 @@ def _host_one(post: Post, connection: socket.socket, hello: str) -> None:
             "reports": connection.fileno(),
             "lifeline": lifeline,
         }
-        process = processes.start("worker", config, log=store.log(segment), files=(connection.fileno(), lifeline))
+        process = processes.start(
+            "worker", config, log=store.log(segment), files=(connection.fileno(), lifeline)
+        )
         alive = os.pidfd_open(process.pid)
         watch = select.poll()
         watch.register(alive, select.POLLIN)

@@ -1,7 +1,8 @@
-"""The master of persistent workers: a background process that starts them, sends them jobs, and replaces the ones that die.
+"""The master of persistent workers: a background process that starts them, sends them jobs, and
+replaces the ones that die.
 
-A single loop waits for what comes: heads of records from the workers, deaths, deadlines, a signal to cancel. Decisions are the
-scheduler's; what happened goes to the journal in batches.
+A single loop waits for what comes: heads of records from the workers, deaths, deadlines, a signal
+to cancel. Decisions are the scheduler's; what happened goes to the journal in batches.
 """
 
 from __future__ import annotations
@@ -49,7 +50,13 @@ def main(config: dict[str, Any]) -> NoReturn:
             listener = socket.socket(fileno=config["listener"]) if "listener" in config else None
             options = Options(**config["options"])
             master = Master(
-                store, store.read_plan(journal.plan), journal, options, lock=config["lock"], listener=listener, secret=word
+                store,
+                store.read_plan(journal.plan),
+                journal,
+                options,
+                lock=config["lock"],
+                listener=listener,
+                secret=word,
             )
             gc.collect()
             gc.freeze()  # the plan is large, and stays
@@ -67,7 +74,8 @@ def main(config: dict[str, Any]) -> NoReturn:
 
 
 class Master:
-    """With a `listener`, workers come by themselves and must know the `secret`; else the master starts them."""
+    """With a `listener`, workers come by themselves and must know the `secret`; else the master
+    starts them."""
 
     def __init__(
         self,
@@ -86,7 +94,9 @@ class Master:
         self._options = options
         self._lock = lock
         # An order that was sent to a launched worker cannot be taken back: it has one at a time.
-        self._conductor = Conductor(store, plan, journal, options, depth=DEPTH if listener is None else 1)
+        self._conductor = Conductor(
+            store, plan, journal, options, depth=DEPTH if listener is None else 1
+        )
         self._scheduler = self._conductor.scheduler
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
@@ -100,7 +110,8 @@ class Master:
         self._launcher_ended = False
         if listener is not None:
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
-            # The pipe by which the master was told to begin is held by who called the launcher, until it comes back.
+            # The pipe by which the master was told to begin is held by who called the launcher,
+            # until it comes back.
             self._selector.register(sys.stdin, selectors.EVENT_READ, self._launcher_is_gone)
 
     def run(self) -> str:
@@ -141,13 +152,17 @@ class Master:
         if self._listener is not None:
             self._check_launcher()
             return
-        # So many start at a time as there are cores: more would only start slower, and the first may do all there is to do.
+        # So many start at a time as there are cores: more would only start slower, and the first
+        # may do all there is to do.
         starting = sum(not worker.is_ready for worker in self._workers.values())
-        most = min(self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1))
+        most = min(
+            self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1)
+        )
         while len(self._workers) < most and self._scheduler.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
-                    f"{self._stillbirths} workers in a row ended before they took a job; the last one said: {self._last_words()}"
+                    f"{self._stillbirths} workers in a row ended before they took a job; the last "
+                    f"one said: {self._last_words()}"
                 )
             self._start_worker()
             self._assign()
@@ -155,7 +170,16 @@ class Master:
     def _start_worker(self) -> None:
         name, segment = self._new_name()
         with self._store.explaining("write to"):
-            self._welcome(LocalWorker(name, segment, self._store, plan=self._journal.plan, lock=self._lock, reaper=self._reaper))
+            self._welcome(
+                LocalWorker(
+                    name,
+                    segment,
+                    self._store,
+                    plan=self._journal.plan,
+                    lock=self._lock,
+                    reaper=self._reaper,
+                )
+            )
 
     def _new_name(self) -> tuple[str, int]:
         self._names += 1
@@ -163,13 +187,16 @@ class Master:
         return name, self._journal.new_segment(name)
 
     def _welcome(self, worker: WorkerLink) -> None:
-        worker.register(self._selector, lambda: self._read_reports(worker), lambda: self._bury(worker))
+        worker.register(
+            self._selector, lambda: self._read_reports(worker), lambda: self._bury(worker)
+        )
         self._workers[worker.name] = worker
         self._scheduler.joined(worker.name, is_ready=False)
         self._conductor.hired(worker.name, worker.segment)
 
     def _bury(self, worker: WorkerLink) -> None:
-        """A worker is gone: takes in what it finished, takes back what it had not begun, and blames what is left."""
+        """A worker is gone: takes in what it finished, takes back what it had not begun, and blames
+        what is left."""
         if worker.name not in self._workers:
             return
         self._read_reports(worker)
@@ -187,7 +214,9 @@ class Master:
         self._kill_orphans()
 
     def _kill_orphans(self) -> None:
-        processes.kill_orphans({self._reaper.pid, *(worker.pid for worker in self._workers.values())})
+        processes.kill_orphans(
+            {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        )
 
     def _accept(self) -> None:
         """Lets a launched worker in."""
@@ -201,7 +230,8 @@ class Master:
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
             raise RunBroken(
-                f"the launcher came back, and its workers are gone, before all jobs had ended{self._why_launcher_ended()}; "
+                "the launcher came back, and its workers are gone, before all jobs had "
+                f"ended{self._why_launcher_ended()}; "
                 "what was recorded is there still, and can be resumed"
             )
 
@@ -217,13 +247,18 @@ class Master:
             f"its worker {worker.name} was ended by {what} while it ran",
         )
         if worker.ended_by is not None and running and running[0] != job:
-            self._scheduler.lost(worker.name, now)  # the job that it was ended for had come to its end after all
+            self._scheduler.lost(
+                worker.name, now
+            )  # the job that it was ended for had come to its end after all
             return
         log = (worker.log_end, _size(self._store.log(worker.segment)))
-        self._conductor.died(worker.name, cause, why, segment=worker.segment, log=log, now=now, wall=time.time())
+        self._conductor.died(
+            worker.name, cause, why, segment=worker.segment, log=log, now=now, wall=time.time()
+        )
 
     def _end_worker(self, worker: WorkerLink, cause: Cause, why: str) -> None:
-        """Kills a worker for what it is running. If it finishes that first, after all, nothing is lost."""
+        """Kills a worker for what it is running. If it finishes that first, after all, nothing is
+        lost."""
         if worker.ended_by is None:
             worker.ended_by = (next(iter(self._scheduler.jobs_of(worker.name)), -1), cause, why)
             worker.kill()
@@ -264,7 +299,8 @@ class Master:
                     data = data[1:]
                 elif data.startswith(TROUBLE):
                     raise RunBroken(
-                        f"a worker cannot write to the store '{self._store}': {data[1:].decode(errors='replace')}; "
+                        f"a worker cannot write to the store '{self._store}': "
+                        f"{data[1:].decode(errors='replace')}; "
                         "what was recorded is there still, and can be resumed"
                     )
                 elif len(data) >= HEAD_BYTES:
@@ -300,19 +336,26 @@ class Master:
             if name in self._scheduler.overdue(now):
                 job = self._scheduler.jobs_of(name)[0]
                 self._end_worker(
-                    worker, "timeout", f"it took longer than its timeout of {self._plan.timeouts[job]:g} s and was ended"
+                    worker,
+                    "timeout",
+                    f"it took longer than its timeout of {self._plan.timeouts[job]:g} s and was "
+                    "ended",
                 )
 
     def _stop_running_jobs(self) -> None:
         for name in list(self._scheduler.busy_workers()):
-            self._end_worker(self._workers[name], "cancel", "it was ended while it ran, because the run was")
+            self._end_worker(
+                self._workers[name], "cancel", "it was ended while it ran, because the run was"
+            )
 
     # Time and signals
 
     def _patience(self) -> float | None:
         """How long nothing needs to be done."""
         overdue = self._scheduler.next_deadline()
-        if overdue is not None and any(worker.ended_by is not None for worker in self._workers.values()):
+        if overdue is not None and any(
+            worker.ended_by is not None for worker in self._workers.values()
+        ):
             overdue = max(overdue, time.monotonic() + 0.01)
         times = [moment for moment in (self._conductor.flush_due, overdue) if moment is not None]
         return max(0.0, min(min(times) - time.monotonic(), LONGEST_SECONDS)) if times else None

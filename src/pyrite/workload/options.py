@@ -24,11 +24,17 @@ class Options:
     host: str = "127.0.0.1"
 
     def changed(self, changes: Mapping[str, Any]) -> Options:
-        """With other values for some of them. Raises InvalidWorkload if there are no such options."""
+        """With other values for some of them. Raises InvalidWorkload if there are no such
+        options."""
         known = [option.name for option in fields(self)]
         unknown = [name for name in changes if name not in known]
         if unknown:
-            raise InvalidWorkload([f"a run has no option '{name}'; it may have {', '.join(known)}" for name in unknown])
+            raise InvalidWorkload(
+                [
+                    f"a run has no option '{name}'; it may have {', '.join(known)}"
+                    for name in unknown
+                ]
+            )
         return replace(self, **changes)
 
 
@@ -38,25 +44,37 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
     if options.kind not in ("persistent", "transient"):
         problems.append(f"kind must be 'persistent' or 'transient'; got {shorten(options.kind)}")
     if options.on_error not in ON_ERROR:
-        problems.append(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}; got {shorten(options.on_error)}")
+        problems.append(
+            f"on_error must be one of {', '.join(map(repr, ON_ERROR))}; got "
+            f"{shorten(options.on_error)}"
+        )
     for name, least in (("workers", 1), ("crashes_max", 0), ("max_jobs", 1)):
         value = getattr(options, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             problems.append(f"{name} must be a whole number, {least} or more; got {shorten(value)}")
     for pool, size in options.pools.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            problems.append(f"the size of pool '{pool}' must be a whole number above 0; got {shorten(size)}")
+            problems.append(
+                f"the size of pool '{pool}' must be a whole number above 0; got {shorten(size)}"
+            )
     if executor is not None and options.kind != "transient":
         problems.append("an executor is for transient workers; give kind='transient' with it")
     if executor is not None and not isinstance(executor, Executor) and not callable(executor):
-        problems.append(f"executor must be an Executor, or a function that makes one; got {shorten(executor)}")
+        problems.append(
+            f"executor must be an Executor, or a function that makes one; got {shorten(executor)}"
+        )
     if launcher is not None and options.kind != "persistent":
-        problems.append("a launcher is for persistent workers; transient ones are started by an executor")
+        problems.append(
+            "a launcher is for persistent workers; transient ones are started by an executor"
+        )
     if launcher is not None and not callable(launcher):
-        problems.append(f"launcher must behave like map, as an executor's map does; got {shorten(launcher)}")
+        problems.append(
+            f"launcher must behave like map, as an executor's map does; got {shorten(launcher)}"
+        )
     if executor is not None and options.max_jobs != 1:
         problems.append(
-            "max_jobs is for the processes that transient workers are by default; how long an executor's live is for it to say"
+            "max_jobs is for the processes that transient workers are by default; how long an "
+            "executor's live is for it to say"
         )
     if options.kind != "transient" and options.max_jobs != 1:
         problems.append("max_jobs is for transient workers; give kind='transient' with it")

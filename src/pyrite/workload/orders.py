@@ -11,7 +11,8 @@ _HEAD = struct.Struct(f"<II{SIZE}sI")
 _INPUT = struct.Struct("<IQ")
 
 DONE = b"done"
-"""Sent once there is nothing left to do, nor anything under way that could fail and need another try."""
+"""Sent once there is nothing left to do, nor anything under way that could fail and need another
+try."""
 
 
 class Order(NamedTuple):
@@ -27,7 +28,9 @@ def pack(order: Order) -> bytes:
     True
     """
     head = _HEAD.pack(order.job, order.attempt, order.fingerprint, len(order.inputs))
-    return head + b"".join([_INPUT.pack(*place) for place in order.inputs]) if order.inputs else head
+    return (
+        head + b"".join([_INPUT.pack(*place) for place in order.inputs]) if order.inputs else head
+    )
 
 
 def unpack(data: bytes) -> Order:

@@ -1,4 +1,5 @@
-"""What a run gives to look at: rows of its table, the jobs that failed, results by id, and a colour for each state."""
+"""What a run gives to look at: rows of its table, the jobs that failed, results by id, and a colour
+for each state."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ class FailedJobs(list[Any]):
     """Rows; an id is in it if one of them is of that job."""
 
     def __contains__(self, job: object) -> bool:
-        return super().__contains__(job) if isinstance(job, dict) else any(row["job"] == str(job) for row in self)
+        return (
+            super().__contains__(job)
+            if isinstance(job, dict)
+            else any(row["job"] == str(job) for row in self)
+        )
 
 
 class Results(Mapping[str, Any]):
@@ -60,7 +65,11 @@ COLORS = {
 
 
 def row_of(id: str, entry: Entry) -> dict[str, Any]:
-    seconds = entry.ended - entry.started if entry.ended is not None and entry.started is not None else None
+    seconds = (
+        entry.ended - entry.started
+        if entry.ended is not None and entry.started is not None
+        else None
+    )
     return {
         "job": id,
         "state": entry.state,

@@ -1,6 +1,8 @@
-"""The plan of a run: the jobs and the schedule, checked and put in numbers, with each command as bytes.
+"""The plan of a run: the jobs and the schedule, checked and put in numbers, with each command as
+bytes.
 
-Pure but for pickling. Everything that is wrong is found here, before anything starts, and told at once.
+Pure but for pickling. Everything that is wrong is found here, before anything starts, and told at
+once.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import message_of
-from pyrite.workload.commands import Call, Command, Parameters, Program, RunDag, describe_command, interpret, parameters_of
+from pyrite.workload.commands import (
+    Call,
+    Command,
+    Parameters,
+    Program,
+    RunDag,
+    describe_command,
+    interpret,
+    parameters_of,
+)
 from pyrite.workload.fingerprints import Fingerprints, digest
 from pyrite.workload.jobs import Job, option_problems
 from pyrite.workload.schedule import Schedule, find_cycle, in_order, upstream_of
@@ -31,7 +42,8 @@ _PLAIN = (int, str, float, bool, bytes, type(None))
 
 @dataclass(slots=True)
 class CommandBook:
-    """The commands of all jobs as bytes, each distinct one once. `spans` has two numbers a job: where its bytes start and end."""
+    """The commands of all jobs as bytes, each distinct one once. `spans` has two numbers a job:
+    where its bytes start and end."""
 
     data: bytearray = field(default_factory=bytearray)
     spans: array[int] = field(default_factory=lambda: array("Q"))
@@ -50,7 +62,8 @@ class CommandBook:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Lists are by the number of the job. `passed` are the upstream jobs whose results a job's function is given."""
+    """Lists are by the number of the job. `passed` are the upstream jobs whose results a job's
+    function is given."""
 
     ids: list[str]
     upstream: list[list[int]]
@@ -66,10 +79,14 @@ class Plan:
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        return [(self.ids[a], self.ids[b]) for a, below in enumerate(self.downstream) for b in below]
+        return [
+            (self.ids[a], self.ids[b]) for a, below in enumerate(self.downstream) for b in below
+        ]
 
 
-def make_plan(jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int]) -> tuple[Plan, CommandBook]:
+def make_plan(
+    jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int]
+) -> tuple[Plan, CommandBook]:
     """Raises InvalidWorkload with all problems."""
     problems: list[str] = []
     ids, number = _numbered(jobs, problems)
@@ -119,11 +136,17 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
         counts: dict[str, int] = {}
         for id in ids:
             counts[id] = counts.get(id, 0) + 1
-        problems.extend(f"the id '{id}' is there {count} times; ids must be unique" for id, count in counts.items() if count > 1)
+        problems.extend(
+            f"the id '{id}' is there {count} times; ids must be unique"
+            for id, count in counts.items()
+            if count > 1
+        )
     return ids, number
 
 
-def _option_problems(jobs: Sequence[Job], pools: Mapping[str, int], problems: list[str]) -> set[int]:
+def _option_problems(
+    jobs: Sequence[Job], pools: Mapping[str, int], problems: list[str]
+) -> set[int]:
     """The jobs whose options cannot be."""
     wrong = set()
     for n, job in enumerate(jobs):
@@ -131,7 +154,10 @@ def _option_problems(jobs: Sequence[Job], pools: Mapping[str, int], problems: li
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(f"is of the pool '{job.pool}', which has no size; say how many run at a time: pools={{'{job.pool}': 1}}")
+            found.append(
+                f"is of the pool '{job.pool}', which has no size; say how many run at a time: "
+                f"pools={{'{job.pool}': 1}}"
+            )
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)
@@ -150,9 +176,12 @@ def _edges(
         for id in number:
             if id not in schedule.ids:
                 problems.append(
-                    f"'{id}' is in the workload and not in the schedule; a row with from == to declares a job without edges"
+                    f"'{id}' is in the workload and not in the schedule; a row with from == to "
+                    "declares a job without edges"
                 )
-        edges = {(number[a], number[b]): None for a, b in schedule.edges if a in number and b in number}
+        edges = {
+            (number[a], number[b]): None for a, b in schedule.edges if a in number and b in number
+        }
     for n, job in enumerate(jobs):
         if not job.after:
             continue
@@ -174,7 +203,8 @@ _DEFAULTS = Job("", None)[2:]
 
 
 class _CommandWriter:
-    """Turns jobs into bytes. What many jobs share, their function above all, is pickled and looked at once."""
+    """Turns jobs into bytes. What many jobs share, their function above all, is pickled and looked
+    at once."""
 
     def __init__(self, book: CommandBook, problems: list[str]) -> None:
         self.problems = problems
@@ -185,8 +215,11 @@ class _CommandWriter:
         self._kept: list[Any] = []  # so that the id of a command stays its own while it is a key
         self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
 
-    def write(self, number: int, job: Job, upstream: Sequence[str]) -> tuple[tuple[int, int], Sequence[str], bytes]:
-        """Where the job's bytes are, the upstream jobs whose results it gets, and its fingerprint."""
+    def write(
+        self, number: int, job: Job, upstream: Sequence[str]
+    ) -> tuple[tuple[int, int], Sequence[str], bytes]:
+        """Where the job's bytes are, the upstream jobs whose results it gets, and its
+        fingerprint."""
         command = job.command
         key = (_key(command), job.light)
         known = self._commands.get(key)
@@ -210,13 +243,19 @@ class _CommandWriter:
             if upstream and parameters.named:
                 wanted = parameters.wanted(upstream, args, kwargs)
         elif args or kwargs:
-            self.problems.append(f"job '{job.id}' has args or kwargs, and its command, {known.description}, takes none")
+            self.problems.append(
+                f"job '{job.id}' has args or kwargs, and its command, {known.description}, takes "
+                "none"
+            )
         if not args and not kwargs:
             names = tuple(wanted)
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
-                found = self._plain[key, names] = (self._book.put(blob), digest(known.fingerprint, *map(str.encode, names)))
+                found = self._plain[key, names] = (
+                    self._book.put(blob),
+                    digest(known.fingerprint, *map(str.encode, names)),
+                )
             return found[0], wanted, found[1]
         return self._write_with_arguments(job, known, tuple(wanted))
 
@@ -225,14 +264,18 @@ class _CommandWriter:
     ) -> tuple[tuple[int, int], Sequence[str], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
-            if all(type(value) in _PLAIN for value in given[0]) and all(type(value) in _PLAIN for value in given[1].values()):
+            if all(type(value) in _PLAIN for value in given[0]) and all(
+                type(value) in _PLAIN for value in given[1].values()
+            ):
                 arguments = pickle.dumps(given, protocol=5)
                 hashed = arguments
             else:
                 arguments = cloudpickle.dumps(given, protocol=5)
                 hashed = self._fingerprints.of(given)
         except Exception as error:
-            self.problems.append(f"the arguments of job '{job.id}' cannot be serialized: {message_of(error)}")
+            self.problems.append(
+                f"the arguments of job '{job.id}' cannot be serialized: {message_of(error)}"
+            )
             return (0, 0), (), b""
         span = self._book.put(pickle.dumps((known.span, arguments, wanted), protocol=5))
         return span, wanted, digest(known.fingerprint, hashed, *map(str.encode, wanted))
@@ -257,7 +300,13 @@ class _CommandWriter:
         except Exception as error:
             return f"cannot be serialized: {description} gave {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
-        return _Known(span, of_command, parameters, description, command.argv if isinstance(command, Program) else ())
+        return _Known(
+            span,
+            of_command,
+            parameters,
+            description,
+            command.argv if isinstance(command, Program) else (),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +319,8 @@ class _Known:
 
 
 def _key(command: Any) -> Any:
-    """The same for functions that one `lambda` in a loop made, if nothing distinguishes them: they need not be looked at one by one."""
+    """The same for functions that one `lambda` in a loop made, if nothing distinguishes them: they
+    need not be looked at one by one."""
     if (
         type(command) is FunctionType
         and command.__closure__ is None

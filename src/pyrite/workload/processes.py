@@ -1,4 +1,5 @@
-"""Starts the processes of a run: the master, its workers, and the reaper that no worker outlives."""
+"""Starts the processes of a run: the master, its workers, and the reaper that no worker
+outlives."""
 
 from __future__ import annotations
 
@@ -32,12 +33,18 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def start(
-    module: str, config: dict[str, Any], *, log: Path, files: Sequence[int] = (), waits: bool = False
+    module: str,
+    config: dict[str, Any],
+    *,
+    log: Path,
+    files: Sequence[int] = (),
+    waits: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Runs `main(config)` of a module of this room in a process, and a session, of its own. It prints to `log`.
+    """Runs `main(config)` of a module of this room in a process, and a session, of its own. It
+    prints to `log`.
 
-    If it `waits`, it is given a pipe as its input, to be told when to begin; and signals that it is sent before it can deal with them
-    are kept for it (see `take_signals`).
+    If it `waits`, it is given a pipe as its input, to be told when to begin; and signals that it is
+    sent before it can deal with them are kept for it (see `take_signals`).
     """
     config = {**config, "module": module, "path": sys.path}
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -62,9 +69,11 @@ def take_signals() -> None:
 
 
 class Reaper:
-    """A small process that ends the sessions it was told of when the master dies, however that happens.
+    """A small process that ends the sessions it was told of when the master dies, however that
+    happens.
 
-    Workers end by themselves when their master does; but one that is stopped, or busy in code that holds Python's lock, could not.
+    Workers end by themselves when their master does; but one that is stopped, or busy in code that
+    holds Python's lock, could not.
     """
 
     def __init__(self) -> None:
@@ -76,7 +85,8 @@ class Reaper:
             start_new_session=True,
         )
         assert self._process.stdin is not None
-        # A copy of this process would keep the pipe open, and the reaper would not learn that we are gone.
+        # A copy of this process would keep the pipe open, and the reaper would not learn that we
+        # are gone.
         self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
         self._process.stdin.close()
 
@@ -108,7 +118,8 @@ class Reaper:
 
 
 def kill_session(leader: int) -> None:
-    """Ends a process that leads a session, all that it started there, in whatever process groups they are, and its descendants."""
+    """Ends a process that leads a session, all that it started there, in whatever process groups
+    they are, and its descendants."""
     give_up = time.monotonic() + KILL_SECONDS
     refused: set[int] = set()
     members = _members(leader)
@@ -124,16 +135,22 @@ def kill_session(leader: int) -> None:
 
 
 def _members(leader: int) -> list[int]:
-    """The processes of a session, but for its leader, and the descendants of it that went to other sessions."""
+    """The processes of a session, but for its leader, and the descendants of it that went to other
+    sessions."""
     processes = [(process.pid, process.parent, process.session) for process in all_processes()]
     family = {leader}
-    while more := {pid for pid, parent, session in processes if (parent in family or session in family) and pid not in family}:
+    while more := {
+        pid
+        for pid, parent, session in processes
+        if (parent in family or session in family) and pid not in family
+    }:
         family |= more
     return sorted(family - {leader, os.getpid()})
 
 
 def adopt_orphans() -> None:
-    """From now on, what workers leave behind when they die becomes a child of this process, also if it hid in a session of its own."""
+    """From now on, what workers leave behind when they die becomes a child of this process, also if
+    it hid in a session of its own."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -144,7 +161,9 @@ def kill_orphans(known: Collection[int]) -> None:
     give_up = time.monotonic() + KILL_SECONDS
     refused: set[int] = set()
     while time.monotonic() < give_up:
-        children = [process.pid for process in all_processes(with_dead=True) if process.parent == me]
+        children = [
+            process.pid for process in all_processes(with_dead=True) if process.parent == me
+        ]
         orphans = [pid for pid in children if pid not in known and pid not in refused]
         if not orphans:
             return

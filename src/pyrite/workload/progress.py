@@ -59,8 +59,13 @@ def _picture(run: Run, seconds: float) -> Table:
     total = sum(counts.values())
     ended = sum(count for state, count in counts.items() if state.has_ended)
     table = Table.grid(padding=(0, 1))
-    words = "  ".join(f"[{STYLES.get(s, 'dim')}]{n} {s.value.lower()}[/]" for s in JobState if (n := counts.get(s)))
+    words = "  ".join(
+        f"[{STYLES.get(s, 'dim')}]{n} {s.value.lower()}[/]"
+        for s in JobState
+        if (n := counts.get(s))
+    )
     table.add_row(
-        ProgressBar(total=max(total, 1), completed=ended, width=30), f"{ended} of {total} jobs  {seconds:.0f} s  {words}"
+        ProgressBar(total=max(total, 1), completed=ended, width=30),
+        f"{ended} of {total} jobs  {seconds:.0f} s  {words}",
     )
     return table

@@ -1,7 +1,9 @@
-"""The priority queue of the jobs that are not with a worker: a min-priority queue with decrease-key.
+"""The priority queue of the jobs that are not with a worker: a min-priority queue with
+decrease-key.
 
-A job's key is the number of its direct upstream jobs that have not finished. Only a job with key 0 can be taken; among those, the one
-with the lowest rank goes first, and of equal ranks the one whose key fell to 0 first.
+A job's key is the number of its direct upstream jobs that have not finished. Only a job with key 0
+can be taken; among those, the one with the lowest rank goes first, and of equal ranks the one whose
+key fell to 0 first.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from typing import Any
 
 
 class PriorityQueue:
-    """Jobs are whole numbers. A key falls by one at a time, so the jobs with a key above 0 need no order among themselves: only those
-    at 0 are in a heap, and decrease-key is O(1) until it reaches 0.
+    """Jobs are whole numbers. A key falls by one at a time, so the jobs with a key above 0 need no
+    order among themselves: only those at 0 are in a heap, and decrease-key is O(1) until it reaches
+    0.
 
     >>> queue = PriorityQueue()
     >>> for job, upstream in enumerate([0, 1, 1, 2]):
@@ -30,7 +33,10 @@ class PriorityQueue:
         self._keys: dict[int, int] = {}
         self._ready: list[tuple[Any, int, int]] = []
         self._arrivals = 0
-        self._live: dict[int, int] = {}  # of a job at key 0: its arrival, so that an entry of the heap that was removed is known
+        self._live: dict[
+            int, int
+            # of a job at key 0: its arrival, so that an entry of the heap that was removed is known
+        ] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -51,16 +57,21 @@ class PriorityQueue:
         if job in self._keys:
             raise ValueError(f"job {job} is in the queue already")
         if key < 0:
-            raise ValueError(f"the key of job {job} is {key}; it counts upstream jobs, so it cannot be below 0")
+            raise ValueError(
+                f"the key of job {job} is {key}; it counts upstream jobs, so it cannot be below 0"
+            )
         self._keys[job] = key
         if key == 0:
             self._arrive(job, rank)
 
     def decrease(self, job: int, *, rank: Any = 0) -> bool:
-        """Takes 1 off a job's key. Whether it is 0 now; then `rank` is its place among those at 0."""
+        """Takes 1 off a job's key. Whether it is 0 now; then `rank` is its place among those at
+        0."""
         key = self._keys[job] - 1
         if key < 0:
-            raise ValueError(f"the key of job {job} is 0 already: one of its upstream jobs was counted twice")
+            raise ValueError(
+                f"the key of job {job} is 0 already: one of its upstream jobs was counted twice"
+            )
         self._keys[job] = key
         if key:
             return False

@@ -1,7 +1,9 @@
-"""Message queues that survive crashes: what a consumer has in hand when it dies is noticed, and treated by a crash strategy.
+"""Message queues that survive crashes: what a consumer has in hand when it dies is noticed, and
+treated by a crash strategy.
 
-`Queue` is the interface; `SqliteQueue` keeps any number of queues in one SQLite file. A message is ready, working or failed. It is
-never working without an owner that can be checked: consuming writes the owner in the same transaction.
+`Queue` is the interface; `SqliteQueue` keeps any number of queues in one SQLite file. A message is
+ready, working or failed. It is never working without an owner that can be checked: consuming writes
+the owner in the same transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from typing import Literal, Protocol
 from pyrite.workload.alive import Identity
 
 CrashStrategy = Literal["fail", "requeue"] | int
-"""What becomes of the message of a consumer that died: it fails, or is queued again, or that for a number of times."""
+"""What becomes of the message of a consumer that died: it fails, or is queued again, or that for a
+number of times."""
 
 POLL_SECONDS = 0.005
 
@@ -29,13 +32,15 @@ class Message:
 
 
 class Queue(Protocol):
-    """First in, first out. Every message is acknowledged, or is in `list_failed`, or will be consumed."""
+    """First in, first out. Every message is acknowledged, or is in `list_failed`, or will be
+    consumed."""
 
     def put(self, body: bytes) -> int:
         """Adds a message; returns its id."""
 
     def try_consume(self) -> Message | None:
-        """Takes the first message that is ready; None if there is none. Messages of consumers that died are seen to first."""
+        """Takes the first message that is ready; None if there is none. Messages of consumers that
+        died are seen to first."""
 
     def consume(self, timeout: float | None = None) -> Message:
         """Waits for a message. Raises TimeoutError."""
@@ -44,7 +49,8 @@ class Queue(Protocol):
         """The message is done with. Raises LostMessage if it is not this consumer's any more."""
 
     def nack(self, message: Message) -> None:
-        """The message could not be dealt with: it goes to those that failed. Raises LostMessage like `ack`."""
+        """The message could not be dealt with: it goes to those that failed. Raises LostMessage
+        like `ack`."""
 
     def list_failed(self) -> list[Message]: ...
 
@@ -75,7 +81,8 @@ create index if not exists messages_by_state on messages (queue, state, id);
 
 
 class SqliteQueue:
-    """`owner` is the process that consumes; by default this one. Each thread and each process needs an object of its own."""
+    """`owner` is the process that consumes; by default this one. Each thread and each process needs
+    an object of its own."""
 
     def __init__(
         self,
@@ -86,8 +93,12 @@ class SqliteQueue:
         owner: Identity | None = None,
         is_alive: Callable[[Identity], bool] = lambda identity: identity.is_alive,
     ) -> None:
-        if crash not in ("fail", "requeue") and (not isinstance(crash, int) or isinstance(crash, bool) or crash < 0):
-            raise ValueError(f"a crash strategy is 'fail', 'requeue' or how often to requeue; got {crash!r}")
+        if crash not in ("fail", "requeue") and (
+            not isinstance(crash, int) or isinstance(crash, bool) or crash < 0
+        ):
+            raise ValueError(
+                f"a crash strategy is 'fail', 'requeue' or how often to requeue; got {crash!r}"
+            )
         self.name = name
         self._crash = crash
         self._owner = owner or Identity.here()
@@ -103,8 +114,10 @@ class SqliteQueue:
         with self._transaction():
             self._see_to_the_dead()
             row = self._database.execute(
-                "update messages set state = 'working', tries = tries + 1, pid = ?, started = ? where id = "
-                "(select id from messages where queue = ? and state = 'ready' order by id limit 1) returning id, body, tries",
+                "update messages set state = 'working', tries = tries + 1, pid = ?, started = ? "
+                "where id = "
+                "(select id from messages where queue = ? and state = 'ready' order by id limit 1) "
+                "returning id, body, tries",
                 (self._owner.pid, self._owner.started, self.name),
             ).fetchone()
         return Message(*row) if row is not None else None
@@ -123,20 +136,26 @@ class SqliteQueue:
 
     def nack(self, message: Message) -> None:
         with self._transaction():
-            self._of_mine(message, "update messages set state = 'failed', pid = null, started = null")
+            self._of_mine(
+                message, "update messages set state = 'failed', pid = null, started = null"
+            )
 
     def list_failed(self) -> list[Message]:
         with self._transaction():
             self._see_to_the_dead()
             rows = self._database.execute(
-                "select id, body, tries from messages where queue = ? and state = 'failed' order by id", (self.name,)
+                "select id, body, tries from messages where queue = ? and state = 'failed' order "
+                "by id",
+                (self.name,),
             )
             return [Message(*row) for row in rows]
 
     def requeue_failed(self) -> int:
         with self._transaction():
             return self._database.execute(
-                "update messages set state = 'ready', tries = 0 where queue = ? and state = 'failed'", (self.name,)
+                "update messages set state = 'ready', tries = 0 where queue = ? and state = "
+                "'failed'",
+                (self.name,),
             ).rowcount
 
     def __len__(self) -> int:
@@ -152,21 +171,29 @@ class SqliteQueue:
 
     def _of_mine(self, message: Message, action: str) -> None:
         changed = self._database.execute(
-            f"{action} where id = ? and queue = ? and tries = ? and pid = ? and started = ?",  # only one that is working has an owner
+            # only one that is working has an owner
+            f"{action} where id = ? and queue = ? and tries = ? and pid = ? and started = ?",
             (message.id, self.name, message.tries, self._owner.pid, self._owner.started),
         ).rowcount
         if not changed:
-            raise LostMessage(f"message {message.id} of the queue '{self.name}' is not with this consumer any more")
+            raise LostMessage(
+                f"message {message.id} of the queue '{self.name}' is not with this consumer any "
+                "more"
+            )
 
     def _see_to_the_dead(self) -> None:
         rows = self._database.execute(
-            "select id, tries, pid, started from messages where queue = ? and state = 'working'", (self.name,)
+            "select id, tries, pid, started from messages where queue = ? and state = 'working'",
+            (self.name,),
         ).fetchall()
         for id, tries, pid, started in rows:
             if not self._is_alive(Identity(pid, started)):
-                again = self._crash == "requeue" or (isinstance(self._crash, int) and tries <= self._crash)
+                again = self._crash == "requeue" or (
+                    isinstance(self._crash, int) and tries <= self._crash
+                )
                 self._database.execute(
-                    "update messages set state = ?, pid = null, started = null where id = ?", ("ready" if again else "failed", id)
+                    "update messages set state = ?, pid = null, started = null where id = ?",
+                    ("ready" if again else "failed", id),
                 )
 
     def _transaction(self) -> transaction:
@@ -174,7 +201,8 @@ class SqliteQueue:
 
 
 class transaction:
-    """Takes SQLite's write lock at once: a transaction that begins by reading could find that it cannot be granted later."""
+    """Takes SQLite's write lock at once: a transaction that begins by reading could find that it
+    cannot be granted later."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -188,7 +216,9 @@ class transaction:
 
 def put_message(database: sqlite3.Connection, queue: str, body: bytes) -> int:
     """Adds a message within a transaction that the caller has begun."""
-    id = database.execute("insert into messages (queue, body) values (?, ?)", (queue, body)).lastrowid
+    id = database.execute(
+        "insert into messages (queue, body) values (?, ?)", (queue, body)
+    ).lastrowid
     assert id is not None
     return id
 

@@ -1,7 +1,9 @@
-"""The reaper's program: ends the processes that it was told of when who told it is gone, however that happened.
+"""The reaper's program: ends the processes that it was told of when who told it is gone, however
+that happened.
 
-It is run as a file by itself, with nothing loaded but a few modules of Python's own, so that it starts at once. It is told by lines:
-`+7` a session, `-7` that one no more, `*7 99` the process 7 that started at 99, `.` that all is well and it may go.
+It is run as a file by itself, with nothing loaded but a few modules of Python's own, so that it
+starts at once. It is told by lines: `+7` a session, `-7` that one no more, `*7 99` the process 7
+that started at 99, `.` that all is well and it may go.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def main() -> None:
         else:
             sessions.discard(int(rest[0]))
     refused: set[int] = set()
-    while found := [p.pid for p in all_processes() if p.session in sessions or (p.pid, p.started) in single]:
+    while found := [
+        p.pid for p in all_processes() if p.session in sessions or (p.pid, p.started) in single
+    ]:
         found = [pid for pid in found if pid not in refused]
         if not found:
             return

@@ -1,4 +1,5 @@
-"""How a job's result becomes bytes, and the result again: pickle, Parquet for tables, or the path of a file."""
+"""How a job's result becomes bytes, and the result again: pickle, Parquet for tables, or the path
+of a file."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def encode(value: Any) -> Encoded:
         return Encoded(Kind.PICKLE, _pickled(value))
     except Exception as error:
         raise ValueError(
-            f"its result, {shorten(value)} of type {type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
+            f"its result, {shorten(value)} of type "
+            f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
 
@@ -96,7 +98,8 @@ def _path_and_stamp(path: PurePath) -> bytes:
 
 
 def _pickled(value: Any) -> bytes:
-    """By the quick pickler where it is sure to do: a class or function of the user's main module must travel by value."""
+    """By the quick pickler where it is sure to do: a class or function of the user's main module
+    must travel by value."""
     if type(value) in (int, float, str, bytes, bool):
         return pickle.dumps(value, protocol=5)
     data: bytes = cloudpickle.dumps(value, protocol=5)
@@ -137,15 +140,26 @@ def _encode_table(value: Any) -> Encoded | None:
 
 
 def _keeps_as_parquet(frame: Any) -> bool:
-    """Whether pandas' frame holds only what Parquet gives back exactly: numbers, times, texts, under names that are texts."""
+    """Whether pandas' frame holds only what Parquet gives back exactly: numbers, times, texts,
+    under names that are texts."""
     import pandas as pd
 
-    if type(frame.index) not in (pd.RangeIndex, pd.Index) or frame.attrs or frame.index.dtype.kind not in "iufO":
+    if (
+        type(frame.index) not in (pd.RangeIndex, pd.Index)
+        or frame.attrs
+        or frame.index.dtype.kind not in "iufO"
+    ):
         return False
     columns = [*frame.columns]
-    if not all(type(name) is str for name in columns) or len(set(columns)) < len(columns) or frame.columns.name is not None:
+    if (
+        not all(type(name) is str for name in columns)
+        or len(set(columns)) < len(columns)
+        or frame.columns.name is not None
+    ):
         return False
-    parts = [frame[name] for name in columns] + ([frame.index.to_series()] if type(frame.index) is pd.Index else [])
+    parts = [frame[name] for name in columns] + (
+        [frame.index.to_series()] if type(frame.index) is pd.Index else []
+    )
     return all(
         part.dtype.kind in "iufb"
         or str(part.dtype) == "datetime64[ns]"

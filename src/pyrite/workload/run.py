@@ -1,4 +1,5 @@
-"""The handle of a run: waits for it, looks in, cancels it, gives results. It holds nothing but the store, so any process can have one."""
+"""The handle of a run: waits for it, looks in, cancels it, gives results. It holds nothing but the
+store, so any process can have one."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ def begin(
     try:
         status = _new_status(place, options)
         with place.explaining("write to"):
-            place.write_status(status)  # before anything changes: who is killed meanwhile leaves a run that can be resumed
+            place.write_status(
+                status
+            )  # before anything changes: who is killed meanwhile leaves a run that can be resumed
         journal = Journal(place)
         try:
             journal.catch_up()
@@ -70,7 +73,15 @@ def begin(
             journal.begin(number, plan)
         finally:
             journal.close()
-        return _start(place, options, status, lock, executor=executor, launcher=launcher, is_temporary=is_temporary)
+        return _start(
+            place,
+            options,
+            status,
+            lock,
+            executor=executor,
+            launcher=launcher,
+            is_temporary=is_temporary,
+        )
     except BaseException as error:
         _tell_that_it_broke(place, error)
         raise
@@ -89,7 +100,13 @@ def _tell_that_it_broke(store: Store, error: BaseException) -> None:
 
 def _new_status(store: Store, options: Options) -> Status:
     earlier = store.status()
-    return Status("starting", Identity.here(), 1 + (earlier.session if earlier is not None else 0), asdict(options), time.time())
+    return Status(
+        "starting",
+        Identity.here(),
+        1 + (earlier.session if earlier is not None else 0),
+        asdict(options),
+        time.time(),
+    )
 
 
 def _start(
@@ -105,13 +122,21 @@ def _start(
     with store.explaining("write to"):
         if options.kind == "transient":
             running = replace(status, phase="running")
-            master = TransientMaster(store, options, running, executor, lock=above_streams(os.dup(lock)))
+            master = TransientMaster(
+                store, options, running, executor, lock=above_streams(os.dup(lock))
+            )
             return Run(store.folder, _master=master, _is_temporary=is_temporary)
         return _start_apart(store, options, status, lock, launcher, is_temporary=is_temporary)
 
 
 def _start_apart(
-    store: Store, options: Options, status: Status, lock: int, launcher: Launcher | None, *, is_temporary: bool
+    store: Store,
+    options: Options,
+    status: Status,
+    lock: int,
+    launcher: Launcher | None,
+    *,
+    is_temporary: bool,
 ) -> Run:
     """The master as a process of its own."""
     config: dict[str, Any] = {"store": str(store), "options": asdict(options), "lock": lock}
@@ -123,7 +148,9 @@ def _start_apart(
         config["listener"] = listener.fileno()
         files.append(listener.fileno())
         (store.folder / "launcher.error").unlink(missing_ok=True)
-    process = processes.start("master", config, log=store.folder / "master.log", files=files, waits=True)
+    process = processes.start(
+        "master", config, log=store.folder / "master.log", files=files, waits=True
+    )
     assert process.stdin is not None
     try:
         store.write_status(replace(status, phase="running", master=Identity.of(process.pid)))
@@ -138,13 +165,17 @@ def _start_apart(
         return run
     host, port = listener.getsockname()[:2]
     listener.close()
-    posts = [Post(n, str(store), host, port, word, tuple(map(str, sys.path))) for n in range(options.workers)]
+    posts = [
+        Post(n, str(store), host, port, word, tuple(map(str, sys.path)))
+        for n in range(options.workers)
+    ]
     launching.launch(launcher, posts, partial(_launcher_ended, store, process.stdin))
     return run
 
 
 def _launcher_ended(store: Store, lifeline: IO[bytes], why: str) -> None:
-    """Tells the master that no worker will come any more: it watches the pipe by which it was told to begin."""
+    """Tells the master that no worker will come any more: it watches the pipe by which it was told
+    to begin."""
     try:
         if why:
             (store.folder / "launcher.error").write_text(why)
@@ -169,8 +200,14 @@ class Run:
         number = read_plan_number(self._store)
         if not number:
             status = self._store.status()
-            is_beginning = status is not None and status.phase == "starting" and status.master.is_alive
-            why = "is just beginning; look again in a moment" if is_beginning else "was killed, or broke, before it began"
+            is_beginning = (
+                status is not None and status.phase == "starting" and status.master.is_alive
+            )
+            why = (
+                "is just beginning; look again in a moment"
+                if is_beginning
+                else "was killed, or broke, before it began"
+            )
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
         self._plan_folder = self._store.plan(number)
@@ -193,9 +230,11 @@ class Run:
 
     @classmethod
     def resume(cls, store: str | os.PathLike[str], **changes: Any) -> Run:
-        """Goes on with a run that was cancelled, broken or killed: jobs that have a result are not run again.
+        """Goes on with a run that was cancelled, broken or killed: jobs that have a result are not
+        run again.
 
-        `changes` are options of `Workload.run`, as `workers`, that shall differ from what the run had.
+        `changes` are options of `Workload.run`, as `workers`, that shall differ from what the run
+        had.
         """
         place = Store(store)
         place.check_exists()
@@ -211,7 +250,14 @@ class Run:
                 journal.forget_messages()
             finally:
                 journal.close()
-            return _start(place, options, _new_status(place, options), lock, executor=executor, launcher=launcher)
+            return _start(
+                place,
+                options,
+                _new_status(place, options),
+                lock,
+                executor=executor,
+                launcher=launcher,
+            )
         finally:
             os.close(lock)
 
@@ -240,15 +286,19 @@ class Run:
         return self.status.has_ended or not self._master().is_alive
 
     def wait(self, timeout: float | None = None, *, progress: bool | None = None) -> Run:
-        """Waits until every job has ended; returns the run. A job that failed is in `failed()`: nothing is raised for it.
+        """Waits until every job has ended; returns the run. A job that failed is in `failed()`:
+        nothing is raised for it.
 
-        Raises RunBroken if the run itself could not go on, and TimeoutError if it has not ended in time. In a terminal, how far it
-        is is shown if it takes more than a second; `progress` says whether to do that. Ctrl-C ends the waiting, not the run.
+        Raises RunBroken if the run itself could not go on, and TimeoutError if it has not ended in
+        time. In a terminal, how far it is is shown if it takes more than a second; `progress` says
+        whether to do that. Ctrl-C ends the waiting, not the run.
         """
         from pyrite.workload.progress import wait_with_progress
 
         if not wait_with_progress(self, timeout, progress=progress):
-            raise TimeoutError(f"the run in '{self._store}' has not ended within {timeout:g} s; it goes on")
+            raise TimeoutError(
+                f"the run in '{self._store}' has not ended within {timeout:g} s; it goes on"
+            )
         status = self.status
         if status.phase == "broken":
             raise RunBroken(f"{status.problem}. Go on with Run.resume('{self._store}')")
@@ -265,16 +315,19 @@ class Run:
             return self._transient.join(seconds)
         if self.status.options.get("kind") != "transient" and self.status.phase != "starting":
             return self._master().wait(seconds)
-        # The master is, or the run is started by, a thread of a process that may go on: only what it writes down tells.
+        # The master is, or the run is started by, a thread of a process that may go on: only what
+        # it writes down tells.
         give_up = inf if seconds is None else time.monotonic() + seconds
         while not self.has_ended:
-            if time.monotonic() >= give_up or self._master().wait(min(POLL_SECONDS, give_up - time.monotonic())):
+            if time.monotonic() >= give_up or self._master().wait(
+                min(POLL_SECONDS, give_up - time.monotonic())
+            ):
                 return self.has_ended
         return True
 
     def table(self) -> list[dict[str, Any]]:
-        """A dict for each job, in the order of the workload: its state, the last try of it, on which worker, when (in seconds since 1970),
-        how long it took, and why it failed."""
+        """A dict for each job, in the order of the workload: its state, the last try of it, on
+        which worker, when (in seconds since 1970), how long it took, and why it failed."""
         return [row_of(id, entry) for id, entry in self._entries().items()]
 
     def counts(self) -> dict[JobState, int]:
@@ -282,7 +335,8 @@ class Run:
         return dict(Counter(entry.state for entry in self._entries().values()))
 
     def failed(self) -> FailedJobs:
-        """The rows of `table()` whose jobs failed: with an error, a crash or a timeout. `"job" in run.failed()` asks for an id."""
+        """The rows of `table()` whose jobs failed: with an error, a crash or a timeout. `"job" in
+        run.failed()` asks for an id."""
         return FailedJobs(row for row in self.table() if row["state"].is_failure)
 
     @property
@@ -295,7 +349,10 @@ class Run:
         id = self._known(job)
         entry = self._entries()[id]
         if not entry.state.has_result:
-            raise NoResult(f"job '{id}' has no result: it is {entry.state}{f' ({entry.error})' if entry.error else ''}")
+            raise NoResult(
+                f"job '{id}' has no result: it is "
+                f"{entry.state}{f' ({entry.error})' if entry.error else ''}"
+            )
         assert entry.result_segment is not None
         assert entry.result_offset is not None
         return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
@@ -321,12 +378,15 @@ class Run:
         return read_error(self._store.segment(entry.segment), entry.offset)[1]
 
     def lengths(self) -> tuple[float, float]:
-        """How long the run took, and its critical path: the longest chain of jobs, by what each took. In seconds."""
+        """How long the run took, and its critical path: the longest chain of jobs, by what each
+        took. In seconds."""
         entries = list(self._entries().values())
         begins = [entry.started for entry in entries if entry.started is not None]
         ends = [entry.ended for entry in entries if entry.ended is not None]
         seconds = {
-            n: entry.ended - entry.started if entry.started is not None and entry.ended is not None else 0.0
+            n: entry.ended - entry.started
+            if entry.started is not None and entry.ended is not None
+            else 0.0
             for n, entry in enumerate(entries)
         }
         paths = remaining_paths(self._plan.order, self._plan.downstream, seconds)
@@ -335,11 +395,14 @@ class Run:
     # What to do about it
 
     def cancel(self, timeout: float | None = 30.0) -> Run:
-        """Ends the jobs that run, starts no other, and waits until that is so. Results that are there stay."""
+        """Ends the jobs that run, starts no other, and waits until that is so. Results that are
+        there stay."""
         if self.has_ended:
             return self
         if self.status.phase == "starting":
-            raise PyriteError(f"the run in '{self._store}' is just beginning; cancel it in a moment")
+            raise PyriteError(
+                f"the run in '{self._store}' is just beginning; cancel it in a moment"
+            )
         if self._transient is not None and self._session == self.status.session:
             self._transient.cancel()
         elif self.status.options.get("kind") == "transient":
@@ -349,13 +412,17 @@ class Run:
         else:
             self._master().signal(signal.SIGTERM)
         if not self.wait_for_master(timeout):
-            raise TimeoutError(f"the run in '{self._store}' has not ended {timeout:g} s after it was cancelled")
+            raise TimeoutError(
+                f"the run in '{self._store}' has not ended {timeout:g} s after it was cancelled"
+            )
         return self
 
     def replay(self, job: str, *, debugger: bool = False) -> Any:
-        """Runs one job again, in this process, with the results that it was given; returns what it returns, raises what it raises.
+        """Runs one job again, in this process, with the results that it was given; returns what it
+        returns, raises what it raises.
 
-        Breakpoints in its code work; with `debugger`, an exception opens the debugger where it was raised. Nothing is recorded.
+        Breakpoints in its code work; with `debugger`, an exception opens the debugger where it was
+        raised. Nothing is recorded.
         """
         id = self._known(job)
         entries = self._entries()
@@ -373,7 +440,11 @@ class Run:
 
         try:
             inputs = [reader(self._plan.ids[above]) for above in self._plan.passed[number]]
-            command, args, kwargs = load(commands.bytes_of(number), lambda span: pickle.loads(commands.bytes_at(span)), inputs)
+            command, args, kwargs = load(
+                commands.bytes_of(number),
+                lambda span: pickle.loads(commands.bytes_at(span)),
+                inputs,
+            )
         finally:
             commands.close()
         try:
@@ -400,7 +471,10 @@ class Run:
         return drawing.svg(*self._picture())
 
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
-        boxes = [drawing.Box(id, str(entry.state), COLORS[entry.state]) for id, entry in self._entries().items()]
+        boxes = [
+            drawing.Box(id, str(entry.state), COLORS[entry.state])
+            for id, entry in self._entries().items()
+        ]
         return boxes, [drawing.Arrow(a, b) for a, b in self._plan.edges]
 
     def __repr__(self) -> str:
@@ -410,14 +484,20 @@ class Run:
     # How it comes about
 
     def _entries(self) -> dict[str, Entry]:
-        """What is known of the jobs. Once the run is over this does not change any more, and is kept."""
+        """What is known of the jobs. Once the run is over this does not change any more, and is
+        kept."""
         status = self.status
         if self._final is not None and self._final[0] == status.session:
             return self._final[1]
         is_over = self.has_ended
-        plan, entries = read_entries(self._store, was_cut_short=is_over and status.phase not in ("ended", "cancelled"))
+        plan, entries = read_entries(
+            self._store, was_cut_short=is_over and status.phase not in ("ended", "cancelled")
+        )
         if plan != self._plan_number:
-            raise PyriteError(f"another run has taken the store '{self._store}'; look at it with Run.attach('{self._store}')")
+            raise PyriteError(
+                f"another run has taken the store '{self._store}'; look at it with "
+                f"Run.attach('{self._store}')"
+            )
         if is_over and self.status.session == status.session:
             self._final = (status.session, entries)
         return entries
@@ -426,7 +506,10 @@ class Run:
         id = str(job)
         if id not in self._number:
             near = difflib.get_close_matches(id, self._number, 1)
-            raise NoResult(f"there is no job '{id}' in this run{f'; did you mean {near[0]!r}?' if near else ''}")
+            raise NoResult(
+                f"there is no job '{id}' in this "
+                f"run{f'; did you mean {near[0]!r}?' if near else ''}"
+            )
         return id
 
     def _master(self) -> Identity:

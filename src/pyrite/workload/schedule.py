@@ -11,7 +11,8 @@ from pyrite.workload.tables import as_columns, job_id, without_garbage_collectio
 
 
 class Schedule:
-    """Made from pairs of ids, each `(upstream, downstream)`; a pair of one id twice declares a job without edges.
+    """Made from pairs of ids, each `(upstream, downstream)`; a pair of one id twice declares a job
+    without edges.
 
     >>> Schedule([("a", "b"), ("a", "c"), ("d", "d")]).edges
     [('a', 'b'), ('a', 'c')]
@@ -25,7 +26,9 @@ class Schedule:
             try:
                 source, destination = edge
             except (TypeError, ValueError):
-                problems.append(f"edge {n} of the schedule must be a pair (upstream, downstream); got {edge!r}")
+                problems.append(
+                    f"edge {n} of the schedule must be a pair (upstream, downstream); got {edge!r}"
+                )
                 continue
             sources.append(source)
             destinations.append(destination)
@@ -36,7 +39,8 @@ class Schedule:
     @classmethod
     @without_garbage_collection()
     def from_table(cls, table: Any) -> Schedule:
-        """From a table with the columns `from` and `to`: a list of dicts, a dict of columns, pandas, polars or Arrow."""
+        """From a table with the columns `from` and `to`: a list of dicts, a dict of columns,
+        pandas, polars or Arrow."""
         columns = as_columns(table, what="schedule", required=("from", "to"))
         schedule = cls.__new__(cls)
         schedule._set(columns["from"], columns["to"])
@@ -68,7 +72,9 @@ def _ids(values: Sequence[Any], column: str, problems: list[str]) -> list[str]:
     return ids
 
 
-def upstream_of(count: int, edges: Iterable[tuple[int, int]]) -> tuple[list[list[int]], list[list[int]]]:
+def upstream_of(
+    count: int, edges: Iterable[tuple[int, int]]
+) -> tuple[list[list[int]], list[list[int]]]:
     """The direct upstream and the direct downstream jobs of each of `count` jobs."""
     upstream: list[list[int]] = [[] for _ in range(count)]
     downstream: list[list[int]] = [[] for _ in range(count)]
@@ -79,7 +85,8 @@ def upstream_of(count: int, edges: Iterable[tuple[int, int]]) -> tuple[list[list
 
 
 def in_order(upstream: Sequence[Sequence[int]], downstream: Sequence[Sequence[int]]) -> list[int]:
-    """The jobs so that each stands after its upstream ones. Jobs on a cycle, or downstream of one, are missing from it.
+    """The jobs so that each stands after its upstream ones. Jobs on a cycle, or downstream of one,
+    are missing from it.
 
     >>> in_order([[1], []], [[], [0]])
     [1, 0]
@@ -95,7 +102,8 @@ def in_order(upstream: Sequence[Sequence[int]], downstream: Sequence[Sequence[in
 
 
 def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> list[int]:
-    """One cycle among jobs that could not be put in order, in the direction of the edges; its first job stands at its end again."""
+    """One cycle among jobs that could not be put in order, in the direction of the edges; its first
+    job stands at its end again."""
     left = set(suspects)
     job = next(iter(left))
     seen: dict[int, int] = {}
@@ -103,15 +111,20 @@ def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> li
     while job not in seen:
         seen[job] = len(path)
         path.append(job)
-        job = next(above for above in upstream[job] if above in left)  # each of them has one: else it would be in order
+        job = next(
+            above for above in upstream[job] if above in left
+        )  # each of them has one: else it would be in order
     cycle = path[seen[job] :][::-1]
     smallest = cycle.index(min(cycle))
     cycle = cycle[smallest:] + cycle[:smallest]
     return [*cycle, cycle[0]]
 
 
-def remaining_paths(order: Sequence[int], downstream: Sequence[Sequence[int]], seconds: Mapping[int, float]) -> list[float]:
-    """For each job, the length of the longest path that starts with it, in seconds; a job of unknown length counts as the mean.
+def remaining_paths(
+    order: Sequence[int], downstream: Sequence[Sequence[int]], seconds: Mapping[int, float]
+) -> list[float]:
+    """For each job, the length of the longest path that starts with it, in seconds; a job of
+    unknown length counts as the mean.
 
     >>> remaining_paths([0, 1, 2], [[1, 2], [], []], {0: 1.0, 1: 5.0, 2: 3.0})
     [6.0, 5.0, 3.0]
@@ -120,5 +133,7 @@ def remaining_paths(order: Sequence[int], downstream: Sequence[Sequence[int]], s
     remaining = [0.0] * len(downstream)
     for job in reversed(order):
         below = downstream[job]
-        remaining[job] = seconds.get(job, mean) + (max(remaining[b] for b in below) if below else 0.0)
+        remaining[job] = seconds.get(job, mean) + (
+            max(remaining[b] for b in below) if below else 0.0
+        )
     return remaining

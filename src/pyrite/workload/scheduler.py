@@ -1,7 +1,8 @@
-"""Decides which job goes to which worker, and what becomes of a job and of the run when something ends, fails or dies.
+"""Decides which job goes to which worker, and what becomes of a job and of the run when something
+ends, fails or dies.
 
-Pure: it is told what happened, and when; it answers with what to do. It knows nothing of processes, pipes or files.
-Jobs are numbers here, in the order of the workload; workers are names.
+Pure: it is told what happened, and when; it answers with what to do. It knows nothing of processes,
+pipes or files. Jobs are numbers here, in the order of the workload; workers are names.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ Cause = Literal["crash", "timeout", "cancel"]
 
 _FIRST = (-inf, 0.0)  # a rank before all others
 
-DEPTH = 2  # jobs with a worker: the one that runs and one that waits, so that a death strands little
+DEPTH = (
+    2  # jobs with a worker: the one that runs and one that waits, so that a death strands little
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,9 @@ class Rules:
     timeouts: Sequence[float | None]
     pools: Sequence[str | None]
     pool_sizes: dict[str, int] = field(default_factory=dict)
-    remaining: Sequence[float] | None = None  # of each job the longest path from it, where durations are known
+    remaining: Sequence[float] | None = (
+        None  # of each job the longest path from it, where durations are known
+    )
     on_error: OnError = "continue"
     crashes_max: int = 2
 
@@ -56,9 +61,11 @@ class _Hand:
 
 
 class Scheduler:
-    """`attempts` counts tries of an earlier run, so that no (job, attempt) comes twice; `done` has the jobs that need not run again.
+    """`attempts` counts tries of an earlier run, so that no (job, attempt) comes twice; `done` has
+    the jobs that need not run again.
 
-    `is_current(job)` is asked when a job could go to a worker: whether its earlier result still holds, so that it is skipped.
+    `is_current(job)` is asked when a job could go to a worker: whether its earlier result still
+    holds, so that it is skipped.
     """
 
     def __init__(
@@ -84,7 +91,9 @@ class Scheduler:
         self._hands: dict[str, _Hand] = {}
         self._holder: dict[int, str] = {}
         self._in_pool: dict[str, int] = dict.fromkeys(rules.pool_sizes, 0)
-        self._parked: dict[str, PriorityQueue] = {pool: PriorityQueue() for pool in rules.pool_sizes}
+        self._parked: dict[str, PriorityQueue] = {
+            pool: PriorityQueue() for pool in rules.pool_sizes
+        }
         self._winding_down = False
         self._has_timeouts = any(timeout is not None for timeout in rules.timeouts)
         self.ended_count = len(done)
@@ -101,7 +110,8 @@ class Scheduler:
     # What is so
 
     def has_ended(self) -> bool:
-        """Whether every job has: nothing waits, and nothing is with a worker that could fail and need another try."""
+        """Whether every job has: nothing waits, and nothing is with a worker that could fail and
+        need another try."""
         return self.ended_count == len(self.states)
 
     @property
@@ -111,7 +121,9 @@ class Scheduler:
     @property
     def has_work_for_a_worker(self) -> bool:
         """Whether one more worker would find something to do now."""
-        return bool(self._queue.ready_count) or any(len(hand.jobs) > 1 for hand in self._hands.values())
+        return bool(self._queue.ready_count) or any(
+            len(hand.jobs) > 1 for hand in self._hands.values()
+        )
 
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         hand = self._hands.get(worker)
@@ -123,7 +135,8 @@ class Scheduler:
     # What happens
 
     def joined(self, worker: str, *, is_ready: bool = True) -> None:
-        """A worker may be given jobs. The time of a job does not count until its worker is ready."""
+        """A worker may be given jobs. The time of a job does not count until its worker is
+        ready."""
         self._hands[worker] = _Hand(is_ready)
 
     def is_ready(self, worker: str, now: float) -> None:
@@ -132,7 +145,8 @@ class Scheduler:
         hand.since = now
 
     def finished(self, job: int, attempt: int, *, succeeded: bool, now: float) -> bool:
-        """A try of a job came to its end. False if it is not the try that was waited for: then nothing is changed."""
+        """A try of a job came to its end. False if it is not the try that was waited for: then
+        nothing is changed."""
         worker = self._holder.get(job)
         if worker is None or self.attempts[job] != attempt:
             return False
@@ -145,13 +159,15 @@ class Scheduler:
         return True
 
     def returned(self, job: int, now: float) -> None:
-        """A job that a worker had not begun was taken back from it. Nobody is to blame, and the try does not count."""
+        """A job that a worker had not begun was taken back from it. Nobody is to blame, and the try
+        does not count."""
         self._take_from(self._holder[job], job, now)
         self.attempts[job] -= 1
         self._back(job)
 
     def died(self, worker: str, cause: Cause, now: float) -> int | None:
-        """A worker is gone. Only the job that it was running is to blame, and returned; the other goes back to the queue."""
+        """A worker is gone. Only the job that it was running is to blame, and returned; the other
+        goes back to the queue."""
         hand = self._hands.pop(worker)
         blamed: int | None = None
         while len(hand.jobs) > 1:
@@ -176,7 +192,8 @@ class Scheduler:
             raise ValueError(f"worker {worker} has jobs, and cannot just leave")
 
     def lost(self, worker: str, now: float) -> None:
-        """A worker is gone, and which job is to blame, if any, is not known: they go back, to the front of the queue."""
+        """A worker is gone, and which job is to blame, if any, is not known: they go back, to the
+        front of the queue."""
         hand = self._hands.pop(worker)
         while hand.jobs:
             job = hand.jobs.pop()
@@ -217,13 +234,20 @@ class Scheduler:
         return made
 
     def recalls(self) -> list[tuple[str, int]]:
-        """Jobs that wait behind another one and should be taken back if they have not begun: no other may start, or a worker is idle."""
+        """Jobs that wait behind another one and should be taken back if they have not begun: no
+        other may start, or a worker is idle."""
         if self._winding_down:
-            return [(worker, hand.jobs[-1]) for worker, hand in self._hands.items() if len(hand.jobs) > 1]
+            return [
+                (worker, hand.jobs[-1])
+                for worker, hand in self._hands.items()
+                if len(hand.jobs) > 1
+            ]
         idle = sum(not hand.jobs for hand in self._hands.values())
         if not idle or self._queue.ready_count:
             return []
-        return [(worker, hand.jobs[-1]) for worker, hand in self._hands.items() if len(hand.jobs) > 1][:idle]
+        return [
+            (worker, hand.jobs[-1]) for worker, hand in self._hands.items() if len(hand.jobs) > 1
+        ][:idle]
 
     def overdue(self, now: float) -> list[str]:
         """The workers whose running job has had its time."""
@@ -250,7 +274,8 @@ class Scheduler:
         return (self._rules.priorities[job], -remaining[job] if remaining is not None else 0.0)
 
     def _next(self) -> int | None:
-        """The next job to run: those whose result still holds are skipped on the way, those whose pool is full are put aside."""
+        """The next job to run: those whose result still holds are skipped on the way, those whose
+        pool is full are put aside."""
         while (job := self._queue.take()) is not None:
             if self._is_current is not None and self._is_current(job):
                 self._end(job, JobState.SKIPPED)
@@ -331,7 +356,10 @@ class Scheduler:
 
     def _wind_down(self) -> None:
         self._winding_down = True
-        for job in [*self._queue.keys, *(job for parked in self._parked.values() for job in parked.keys)]:
+        for job in [
+            *self._queue.keys,
+            *(job for parked in self._parked.values() for job in parked.keys),
+        ]:
             self._end(job, JobState.CANCELLED)
         self._queue = PriorityQueue()
         self._parked = {pool: PriorityQueue() for pool in self._parked}

@@ -1,8 +1,10 @@
-"""Segments: the files that workers append finished jobs to, a record a job, with its result or its error.
+"""Segments: the files that workers append finished jobs to, a record a job, with its result or its
+error.
 
-A record is written with one call, result and completion together, before the master hears of it. So a worker that is killed at any
-moment either finished the job, result and all, or did not; and whoever reads the segment later can tell which. The master gets the
-head of the record by a pipe, never the result.
+A record is written with one call, result and completion together, before the master hears of it. So
+a worker that is killed at any moment either finished the job, result and all, or did not; and
+whoever reads the segment later can tell which. The master gets the head of the record by a pipe,
+never the result.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ class SegmentWriter:
         self._offset = os.fstat(self._file).st_size
 
     def append(self, ending: Ending) -> bytes:
-        """Writes the record; returns its head. If the disk is full, nothing of it stays behind, and OSError is raised."""
+        """Writes the record; returns its head. If the disk is full, nothing of it stays behind, and
+        OSError is raised."""
         kind, payload, result_digest = self._payload(ending)
         fields = (
             _MAGIC,
@@ -158,7 +161,9 @@ def read_result(path: Path, offset: int) -> Encoded:
 
 def read_error(path: Path, offset: int) -> tuple[str, str]:
     """The message and the traceback of the record at `offset`."""
-    message, _, traceback = _read_payload(path, offset)[1].decode("utf-8", "replace").partition("\0")
+    message, _, traceback = (
+        _read_payload(path, offset)[1].decode("utf-8", "replace").partition("\0")
+    )
     return message, traceback
 
 
@@ -172,8 +177,23 @@ def files_of(path: Path) -> set[str]:
 
 
 def _record(data: bytes, at: int) -> Record:
-    _, job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length = _HEAD.unpack_from(data, at)
-    return Record(job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length)
+    (
+        _,
+        job,
+        attempt,
+        kind,
+        fingerprint,
+        result,
+        started,
+        ended,
+        log_start,
+        log_end,
+        offset,
+        length,
+    ) = _HEAD.unpack_from(data, at)
+    return Record(
+        job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length
+    )
 
 
 def _is_whole(first: bytes, payload: bytes) -> bool:

@@ -1,4 +1,5 @@
-"""An executor whose calls are Spark tasks, one each: transient workers on any Spark cluster, without a file system that all share."""
+"""An executor whose calls are Spark tasks, one each: transient workers on any Spark cluster,
+without a file system that all share."""
 
 from __future__ import annotations
 
@@ -22,10 +23,15 @@ _CRASHED = b"crashed"
 
 
 class SparkExecutor(KillableExecutor):
-    """Runs calls on Spark: on `spark`, a session that exists, or on `master` (default: this machine). `max_workers` calls at a time."""
+    """Runs calls on Spark: on `spark`, a session that exists, or on `master` (default: this
+    machine). `max_workers` calls at a time."""
 
     def __init__(
-        self, spark: SparkSession | None = None, *, master: str | None = None, max_workers: int = CALLS_AT_A_TIME
+        self,
+        spark: SparkSession | None = None,
+        *,
+        master: str | None = None,
+        max_workers: int = CALLS_AT_A_TIME,
     ) -> None:
         if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
             raise PyriteError(f"max_workers must be a whole number above 0; got {max_workers!r}")
@@ -41,7 +47,9 @@ class SparkExecutor(KillableExecutor):
                 frame = spark.createDataFrame([(call,)], "call binary").coalesce(1)
                 rows = frame.mapInArrow(_answer_calls, "answer binary").collect()
         except Exception as error:
-            raise WorkerDied(f"the Spark task was ended ({_first_line(message_of(error))})") from None
+            raise WorkerDied(
+                f"the Spark task was ended ({_first_line(message_of(error))})"
+            ) from None
         answer = bytes(rows[0]["answer"])
         if answer == _CRASHED:
             raise WorkerDied("the Spark task's Python worker died")
@@ -74,7 +82,8 @@ class _Tagged:
             self._spark.sparkContext.removeJobTag(self._tag)
 
     def cancel(self) -> None:
-        """Asks until it has come through: a job that is not yet known to Spark cannot be cancelled."""
+        """Asks until it has come through: a job that is not yet known to Spark cannot be
+        cancelled."""
         threading.Thread(target=self._cancel, name="spark cancel", daemon=True).start()
 
     def _cancel(self) -> None:
@@ -94,7 +103,8 @@ class _Tagged:
 
 
 def _answer_calls(batches: Iterator[Any]) -> Iterator[Any]:
-    """In a Spark task. Spark would run a call again whose Python worker died; whether to do that is for the master to say."""
+    """In a Spark task. Spark would run a call again whose Python worker died; whether to do that is
+    for the master to say."""
     import pyarrow as pa
     from pyspark import TaskContext
 

@@ -40,7 +40,8 @@ FAILURES = frozenset({JobState.FAILED, JobState.CRASHED, JobState.TIMEOUT})
 ENDED = SUCCESSFUL | FAILURES | {JobState.BLOCKED, JobState.CANCELLED}
 
 OnError = Literal["continue", "abridge", "stop"]
-"""What a run does once a job has failed for good: `continue` runs every job that is not downstream of it; `abridge` lets the jobs
-that are running come to their end and starts no other; `stop` ends the running ones as well."""
+"""What a run does once a job has failed for good: `continue` runs every job that is not downstream
+of it; `abridge` lets the jobs that are running come to their end and starts no other; `stop` ends
+the running ones as well."""
 
 ON_ERROR: tuple[str, ...] = get_args(OnError)

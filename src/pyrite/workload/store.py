@@ -1,11 +1,12 @@
-"""The store: the folder that has all of a run. What was recorded in it stays readable, whatever dies.
+"""The store: the folder that has all of a run. What was recorded in it stays readable, whatever
+dies.
 
-lock              held by the master and its workers for as long as they live
-status            who the master is, and how the run stands; of fixed size, so that a full disk cannot hide why it broke
-plans/            the jobs in numbers, and the commands as bytes; the journal says which plan is the one
-journal.sqlite    the state of each job, and the queues
-segments/         finished jobs with their results, a file a worker; large results have files of their own
-logs/             what the jobs printed, a file a worker
+lock              held by the master and its workers for as long as they live status            who
+the master is, and how the run stands; of fixed size, so that a full disk cannot hide why it broke
+plans/            the jobs in numbers, and the commands as bytes; the journal says which plan is the
+one journal.sqlite    the state of each job, and the queues segments/         finished jobs with
+their results, a file a worker; large results have files of their own logs/             what the
+jobs printed, a file a worker
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`phase` is starting (the master is whoever starts it, still), running, ended, cancelled or broken; `problem` says why it broke."""
+    """`phase` is starting (the master is whoever starts it, still), running, ended, cancelled or
+    broken; `problem` says why it broke."""
 
     phase: str
     master: Identity
@@ -53,7 +55,11 @@ class Status:
         return self.phase not in ("running", "starting")
 
     def broken_by(self, error: BaseException) -> Status:
-        return replace(self, phase="broken", problem=str(error) if isinstance(error, RunBroken) else message_of(error))
+        return replace(
+            self,
+            phase="broken",
+            problem=str(error) if isinstance(error, RunBroken) else message_of(error),
+        )
 
 
 class Store:
@@ -79,7 +85,10 @@ class Store:
 
     def check_exists(self) -> None:
         if not self.exists:
-            raise PyriteError(f"there is no workload's store in '{self.folder}'; give the folder that a run had as its store=")
+            raise PyriteError(
+                f"there is no workload's store in '{self.folder}'; give the folder that a run had "
+                "as its store="
+            )
 
     # Making it
 
@@ -88,9 +97,15 @@ class Store:
         with self.explaining("make"):
             if self.folder.exists() and not self.folder.is_dir():
                 raise RunBroken(f"the store '{self.folder}' is a file; a store is a folder")
-            if self.folder.is_dir() and not self.exists and any(self.folder.iterdir()) and not (self.folder / "lock").exists():
+            if (
+                self.folder.is_dir()
+                and not self.exists
+                and any(self.folder.iterdir())
+                and not (self.folder / "lock").exists()
+            ):
                 raise PyriteError(
-                    f"the folder '{self.folder}' has other things in it; give a new folder, or an empty one, as the store="
+                    f"the folder '{self.folder}' has other things in it; give a new folder, or an "
+                    "empty one, as the store="
                 )
             (self.folder / "segments").mkdir(parents=True, exist_ok=True)
             (self.folder / "plans").mkdir(exist_ok=True)
@@ -103,16 +118,21 @@ class Store:
             yield
         except OSError as error:
             raise RunBroken(
-                f"cannot {what} the store '{self.folder}': {error.strerror or error}; give a folder with room that can be written to"
+                f"cannot {what} the store '{self.folder}': {error.strerror or error}; give a "
+                "folder with room that can be written to"
             ) from error
 
     def lock(self, *, seconds: float = LOCK_SECONDS) -> int:
-        """Takes the store for this master: an open file that keeps the lock. Raises StoreInUse if another one has it.
+        """Takes the store for this master: an open file that keeps the lock. Raises StoreInUse if
+        another one has it.
 
-        The lock belongs to the open file, which the master's workers share: so it is free only when the last of them is gone.
+        The lock belongs to the open file, which the master's workers share: so it is free only when
+        the last of them is gone.
         """
         with self.explaining("write to"):
-            file = above_streams(os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+            file = above_streams(
+                os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            )
         give_up = time.monotonic() + seconds
         while True:
             try:
@@ -120,15 +140,25 @@ class Store:
                 return file
             except BlockingIOError:
                 status = self.status()
-                is_at_work = status is not None and not status.has_ended and not status.master.wait(DYING_SECONDS)
+                is_at_work = (
+                    status is not None
+                    and not status.has_ended
+                    and not status.master.wait(DYING_SECONDS)
+                )
                 if is_at_work or time.monotonic() > give_up:
                     os.close(file)
-                    who = f"process {status.master.pid}" if status is not None else "a process that is about to start"
+                    who = (
+                        f"process {status.master.pid}"
+                        if status is not None
+                        else "a process that is about to start"
+                    )
                     raise StoreInUse(
                         f"the store '{self.folder}' is in use by another master, {who}; "
-                        f"look in with Run.attach('{self.folder}'), or wait for its end, or cancel it"
+                        f"look in with Run.attach('{self.folder}'), or wait for its end, or cancel "
+                        "it"
                     ) from None
-                time.sleep(0.02)  # no event tells that a lock is free; the workers of a dead master are on their way out
+                # No event tells that a lock is free; a dead master's workers are on their way out.
+                time.sleep(0.02)
 
     # Its parts
 
@@ -150,7 +180,8 @@ class Store:
             form, plan = pickle.loads((self.plan(number) / "plan.pickle").read_bytes())
         if form != FORMAT:
             raise PyriteError(
-                f"the store '{self.folder}' was written by another version of Pyrite; run the workload into a new one"
+                f"the store '{self.folder}' was written by another version of Pyrite; run the "
+                "workload into a new one"
             )
         assert isinstance(plan, Plan)
         return plan
@@ -187,7 +218,8 @@ class Store:
 
 
 class Commands:
-    """The commands of a plan, read a job at a time: they may be larger, all together, than memory."""
+    """The commands of a plan, read a job at a time: they may be larger, all together, than
+    memory."""
 
     def __init__(self, folder: Path) -> None:
         self._spans = array("Q")

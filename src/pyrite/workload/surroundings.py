@@ -1,4 +1,5 @@
-"""What a job finds around it in a worker: the folder, and where what it prints goes. Put back after each job, whatever that did to it."""
+"""What a job finds around it in a worker: the folder, and where what it prints goes. Put back after
+each job, whatever that did to it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ class Surroundings:
         return os.fstat(self._log).st_size
 
     def restore(self) -> None:
-        if sys.stdout is self._out and sys.stderr is self._err and not self._out.closed and not self._err.closed:
+        if (
+            sys.stdout is self._out
+            and sys.stderr is self._err
+            and not self._out.closed
+            and not self._err.closed
+        ):
             try:
                 self._out.flush()
                 self._err.flush()
@@ -47,7 +53,8 @@ class Surroundings:
                 os.dup2(self._log, file)
 
     def _set_streams(self) -> None:
-        """Streams that close no files, and write each line at once: a job may be killed the next moment."""
+        """Streams that close no files, and write each line at once: a job may be killed the next
+        moment."""
         self._out = sys.stdout = _stream(1)
         self._err = sys.stderr = _stream(2)
 
@@ -61,4 +68,6 @@ def _folder() -> str | None:
 
 def _stream(file: int) -> TextIO:
     raw = io.FileIO(file, "w", closefd=False)
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
+    )

@@ -1,4 +1,5 @@
-"""A job that goes to a transient worker: everything it needs as bytes, so that it runs wherever this package is installed."""
+"""A job that goes to a transient worker: everything it needs as bytes, so that it runs wherever
+this package is installed."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ def run_task(task: Task) -> Outcome:
 
 @contextmanager
 def _capturing() -> Iterator[list[bytes]]:
-    """Collects what is printed. In a process that does one job at a time that is all of it, also what programs print; in a thread among
-    others, what Python code of this thread prints."""
+    """Collects what is printed. In a process that does one job at a time that is all of it, also
+    what programs print; in a thread among others, what Python code of this thread prints."""
     output: list[bytes] = []
     if threading.current_thread() is not threading.main_thread():
         with _of_this_thread() as captured:
@@ -88,7 +89,8 @@ _redirecting = threading.Lock()
 
 
 class _ByThread:
-    """Stands in for sys.stdout, or sys.stderr: gives each thread that captures its own, and all others the real one."""
+    """Stands in for sys.stdout, or sys.stderr: gives each thread that captures its own, and all
+    others the real one."""
 
     def __init__(self, real: Any) -> None:
         self.real = real
@@ -110,7 +112,9 @@ def _of_this_thread() -> Iterator[BytesIO]:
         if _capturing_threads == 1:
             sys.stdout = _ByThread(sys.stdout)
             sys.stderr = _ByThread(sys.stderr)
-    _texts.text = TextIOWrapper(output, encoding="utf-8", errors="backslashreplace", write_through=True)
+    _texts.text = TextIOWrapper(
+        output, encoding="utf-8", errors="backslashreplace", write_through=True
+    )
     try:
         yield output
     finally:

@@ -1,7 +1,8 @@
-"""The master of transient workers: a thread of the user's own process that hands each job to an executor, wherever that runs it.
+"""The master of transient workers: a thread of the user's own process that hands each job to an
+executor, wherever that runs it.
 
-Executors tell less than processes of our own: when one breaks, all that was under way is suspect. Suspects then run alone, one
-after the other, so that only the job that kills its worker is blamed.
+Executors tell less than processes of our own: when one breaks, all that was under way is suspect.
+Suspects then run alone, one after the other, so that only the job that kills its worker is blamed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from pyrite.workload.store import Commands, Status, Store
 from pyrite.workload.tasks import Outcome, Task, run_task
 
 CONTROL = "control"
-"""The queue by which other processes ask this master for something; it looks into it now and then."""
+"""The queue by which other processes ask this master for something; it looks into it now and
+then."""
 
 LOOK_SECONDS = 0.5
 LEAVING_SECONDS = 5.0
@@ -73,7 +75,9 @@ class TransientMaster:
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
         self._names = 0
-        self._thread = threading.Thread(target=self._run_and_tell, name="workload master", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run_and_tell, name="workload master", daemon=True
+        )
         self._thread.start()
         atexit.register(self._end_with_the_interpreter)
 
@@ -90,7 +94,9 @@ class TransientMaster:
         """Runs until every job has ended, and writes down how the run did."""
         status = self._status
         try:
-            self._journal = Journal(self._store)  # SQLite wants to be used by the thread that opened it
+            self._journal = Journal(
+                self._store
+            )  # SQLite wants to be used by the thread that opened it
             try:
                 status = replace(status, phase=self._run())
             finally:
@@ -131,7 +137,9 @@ class TransientMaster:
                 self._wait()
                 if self._scheduler.stops_running_jobs:
                     for flight in list(self._flights.values()):
-                        self._end(flight, "it was ended while it ran, because the run was", cause="cancel")
+                        self._end(
+                            flight, "it was ended while it ran, because the run was", cause="cancel"
+                        )
             self._conductor.flush()
         except RunBroken:
             self._conductor.salvage()
@@ -146,7 +154,9 @@ class TransientMaster:
 
     def _send_out(self) -> None:
         """A new worker for each job that may start now."""
-        while len(self._flights) < (1 if self._suspects else self._supply.capacity(self._options.workers)):
+        while len(self._flights) < (
+            1 if self._suspects else self._supply.capacity(self._options.workers)
+        ):
             worker = f"t{self._names + 1}"
             self._scheduler.joined(worker)
             assignments = self._scheduler.assignments(time.monotonic())
@@ -168,24 +178,36 @@ class TransientMaster:
             return
         except RuntimeError as error:
             if "interpreter shutdown" not in str(error):
-                raise RunBroken(f"the executor takes no jobs any more ({error}); keep it open until the run has ended") from error
-            self._scheduler.cancel()  # the interpreter is about to end, and its pools start nothing any more
+                raise RunBroken(
+                    f"the executor takes no jobs any more ({error}); keep it open until the run "
+                    "has ended"
+                ) from error
+            # the interpreter is about to end, and its pools start nothing any more
+            self._scheduler.cancel()
             self._scheduler.died(assignment.worker, "cancel", time.monotonic())
             return
         self._supply.guard(executor)
-        flight = self._flights[assignment.worker] = _Flight(order, assignment.worker, future, executor)
+        flight = self._flights[assignment.worker] = _Flight(
+            order, assignment.worker, future, executor
+        )
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
     def _task(self, order: Order) -> Task:
         blob = self._commands.bytes_of(order.job)
-        inputs = tuple(read_result(self._store.segment(segment), offset) for segment, offset in order.inputs)
-        return Task(order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path)))
+        inputs = tuple(
+            read_result(self._store.segment(segment), offset) for segment, offset in order.inputs
+        )
+        return Task(
+            order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path))
+        )
 
     # Back
 
     def _wait(self) -> None:
         """Waits for what comes next, and takes in all that has come."""
-        times = [t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None]
+        times = [
+            t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None
+        ]
         patience = min([LOOK_SECONDS, *(max(0.0, t - time.monotonic()) for t in times)])
         try:
             event = self._events.get(timeout=patience)
@@ -213,7 +235,13 @@ class TransientMaster:
         del self._flights[flight.worker]
         if error is not None:  # the executor could not carry the task, or what came of it
             now = time.time()
-            ending = Ending(*flight.order[:3], now, now, None, error=f"the executor could not run it: {message_of(error)}")
+            ending = Ending(
+                *flight.order[:3],
+                now,
+                now,
+                None,
+                error=f"the executor could not run it: {message_of(error)}",
+            )
             self._record(flight, Outcome(ending, b""))
         else:
             self._record(flight, flight.future.result())
@@ -266,10 +294,15 @@ class TransientMaster:
             flight = self._flights[worker]
             if not flight.future.done():
                 timeout = self._plan.timeouts[flight.order.job]
-                self._end(flight, f"it took longer than its timeout of {timeout:g} s and was ended", cause="timeout")
+                self._end(
+                    flight,
+                    f"it took longer than its timeout of {timeout:g} s and was ended",
+                    cause="timeout",
+                )
 
     def _end(self, flight: _Flight, why: str, *, cause: Any) -> None:
-        """Ends a job as well as its executor can: alone, or with all that its pool is at. In a thread it can only be given up."""
+        """Ends a job as well as its executor can: alone, or with all that its pool is at. In a
+        thread it can only be given up."""
         if flight.worker not in self._flights or flight.future.done():
             return
         del self._flights[flight.worker]
@@ -285,13 +318,23 @@ class TransientMaster:
             self._supply.has_given_up = True
         else:
             now = time.monotonic()
-            for other in [other for other in self._flights.values() if other.executor is flight.executor]:
+            for other in [
+                other for other in self._flights.values() if other.executor is flight.executor
+            ]:
                 del self._flights[other.worker]
                 self._scheduler.lost(other.worker, now)
             self._supply.renew(flight.executor)
 
     def _died(self, flight: _Flight, cause: Any, why: str) -> None:
-        self._conductor.died(flight.worker, cause, why, segment=None, log=(0, 0), now=time.monotonic(), wall=time.time())
+        self._conductor.died(
+            flight.worker,
+            cause,
+            why,
+            segment=None,
+            log=(0, 0),
+            now=time.monotonic(),
+            wall=time.time(),
+        )
 
 
 class _Supply:
@@ -318,17 +361,21 @@ class _Supply:
             assert self._make is not None
             self._current = self._make()
             if not isinstance(self._current, Executor):
-                raise RunBroken(f"executor must make an Executor; it made {type(self._current).__name__}")
+                raise RunBroken(
+                    f"executor must make an Executor; it made {type(self._current).__name__}"
+                )
         if self._reaper is None and isinstance(self._current, ProcessPoolExecutor):
             self._reaper = processes.Reaper()
         return self._current
 
     def capacity(self, workers: int) -> int:
-        """How many jobs to hand out at a time: what waited inside a pool would use up its time there."""
+        """How many jobs to hand out at a time: what waited inside a pool would use up its time
+        there."""
         return min(workers, getattr(self.get(), "_max_workers", workers))
 
     def guard(self, executor: Executor) -> None:
-        """Python's pools leave their processes behind if who started them is killed: the reaper sees to it that they go."""
+        """Python's pools leave their processes behind if who started them is killed: the reaper
+        sees to it that they go."""
         if isinstance(executor, ProcessPoolExecutor):
             assert self._reaper is not None
             for pid in list(getattr(executor, "_processes", None) or ()):
@@ -342,7 +389,8 @@ class _Supply:
             return
         if self._make is None:
             raise RunBroken(
-                f"the executor, a {type(broken).__name__}, is broken; give executor= a function that makes one, and it is replaced then"
+                f"the executor, a {type(broken).__name__}, is broken; give executor= a function "
+                "that makes one, and it is replaced then"
             )
         _end(broken)
         self._current = None
@@ -369,5 +417,8 @@ def _end(executor: Executor) -> None:
 
 def _pool_like(pool: Any) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
-        max_workers=pool._max_workers, mp_context=pool._mp_context, initializer=pool._initializer, initargs=pool._initargs
+        max_workers=pool._max_workers,
+        mp_context=pool._mp_context,
+        initializer=pool._initializer,
+        initargs=pool._initargs,
     )

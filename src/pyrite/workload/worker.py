@@ -1,7 +1,9 @@
-"""A persistent worker: a process that does the jobs it is sent, one after the other, until there is nothing left.
+"""A persistent worker: a process that does the jobs it is sent, one after the other, until there is
+nothing left.
 
-It takes an order only when it has done the one before; so whatever is still in its inbox has not begun, and can be taken back. For each
-job it appends one record to its segment and sends the head of it to the master. What jobs print goes to its log.
+It takes an order only when it has done the one before; so whatever is still in its inbox has not
+begun, and can be taken back. For each job it appends one record to its segment and sends the head
+of it to the master. What jobs print goes to its log.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from pyrite.workload.surroundings import Surroundings
 from pyrite.workload.workers import receive
 
 TROUBLE = b"!"
-"""What a report begins with that is no record's head: the worker cannot write to the store, and says why."""
+"""What a report begins with that is no record's head: the worker cannot write to the store, and
+says why."""
 
 READY = b"+"
 """What a worker reports first: it has started, and takes jobs."""
@@ -38,7 +41,9 @@ READY = b"+"
 def main(config: dict[str, Any]) -> NoReturn:
     for name in ("inbox", "reports", "lifeline", "lock"):
         if name in config:
-            os.set_inheritable(config[name], False)  # programs that jobs start have no business with them
+            os.set_inheritable(
+                config[name], False
+            )  # programs that jobs start have no business with them
     # The master ignores it, and so would every program that a job starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = Worker(
@@ -60,7 +65,8 @@ def main(config: dict[str, Any]) -> NoReturn:
 
 
 def _end_with_the_master(lifelines: list[int]) -> NoReturn:
-    """The inbox is closed by the master's death only; then all that belongs to this worker goes, whatever it is at."""
+    """The inbox is closed by the master's death only; then all that belongs to this worker goes,
+    whatever it is at."""
     watch = select.poll()
     for lifeline in lifelines:
         watch.register(lifeline, select.POLLRDHUP)
@@ -79,9 +85,20 @@ def _leave() -> NoReturn:
 
 
 class Worker:
-    def __init__(self, store: Store, *, lock: int | None, plan: int, segment: int, inbox: socket.socket, reports: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        lock: int | None,
+        plan: int,
+        segment: int,
+        inbox: socket.socket,
+        reports: int,
+    ) -> None:
         self._store = store
-        self._lock = OwnFile(lock) if lock is not None else None  # what a job leaves behind must not keep the store
+        self._lock = (
+            OwnFile(lock) if lock is not None else None
+        )  # what a job leaves behind must not keep the store
         self._inbox = inbox
         self._takes_packets = inbox.type == socket.SOCK_SEQPACKET
         self._reports = reports
@@ -103,7 +120,10 @@ class Worker:
     def _do(self, order: Order) -> bytes:
         log_start = self._log_end
         ending = do(
-            order, self._commands.bytes_of(order.job), self._load_command, [self._reader(place) for place in order.inputs]
+            order,
+            self._commands.bytes_of(order.job),
+            self._load_command,
+            [self._reader(place) for place in order.inputs],
         )
         self._surroundings.restore()
         self._log_end = self._surroundings.log_size()

@@ -1,4 +1,5 @@
-"""The master's side of a persistent worker: how orders go to it, how its reports come back, and how it is ended."""
+"""The master's side of a persistent worker: how orders go to it, how its reports come back, and how
+it is ended."""
 
 from __future__ import annotations
 
@@ -27,13 +28,20 @@ class WorkerLink(ABC):
         self.partial = b""  # of a report
         self.log_end = 0
         self.read_to = 0  # of its segment
-        self.ended_by: tuple[int, Cause, str] | None = None  # the job for which it was ended, and why
+        self.ended_by: tuple[int, Cause, str] | None = (
+            None  # the job for which it was ended, and why
+        )
         self.has_begun = False
         self.is_ready = False
         self.is_silent = False  # it cannot report any more
 
     @abstractmethod
-    def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None: ...
+    def register(
+        self,
+        selector: selectors.BaseSelector,
+        on_report: Callable[[], None],
+        on_death: Callable[[], None],
+    ) -> None: ...
 
     @abstractmethod
     def send(self, order: bytes) -> None: ...
@@ -61,12 +69,23 @@ class WorkerLink(ABC):
 
 
 class LocalWorker(WorkerLink):
-    """A process that the master started. The master keeps the worker's end of the inbox too, to take orders back."""
+    """A process that the master started. The master keeps the worker's end of the inbox too, to
+    take orders back."""
 
-    def __init__(self, name: str, segment: int, store: Store, *, plan: int, lock: int, reaper: processes.Reaper) -> None:
+    def __init__(
+        self,
+        name: str,
+        segment: int,
+        store: Store,
+        *,
+        plan: int,
+        lock: int,
+        reaper: processes.Reaper,
+    ) -> None:
         super().__init__(name, segment)
         self._reaper = reaper
-        # Packets, so that an order is taken as a whole: by the worker, or by the master who takes it back.
+        # Packets, so that an order is taken as a whole: by the worker, or by the master who takes
+        # it back.
         self._inbox, self._their_inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._inbox.setblocking(False)
         self._reports, their_reports = os.pipe()
@@ -94,7 +113,12 @@ class LocalWorker(WorkerLink):
     def pid(self) -> int:
         return self._process.pid
 
-    def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None:
+    def register(
+        self,
+        selector: selectors.BaseSelector,
+        on_report: Callable[[], None],
+        on_death: Callable[[], None],
+    ) -> None:
         selector.register(self._reports, selectors.EVENT_READ, on_report)
         selector.register(self._alive, selectors.EVENT_READ, on_death)
         self._unregister = selector.unregister
@@ -140,7 +164,8 @@ class LocalWorker(WorkerLink):
 
 
 class LaunchedWorker(WorkerLink):
-    """A worker that a launcher started somewhere, and that connected to the master. Its connection ends when it does, and the reverse."""
+    """A worker that a launcher started somewhere, and that connected to the master. Its connection
+    ends when it does, and the reverse."""
 
     def __init__(self, name: str, segment: int, connection: socket.socket, *, plan: int) -> None:
         super().__init__(name, segment)
@@ -149,7 +174,12 @@ class LaunchedWorker(WorkerLink):
         self.send(json.dumps({"segment": segment, "plan": plan}).encode())
         connection.setblocking(False)
 
-    def register(self, selector: selectors.BaseSelector, on_report: Callable[[], None], on_death: Callable[[], None]) -> None:
+    def register(
+        self,
+        selector: selectors.BaseSelector,
+        on_report: Callable[[], None],
+        on_death: Callable[[], None],
+    ) -> None:
         def on_readable() -> None:
             on_report()
             if self.is_silent:

@@ -25,9 +25,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Workload:
     """A set of jobs, each an id and a command.
 
-    A command is a function, a text `"package.module:function"`, a program as a list of its arguments, or a DAG. A job's options are `args`
-    and `kwargs` for its function, `timeout` in seconds, `retries` after a failure or a timeout, `priority` (of the jobs that are ready, the
-    lowest number goes first), `pool` (jobs of a pool run only so many at a time), `light` (for a DAG), and `after`, ids of upstream jobs.
+    A command is a function, a text `"package.module:function"`, a program as a list of its
+    arguments, or a DAG. A job's options are `args` and `kwargs` for its function, `timeout` in
+    seconds, `retries` after a failure or a timeout, `priority` (of the jobs that are ready, the
+    lowest number goes first), `pool` (jobs of a pool run only so many at a time), `light` (for a
+    DAG), and `after`, ids of upstream jobs.
 
     A function's parameters that are called like upstream jobs get their results.
 
@@ -49,8 +51,9 @@ class Workload:
     @classmethod
     @without_garbage_collection()
     def from_table(cls, table: Any) -> Workload:
-        """From a table with the columns `job` and `command`, and any of the options: a list of dicts, a dict of columns, pandas,
-        polars or Arrow. Raises InvalidWorkload if it is no such table."""
+        """From a table with the columns `job` and `command`, and any of the options: a list of
+        dicts, a dict of columns, pandas, polars or Arrow. Raises InvalidWorkload if it is no such
+        table."""
         columns = as_columns(table, what="workload", required=("job", "command"), optional=OPTIONS)
         workload = cls()
         ids = columns.pop("job")
@@ -88,12 +91,15 @@ class Workload:
     def job(self, *, id: str | None = None, **options: Any) -> Callable[[Function], Function]: ...
 
     def job(self, function: Any = None, *, id: str | None = None, **options: Any) -> Any:
-        """Makes a job of the function below it. Its parameters are its upstream jobs; one with a default need not be a job."""
+        """Makes a job of the function below it. Its parameters are its upstream jobs; one with a
+        default need not be a job."""
 
         def make(function: Function) -> Function:
             name = id or getattr(function, "__name__", None)
             if not name:
-                raise InvalidWorkload([f"{describe(function)} has no name; give one: @workload.job(id='...')"])
+                raise InvalidWorkload(
+                    [f"{describe(function)} has no name; give one: @workload.job(id='...')"]
+                )
             self.add(name, function, **options)
             self._by_parameters.add(len(self._jobs) - 1)
             return function
@@ -116,10 +122,16 @@ class Workload:
         if not self._by_parameters:
             return list(self._jobs)
         ids = {job.id for job in self._jobs}
-        return [self._with_parameters(job, ids) if n in self._by_parameters else job for n, job in enumerate(self._jobs)]
+        return [
+            self._with_parameters(job, ids) if n in self._by_parameters else job
+            for n, job in enumerate(self._jobs)
+        ]
 
-    def validate(self, schedule: Schedule | None = None, *, pools: Mapping[str, int] | None = None) -> None:
-        """Raises InvalidWorkload with everything that is wrong with the jobs and the schedule together."""
+    def validate(
+        self, schedule: Schedule | None = None, *, pools: Mapping[str, int] | None = None
+    ) -> None:
+        """Raises InvalidWorkload with everything that is wrong with the jobs and the schedule
+        together."""
         self._plan(schedule, pools or {})
 
     def run(
@@ -138,18 +150,22 @@ class Workload:
         launcher: Launcher | None = None,
         host: str = "127.0.0.1",
     ) -> Run:
-        """Starts the jobs, and returns at once. Without a schedule, all those that name no upstream jobs are independent.
+        """Starts the jobs, and returns at once. Without a schedule, all those that name no upstream
+        jobs are independent.
 
-        `workers` do jobs at a time, by default one for each core. Persistent ones are processes that live until nothing is left. Their
-        master is a process of its own, so this interpreter may end before the run does. `launcher` starts them elsewhere: it is anything
-        that behaves like a parallel `map`; `host` is the address of this machine at which they reach the master. Transient ones are
-        started for `max_jobs` jobs and then replaced, by this process, through `executor`: any executor, or a function that makes one.
+        `workers` do jobs at a time, by default one for each core. Persistent ones are processes
+        that live until nothing is left. Their master is a process of its own, so this interpreter
+        may end before the run does. `launcher` starts them elsewhere: it is anything that behaves
+        like a parallel `map`; `host` is the address of this machine at which they reach the master.
+        Transient ones are started for `max_jobs` jobs and then replaced, by this process, through
+        `executor`: any executor, or a function that makes one.
 
-        `store` is the folder with all that the run leaves: give it to keep the results, to resume, and to skip what is up to date next
-        time (unless `rerun`). By default it is a temporary one.
+        `store` is the folder with all that the run leaves: give it to keep the results, to resume,
+        and to skip what is up to date next time (unless `rerun`). By default it is a temporary one.
 
-        `on_error` says what a job that failed for good does to the others (see OnError); a job that kills its worker is tried
-        `crashes_max` times more; `pools` gives how many jobs of each pool run at a time.
+        `on_error` says what a job that failed for good does to the others (see OnError); a job that
+        kills its worker is tried `crashes_max` times more; `pools` gives how many jobs of each pool
+        run at a time.
         """
         options = checked(
             Options(
@@ -169,9 +185,13 @@ class Workload:
         return begin(plan, book, options, store=store, executor=executor, launcher=launcher)
 
     @without_garbage_collection()
-    def _plan(self, schedule: Schedule | None, pools: Mapping[str, int]) -> tuple[Plan, CommandBook]:
+    def _plan(
+        self, schedule: Schedule | None, pools: Mapping[str, int]
+    ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
-            raise InvalidWorkload([f"a schedule is made by Schedule.from_table(...); got {shorten(schedule)}"])
+            raise InvalidWorkload(
+                [f"a schedule is made by Schedule.from_table(...); got {shorten(schedule)}"]
+            )
         return make_plan(self.jobs, schedule, pools=pools)
 
     def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:
@@ -191,7 +211,9 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
-        options["after"] = tuple(map(str, after if isinstance(after, (list, tuple, set, dict)) else [after]))
+        options["after"] = tuple(
+            map(str, after if isinstance(after, (list, tuple, set, dict)) else [after])
+        )
     if hasattr(options.get("args"), "tolist"):  # an array
         options["args"] = list(options["args"])
     return Job(id, command, **options)
@@ -201,4 +223,8 @@ def _whole(value: Any) -> Any:
     """Tables have whole numbers as floats, or as numbers of their own."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return int(value) if not isinstance(value, (int, str, float)) and hasattr(value, "__index__") else value
+    return (
+        int(value)
+        if not isinstance(value, (int, str, float)) and hasattr(value, "__index__")
+        else value
+    )
