@@ -331,12 +331,21 @@ class ChainProcessor(Processor):
             room = min(room, self.pace.limit)
         started = perf_counter()
         results = self._results[-room:][::-1]
-        items = fold.finished(results)
+        items = self._finished(fold, results) if fold.finishes else results
         self.outbox.add_all(items)
         self._result_count += len(items)
         del self._results[-room:]
         self.pace.took(len(items), perf_counter() - started)
         return not self._results and not self._group_spilled(fold)
+
+    def _finished(self, fold: Fold, results: list[Any]) -> list[Any]:
+        rest: Any = iter(results)
+        try:
+            return fold.finished(rest)
+        except BaseException as error:
+            at = len(results) - rest.__length_hint__() - 1
+            self._failure = Failure(self.chain.step_count, results[at], error)
+            raise
 
     def _group_spilled(self, fold: Fold) -> bool:
         """Groups the next part of what was spilled, if there is one: its groups are then what is to

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import TracebackType
 from typing import Any
 
 from pyrite.boxes import none_emitted
@@ -74,9 +75,11 @@ class Loop:
 
     def explain(self, error: BaseException) -> Failure | None:
         """From an error that `run` raised: which step raised it, at which item."""
-        traceback = error.__traceback__
-        while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
-            traceback = traceback.tb_next
+        traceback = self._own_frame(error)
+        if traceback is None and isinstance(error.__cause__, StopIteration):
+            # Python raises a RuntimeError in place of a StopIteration that leaves a generator.
+            error = error.__cause__
+            traceback = self._own_frame(error)
         if traceback is None:
             return None
         place = self.places[traceback.tb_lineno - 1]
@@ -89,6 +92,13 @@ class Loop:
                 f"{shorten(made)}"
             )
         return Failure(place.index, variables.get(place.value), error)
+
+    def _own_frame(self, error: BaseException) -> TracebackType | None:
+        """The part of an error's traceback that is in `run`."""
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
+            traceback = traceback.tb_next
+        return traceback
 
 
 @dataclass(frozen=True, slots=True)
