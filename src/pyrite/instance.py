@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
+from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
 from pyrite.spark.session import LazySession
@@ -71,12 +72,15 @@ class Instance:
             )
         if collections != "memory":
             raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
+        self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
         self._session = session
         self._collections = MemoryCollections()
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
         self._closed = False
+        self._has_closed = threading.Event()
+        repair_after_fork(self)
 
     def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
         """A job that runs the DAG, each time `execute()` is called on it."""
@@ -100,7 +104,12 @@ class Instance:
                 f"an instance executes a job, as new_job makes it; got {shorten(job)}"
             )
         self._check_open()
-        execution = Execution(job, run_callback=self._service.threads.run)
+        service = self._service
+        execution = Execution(
+            job,
+            run_callback=service.threads.run,
+            needs_this_thread=service.is_worker_thread if job.is_light else _needs_no_worker,
+        )
         run = RunContext(
             job_name=job.name,
             job_id=job.id,
@@ -114,9 +123,9 @@ class Instance:
             execution.end(error)
 
         if job.is_light:
-            plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
+            plan = Plan.of(job.dag, member_count=1, default_parallelism=len(service.workers))
             light = JobRun(
-                plan, run, service=self._service, on_end=on_end, on_running=execution.now_running
+                plan, run, service=service, on_end=on_end, on_running=execution.now_running
             )
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
@@ -142,7 +151,7 @@ class Instance:
                 timings=normal.timings,
             )
             self._register(execution)
-            normal.begin(self._service.threads.run)
+            normal.begin(service.threads.run)
         return execution
 
     def _check_open(self) -> None:
@@ -178,14 +187,44 @@ class Instance:
         return self._collections.contents()
 
     def close(self) -> None:
-        """Cancels what is running, waits for it, and stops the threads."""
+        """Cancels what is running, waits for it, and stops the threads, and Spark if the instance
+        started it.
+
+        In a function or a callback of a job of this instance it cancels and returns at once, since
+        it cannot wait for its own caller; the rest follows in the background.
+        """
+        on_own_thread = self._service.is_own_thread()
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
+            was_closed, self._closed = self._closed, True
+        if was_closed:
+            if not on_own_thread:
+                self._has_closed.wait()
+            return
         running = tuple(self._running.copy().values())
         for execution in running:
             execution.cancel()
+        if on_own_thread:
+            threading.Thread(target=self._end, args=(running,), name="pyrite-close").start()
+        else:
+            self._end(running)
+
+    def after_fork(self) -> None:
+        """In a child process: its own threads start with its first job. The jobs that were running,
+        and Spark, are the parent's."""
+        self._lock = threading.Lock()
+        self._running = {}
+        self._service = ExecutionService(self._cooperative_threads)
+        self._has_closed = threading.Event()
+        if self._closed:
+            self._has_closed.set()
+
+    def _end(self, running: Sequence[Execution]) -> None:
+        try:
+            self._wait_and_stop(running)
+        finally:
+            self._has_closed.set()
+
+    def _wait_and_stop(self, running: Sequence[Execution]) -> None:
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
         for each in stuck:
             logger.error(
@@ -212,6 +251,11 @@ class Instance:
         return (
             f"<pyrite instance, {len(self._running)} running{', closed' if self._closed else ''}>"
         )
+
+
+def _needs_no_worker() -> bool:
+    """A job on Spark goes on whatever the cooperative threads wait for."""
+    return False
 
 
 def _checked_dag(dag: Any) -> DAG:

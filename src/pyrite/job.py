@@ -3,7 +3,10 @@ carries its data."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -15,6 +18,7 @@ from typing import Any
 
 from pyrite.dag import DAG
 from pyrite.errors import JobCancelled, PyriteError
+from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 
 
@@ -100,11 +104,22 @@ class Execution(Future[None]):
 
     It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and
     `asyncio.wrap_future` take it. `result` returns None, or raises JobFailed or JobCancelled.
+
+    A wait that could never end raises PyriteError: on a cooperative thread of the instance that
+    runs this job, and in a process that was forked while the job ran.
     """
 
-    def __init__(self, job: Job, *, run_callback: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        *,
+        run_callback: Callable[[Callable[[], None]], None],
+        needs_this_thread: Callable[[], bool],
+    ) -> None:
         super().__init__()
+        self._waiters: list[Any] = _Waiters(self)
         self._run_callback = run_callback
+        self._needs_this_thread = needs_this_thread
         self.id = secrets.token_hex(8)
         self.job = job
         self._status = JobStatus.STARTING
@@ -112,6 +127,18 @@ class Execution(Future[None]):
         self._read_metrics: Callable[[], dict[str, Any]] = dict
         self._read_progress: Callable[[], list[tuple[str, int, int]]] = list
         self._read_timings: Callable[[], dict[str, float]] = dict
+        repair_after_fork(self)
+
+    def result(self, timeout: float | None = None) -> None:
+        """Waits until the job has ended. Raises JobFailed, JobCancelled, or TimeoutError if it has
+        not ended in `timeout` seconds."""
+        self._check_wait(timeout)
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Waits until the job has ended. Returns its JobFailed or JobCancelled, or None."""
+        self._check_wait(timeout)
+        return super().exception(timeout)
 
     @property
     def status(self) -> JobStatus:
@@ -152,7 +179,31 @@ class Execution(Future[None]):
     def __repr__(self) -> str:
         return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
 
+    def _check_wait(self, timeout: float | None) -> None:
+        """Refuses a wait on a thread that the job itself needs. With several cooperative threads
+        it would depend on chance which of them the job needs, so all of them refuse."""
+        if (timeout is None or timeout > 0) and self._needs_this_thread() and not self.done():
+            raise PyriteError(
+                f"{self.job.name} cannot be waited for on a cooperative thread of the instance "
+                "that runs it: the thread that waits is the one that must run the job. Wait for it "
+                "outside of the function, in add_done_callback(), or in a processor with "
+                "cooperative = False"
+            )
+
     # What follows is for the engines.
+
+    def after_fork(self) -> None:
+        """A job that runs in the parent process does not run in the child, and never ends there."""
+        self._condition = threading.Condition()
+        self._waiters = _Waiters(self)
+        self._done_callbacks: list[Any] = []
+        if not self.done():
+            self.set_exception(
+                PyriteError(
+                    f"{self.job.name} runs in process {os.getppid()}, which this process was "
+                    "forked from: wait for it there, or execute the job again here"
+                )
+            )
 
     def wire(
         self,
@@ -182,3 +233,17 @@ class Execution(Future[None]):
                 JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
             )
             self.set_exception(error)
+
+
+class _Waiters(list[Any]):
+    """The waiters of a future. `concurrent.futures.wait` and `as_completed` add themselves here
+    before they block, without calling any method of the future."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = weakref.ref(execution)  # no cycle: memory is free as soon as it can be
+
+    def append(self, waiter: Any) -> None:
+        execution = self._execution()
+        if execution is not None:
+            execution._check_wait(None)
+        super().append(waiter)

@@ -15,6 +15,8 @@ from collections.abc import (
 from reprlib import recursive_repr
 from typing import Any, overload
 
+from pyrite.forks import repair_after_fork
+
 
 class MemoryCollections:
     """The maps and lists of one instance. One that does not exist yet is made when it is asked
@@ -24,6 +26,7 @@ class MemoryCollections:
         self._maps: dict[str, MemoryMap] = {}
         self._lists: dict[str, MemoryList] = {}
         self._lock = threading.Lock()
+        repair_after_fork(self)
 
     def map(self, name: str) -> MemoryMap:
         found = self._maps.get(name)
@@ -38,6 +41,13 @@ class MemoryCollections:
             with self._lock:
                 found = self._lists.setdefault(name, MemoryList(name))
         return found
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        for named_map in self._maps.values():
+            named_map._lock = threading.Lock()
+        for named_list in self._lists.values():
+            named_list._lock = threading.Lock()
 
     def contents(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
         """(`map` or `list`, name, items or pairs) for each that has anything in it."""

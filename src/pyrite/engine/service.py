@@ -43,8 +43,6 @@ class ExecutionService:
         self.threads = BlockingThreads(name)
         self._turn = 0
         self._closed = False
-        for worker in self.workers:
-            worker.thread.start()
 
     def submit(self, tasklets: Sequence[Tasklet], on_done: OnDone) -> None:
         """Spreads cooperative tasklets evenly over the workers."""
@@ -60,6 +58,14 @@ class ExecutionService:
         """Runs a tasklet that may block, on a thread of its own."""
         self.threads.run(lambda: run_alone(tasklet, on_done))
 
+    def is_worker_thread(self) -> bool:
+        """Whether the calling thread is one of the workers."""
+        return getattr(_this_thread, "pool", None) is self
+
+    def is_own_thread(self) -> bool:
+        """Whether the calling thread is one of this service: a worker, or a blocking thread."""
+        return getattr(_this_thread, "pool", None) in (self, self.threads)
+
     def close(self, *, wait: bool = True) -> None:
         """Stops the workers once their tasklets are done, and waits for that. The tasklets must
         have been told to halt."""
@@ -70,15 +76,19 @@ class ExecutionService:
             worker.stop()
         self.threads.close(wait=wait)
         for worker in self.workers if wait else ():
-            if worker.thread is not threading.current_thread():
-                worker.thread.join(timeout=5)
+            worker.join(timeout=5)
+
+
+_this_thread = threading.local()
+"""`pool` is the service whose worker the calling thread is, or the BlockingThreads it is one of."""
 
 
 Entry = tuple[Tasklet, OnDone]
 
 
 class Worker:
-    """One thread of the pool. It goes round its tasklets, and parks when none of them got on."""
+    """One thread of the pool, which starts with its first tasklet. It goes round its tasklets, and
+    parks when none of them got on."""
 
     def __init__(self, service: ExecutionService, index: int, name: str) -> None:
         self._service = service
@@ -89,18 +99,34 @@ class Worker:
         self.thread = threading.Thread(
             target=self._run, name=f"{name}-cooperative-{index}", daemon=True
         )
+        self._lock = threading.Lock()
+        self._started = False
         self._stopping = False
 
     def give(self, entries: list[Entry]) -> None:
         self.entries += entries
         self._wake.put(None)
+        if not self._started:
+            self._start()
 
     def stop(self) -> None:
         """Ends the worker once it has no tasklets."""
         self._stopping = True
         self._wake.put(None)
 
+    def join(self, timeout: float) -> None:
+        """Waits for the end of the thread, unless it is the calling one or was never started."""
+        if self._started and self.thread is not threading.current_thread():
+            self.thread.join(timeout)
+
+    def _start(self) -> None:
+        with self._lock:
+            if not self._started:
+                self.thread.start()
+                self._started = True
+
     def _run(self) -> None:
+        _this_thread.pool = self._service
         park = SHORTEST_PARK
         while True:
             while not self.entries:
@@ -208,6 +234,7 @@ class BlockingThreads:
                 thread.join(timeout=5)
 
     def _run(self, call: Callable[[], None] | None) -> None:
+        _this_thread.pool = self
         while call is not None:
             try:
                 call()

@@ -22,7 +22,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
-from pyrite.errors import InvalidDAG, JobCancelled
+from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
@@ -32,10 +32,20 @@ from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Sink
 from pyrite.processors.transforms import noop
 from pyrite.spark.deployment import Deployment
+from pyrite.spark.failures import (
+    SparkError,
+    explained,
+    is_from_spark,
+    stage_number,
+    text_of,
+    was_stopped,
+)
 from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
+from pyrite.spark.liveness import is_connect
 from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, SEED_COLUMNS, driver_rows
+from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
 from pyrite.spark.serializable import check_serializable
-from pyrite.spark.session import LazySession, default_members, is_connect
+from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.stages import Stage, plan_stages
 from pyrite.spark.tasks import StageWork, TaskReport, failure_in, stage_function
 
@@ -113,26 +123,9 @@ class SparkRun:
         """For each stage that has begun: its vertices, how many of its tasks are done, and how many
         there are."""
         spark = self._spark
-        if spark is None or is_connect(spark):
+        if spark is None:
             return []
-        tracker = spark.sparkContext.statusTracker()
-        stages: dict[int, Any] = {}
-        for job in tracker.getJobIdsForGroup(self._run.execution_id):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info is not None else ():
-                stages[stage] = tracker.getStageInfo(stage)
-        known = [stages[stage] for stage in sorted(stages) if stages[stage] is not None]
-        # A stage whose output is there already is listed again under another number, and never
-        # begins.
-        begun = [
-            s
-            for i, s in enumerate(known)
-            if s.numCompletedTasks or not any(t.numCompletedTasks for t in known[i + 1 :])
-        ]
-        return [
-            (ours.label, spark.numCompletedTasks, spark.numTasks)
-            for ours, spark in zip(self._stages, begun)
-        ]
+        return progress_of(self._stages, stages_of_group(spark, self._run.execution_id))
 
     @property
     def _tag(self) -> str:
@@ -144,6 +137,7 @@ class SparkRun:
             self._on_end(halt.error(self._run.job_name))
             return
         meta_suppliers: MetaSuppliers | None = None
+        spark: SparkSession | None = None
         try:
             with self._timed("session"):
                 spark = self._wait_for_session()
@@ -176,12 +170,42 @@ class SparkRun:
             halt.fail(failed.failed)
         except BaseException as raised:
             if not halt.cancelled:
-                halt.fail(failure_in(str(raised)) or Failed(raised))
+                halt.fail(self._explained(raised, spark))
         finally:
             error = halt.error(self._run.job_name)
             if meta_suppliers is not None:
                 meta_suppliers.close(error)
             self._on_end(error)
+
+    def _explained(self, raised: BaseException, spark: SparkSession | None) -> Failed:
+        """The failure that an error on the driver stands for."""
+        report = text_of(raised)
+        failure = failure_in(report)
+        if failure is not None:
+            return failure
+        if spark is None or isinstance(raised, PyriteError):
+            return Failed(raised)
+        how = self._session.how_it_ended() or ("was stopped" if was_stopped(report) else None)
+        if how is not None:
+            return Failed(
+                SparkError(self._session.after_it(how, when=" while the job ran"), report)
+            )
+        if not is_from_spark(raised):
+            return Failed(raised)
+        stage = self._stage_of(stage_number(report), spark)
+        name = f"stage '{stage.label}'" if stage is not None else None
+        only_vertex = (
+            stage.vertices[0].name if stage is not None and len(stage.vertices) == 1 else None
+        )
+        return Failed(SparkError(explained(report, name), report), vertex=only_vertex)
+
+    def _stage_of(self, number: int | None, spark: SparkSession) -> Stage | None:
+        """Our stage that Spark knows by a number, unless DataFrames that the job reads have stages
+        of their own."""
+        if number is None or any(_is_read_spark(v.supplier) for v in self._dag.vertices):
+            return None
+        known = stages_of_group(spark, self._run.execution_id)
+        return stage_of_number(self._stages, known, number)
 
     def _wait_for_session(self) -> SparkSession:
         """The session, which may take long to start; nobody who cancels should wait for that."""
@@ -248,7 +272,8 @@ class SparkRun:
                     collected.put(self._run.collections)
         finally:
             if written:
-                frame.unpersist()
+                with _ignoring_errors("giving memory back"):
+                    frame.unpersist()
 
     def _read_reports(self, table: Any) -> dict[str, list[Any]]:
         """Takes the metrics from the tasks' reports, and returns what the sinks' writers said."""
@@ -290,18 +315,28 @@ class SparkRun:
         try:
             yield
         finally:
-            if is_connect(spark):
-                spark.removeTag(self._tag)
-            else:
-                spark.sparkContext.removeJobTag(self._tag)
-                for name in (
-                    "spark.jobGroup.id",
-                    "spark.job.description",
-                    "spark.job.interruptOnCancel",
-                ):
-                    spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
             with self._lock:
                 self._spark = None
+            with _ignoring_errors("removing the tag of a job"):
+                self._untag(spark)
+
+    def _untag(self, spark: SparkSession) -> None:
+        if is_connect(spark):
+            spark.removeTag(self._tag)
+            return
+        spark.sparkContext.removeJobTag(self._tag)
+        for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
+            spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _ignoring_errors(what: str) -> Iterator[None]:
+    """For tidying up after a job: a session that has ended must not hide what the job ended
+    with."""
+    try:
+        yield
+    except Exception:
+        logger.debug("%s raised", what, exc_info=True)
 
 
 def stage_works(
@@ -420,6 +455,10 @@ def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:
         else:
             vertices.append(vertex)
     return replace(topology, vertices=tuple(vertices))
+
+
+def _is_read_spark(supplier: Any) -> bool:
+    return isinstance(step_of(supplier), ReadSpark)
 
 
 def _is_write_spark(supplier: Any) -> bool:
