@@ -13,7 +13,7 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ class TaskFailed(Exception):
     """Carries a failure out of a task in its text: Spark passes on no more than that."""
 
     def __init__(self, failed: Failed) -> None:
+        failed = _with_memory_limit(failed)
         super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
 
 
@@ -180,6 +181,9 @@ def run_stage(
     except LifeCycleFailed as failed:
         error = failed
         raise TaskFailed(failed.failed) from failed.failed.error
+    except MemoryError as outside:  # of the processors: while packets are read or written
+        error = outside
+        raise TaskFailed(Failed(outside)) from outside
     except BaseException as other:
         error = other
         raise
@@ -209,12 +213,31 @@ def memory_budget() -> int:
     Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a
     worker take a good part from the start.
     """
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    limit = _memory_limit()
+    if limit is None:
         return DEFAULT_MEMORY_BUDGET
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return max(0, limit - taken) // 2
+
+
+def _memory_limit() -> int | None:
+    """How many bytes Spark lets this Python worker take, if it sets a limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _with_memory_limit(failed: Failed) -> Failed:
+    """A MemoryError has no text of its own: adds the limit that was reached."""
+    limit = _memory_limit()
+    if limit is None or not isinstance(failed.error, MemoryError):
+        return failed
+    error = MemoryError(
+        f"{failed.error}{'; ' if str(failed.error) else ''}Spark lets a Python worker take "
+        f"{limit >> 20} MiB here (spark.executor.pyspark.memory, divided by the cores of an "
+        "executor); raise that, or use more members, so that each holds less"
+    )
+    return replace(failed, error=error.with_traceback(failed.error.__traceback__))
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
