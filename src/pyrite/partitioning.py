@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import operator
 import struct
 from collections.abc import Callable
@@ -25,6 +26,8 @@ from pyrite.errors import PyriteError
 from pyrite.functions import describe, shorten
 
 PARTITION_COUNT = 271
+"""How many partitions a job has, unless it has many members or says otherwise."""
+PARTITIONS_PER_MEMBER = 4
 
 _CACHE_LIMIT = 1 << 16
 _HASHED = struct.Struct("<cq")
@@ -43,6 +46,21 @@ def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
     True
     """
     return mmh3.hash(canonical_bytes(key), 0, signed=False) % partition_count
+
+
+def default_partition_count(members: int) -> int:
+    """How many partitions a job has on a number of members: 271, or the next prime above four per
+    member, so that each member has its share of them.
+
+    >>> default_partition_count(2), default_partition_count(67), default_partition_count(128)
+    (271, 271, 521)
+    """
+    count = PARTITIONS_PER_MEMBER * members + 1
+    if count <= PARTITION_COUNT:
+        return PARTITION_COUNT
+    while any(count % divisor == 0 for divisor in range(2, math.isqrt(count) + 1)):
+        count += 1
+    return count
 
 
 def canonical_bytes(key: Any) -> bytes:
