@@ -16,6 +16,7 @@ from reprlib import recursive_repr
 from typing import Any, overload
 
 from pyrite.forks import repair_after_fork
+from pyrite.keys import one_nan, with_one_nan
 
 
 class MemoryCollections:
@@ -63,7 +64,7 @@ class MemoryCollections:
 
 class MemoryMap(MutableMapping[Any, Any]):
     """A named map. Safe to use from several threads: each call is one step. A loop over it sees
-    what was there when it began.
+    what was there when it began. All NaNs are one key.
 
     What a caller hands in is looked at before the lock is taken, so that it may itself use the map.
     """
@@ -76,13 +77,15 @@ class MemoryMap(MutableMapping[Any, Any]):
         self._lock = threading.Lock()
 
     def __getitem__(self, key: Any) -> Any:
-        return self._items[key]
+        return self._items[one_nan(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = one_nan(key)
         with self._lock:
             self._items[key] = value
 
     def __delitem__(self, key: Any) -> None:
+        key = one_nan(key)
         with self._lock:
             del self._items[key]
 
@@ -93,7 +96,7 @@ class MemoryMap(MutableMapping[Any, Any]):
         return len(self._items)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._items
+        return one_nan(key) in self._items
 
     def copy(self) -> dict[Any, Any]:
         """What the map holds now, as a dict."""
@@ -107,11 +110,12 @@ class MemoryMap(MutableMapping[Any, Any]):
         return self.copy().values()
 
     def update(self, other: Any = (), /, **more: Any) -> None:
-        new = dict(other, **more)
+        new = with_one_nan(dict(other, **more))
         with self._lock:
             self._items.update(new)
 
     def pop(self, key: Any, *default: Any) -> Any:
+        key = one_nan(key)
         with self._lock:
             return self._items.pop(key, *default)
 
@@ -120,6 +124,7 @@ class MemoryMap(MutableMapping[Any, Any]):
             return self._items.popitem()
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
+        key = one_nan(key)
         with self._lock:
             return self._items.setdefault(key, default)
 

@@ -51,6 +51,11 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
+LOCAL_CONF: Mapping[str, str] = {
+    # Over TCP each task waits 40 ms for a delayed acknowledgement. On a cluster the folder for the
+    # sockets may have too long a path, so there it is for the user to set.
+    "spark.python.unix.domain.socket.enabled": "true",
+}
 
 CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 """PySpark sets this variable with the first Connect session, and then refuses any other kind."""
@@ -211,8 +216,12 @@ class LazySession:
                 "pyrite.instance(spark=SparkSession.active())"
             )
         launch_conf.clear()
-        quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}"}
-        conf = {**quiet, **DEFAULT_CONF, **self._conf}
+        conf = {
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
+            **DEFAULT_CONF,
+            **(LOCAL_CONF if master.startswith("local") else {}),
+            **self._conf,
+        }
         builder: Any = SparkSession.builder.master(master).config(map=dict(conf))
         try:
             with launch_conf.launched_with(conf):
