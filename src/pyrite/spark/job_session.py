@@ -17,6 +17,8 @@ JOB_CONF = {
     # improve anything here: the number of tasks is fixed, and rows are packets of our own.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+    # A worker that crashes in a native library says where.
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
 
 _made: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
