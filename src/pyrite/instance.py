@@ -1,4 +1,4 @@
-"""The instance: where jobs are executed from, and where named maps and lists are."""
+"""The instance: it executes jobs and holds named maps and lists."""
 
 from __future__ import annotations
 
@@ -38,13 +38,15 @@ def instance(
     cooperative_threads: int | None = None,
     collections: Literal["memory"] = "memory",
 ) -> Instance:
-    """An instance in this process. Use it as a context manager, or call its `close()` when done.
+    """Opens an instance in this process. Use it as a context manager, or call its `close()`.
 
-    Normal jobs run on Spark: on a session that is started with the first of them (or at once, in
-    the background, with `start_spark`), on `spark_master` (a master's URL, or `sc://` for Spark
-    Connect; default: this machine) with `spark_conf`; or on `spark`, a session that exists.
-    `cooperative_threads` is the size of the pool that runs light jobs: 1 by default, or the number
-    of CPUs on a Python without a global lock. It is also the default parallelism of a vertex there.
+    Normal jobs run on Spark. Pass an existing session as `spark`; or the instance starts one with
+    the first normal job, or at once and in the background if `start_spark` is true. It starts on
+    `spark_master` (the URL of a master, or `sc://` for Spark Connect; default: this machine) with
+    the settings in `spark_conf`.
+
+    `cooperative_threads` is the number of threads that run light jobs: by default 1, or the number
+    of CPUs on a free-threaded Python. It is also the default `local_parallelism` of light jobs.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
@@ -83,22 +85,22 @@ class Instance:
         repair_after_fork(self)
 
     def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
-        """A job that runs the DAG, each time `execute()` is called on it."""
+        """A job that runs the DAG on Spark. It can be executed any number of times."""
         return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
 
     def new_light_job(self, dag: DAG, config: None = None) -> Job:
-        """A job that starts within a fraction of a millisecond, and takes no name: it can only be
-        waited for or cancelled."""
+        """A job that runs the DAG in this process and starts within a fraction of a millisecond. It
+        has no name and no configuration."""
         if config is not None:
             raise PyriteError(
-                f"a light job takes no name and no other configuration, got {shorten(config)}; use "
+                f"a light job takes no name and no other configuration; got {shorten(config)}; use "
                 "new_job for that"
             )
         return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
 
     def execute(self, job: Job) -> Execution:
-        """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if
-        its DAG is not valid."""
+        """Starts a job and returns the handle of this execution at once. Raises InvalidDAG if the
+        DAG is not valid."""
         if not isinstance(job, Job):
             raise PyriteError(
                 f"an instance executes a job, as new_job makes it; got {shorten(job)}"
@@ -131,9 +133,8 @@ class Instance:
             self._register(execution)
             light.begin()
         else:
-            from pyrite.spark.execution import (
-                SparkRun,
-            )  # Arrow and what else Spark needs is loaded by whoever uses it
+            # Imported here, because Arrow takes long to load and light jobs do not need it.
+            from pyrite.spark.execution import SparkRun
 
             job.dag.validate()
             normal = SparkRun(
@@ -159,31 +160,31 @@ class Instance:
             raise PyriteError("this instance is closed; open another with pyrite.instance()")
 
     def _register(self, execution: Execution) -> None:
-        """From here on `close` knows of the execution; so it must not have begun to wait for those
-        it knew."""
+        """Adds the execution to those that `close` cancels and waits for, unless `close` has
+        begun."""
         with self._lock:
             self._check_open()
             self._running[execution.id] = execution
 
     def light_jobs(self) -> builtins.list[Execution]:
-        """The light jobs that are running now."""
+        """The executions of light jobs that are running now."""
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
     def spark(self) -> SparkSession:
-        """The Spark session that normal jobs run on, started if need be."""
+        """The Spark session that normal jobs run on. Starts it if necessary."""
         return self._session.get()
 
     def map(self, name: str) -> MemoryMap:
-        """The map of that name, made if it does not exist yet."""
+        """The map of that name; a new one if it does not exist yet."""
         return self._collections.map(name)
 
     def list(self, name: str) -> MemoryList:
-        """The list of that name, made if it does not exist yet."""
+        """The list of that name; a new one if it does not exist yet."""
         return self._collections.list(name)
 
     def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
-        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
-        has anything."""
+        """The contents of all collections that are not empty: (`map` or `list`, name, pairs or
+        items) for each."""
         return self._collections.contents()
 
     def close(self) -> None:
@@ -228,8 +229,7 @@ class Instance:
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
         for each in stuck:
             logger.error(
-                "%s has not stopped within %d s of the instance's closing: a call of it does not "
-                "return",
+                "%s has not stopped within %d s after close(): a function of it does not return",
                 each,
                 CLOSING_SECONDS,
             )

@@ -1,5 +1,5 @@
-"""Job, and Execution: the handle of one run of a job, which is a future of its outcome and never
-carries its data."""
+"""Job; and Execution, the handle of one run of a job. It is a future of the outcome and never
+carries data."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class JobConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A DAG that can be executed, any number of times. It pickles (with cloudpickle); an instance
-    then executes it by `execute(job)`."""
+    """A DAG that can be executed any number of times. It can be pickled with cloudpickle; execute
+    the restored job with `instance.execute(job)`."""
 
     dag: DAG
     config: JobConfig
@@ -85,7 +85,7 @@ class Job:
     _submit: Callable[[Job], Execution] | None = field(default=None, compare=False, repr=False)
 
     def execute(self) -> Execution:
-        """Starts the job and returns at once with the handle of this execution."""
+        """Starts the job and returns the handle of this execution at once."""
         if self._submit is None:
             raise PyriteError(
                 "this job was restored from a pickle and belongs to no instance; call "
@@ -95,7 +95,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """How messages name the job."""
+        """The name of the job in messages."""
         if self.config.name is not None:
             return f"job '{self.config.name}'"
         return f"{'light job' if self.is_light else 'job'} {self.id}"
@@ -150,16 +150,16 @@ class Execution(Future[None]):
         return self._status
 
     def cancel(self) -> bool:
-        """Asks the job to stop, and returns at once: False if it had ended already. The future is
-        done when everything has stopped."""
+        """Asks the job to stop and returns at once; False if the job had ended before. The future
+        is done when everything has stopped."""
         if self.done():
             return False
         self._request_cancel()
         return True
 
     def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
-        """Calls `fn(execution)` when the job has ended, on a thread that may block; at once if it
-        has ended already."""
+        """Calls `fn(execution)` when the job has ended, on a thread where it may block. If the job
+        has ended already, calls it at once, on the calling thread."""
         super().add_done_callback(
             fn if self.done() else lambda _: self._run_callback(partial(_call, fn, self))
         )
@@ -168,17 +168,17 @@ class Execution(Future[None]):
         return self._status is JobStatus.CANCELLED
 
     def metrics(self) -> dict[str, Any]:
-        """By vertex: items received and emitted, how full its queues are, the time it was busy; for
-        all its processors, and for each."""
+        """By vertex: items received and emitted, items in its queues, and the time it was busy; in
+        total and for each processor."""
         return self._read_metrics()
 
     def progress(self) -> list[tuple[str, int, int]]:
-        """For each stage of a job on Spark that has begun: its vertices, how many of its tasks are
-        done, and how many there are."""
+        """For each stage of a Spark job that has begun: its vertices, the number of tasks that are
+        done, and the number of all tasks."""
         return self._read_progress()
 
     def timings(self) -> dict[str, float]:
-        """Where the time of a job on Spark went, in seconds: `session`, `stages`, `commit`."""
+        """The seconds that a Spark job spent on each of `session`, `stages` and `commit`."""
         return self._read_timings()
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
-"""One execution of a DAG on Spark, seen from the driver: planned, serialized, run as one action,
-committed, closed."""
+"""One execution of a DAG on Spark, as the driver sees it: it plans and serializes the DAG, runs it
+as one Spark action, commits the results and closes everything."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ CANCEL_SECONDS = 0.1
 
 
 class SparkRun:
-    """Runs a DAG once, on a thread of its own. `on_end` is called when it has ended and everything
-    is closed."""
+    """Runs a DAG once, on a thread of its own. `on_end` is called when the job has ended and
+    everything is closed."""
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class SparkRun:
             threading.Thread(target=self._insist, name="pyrite-spark-cancel", daemon=True).start()
 
     def _insist(self) -> None:
-        """Cancels again and again until it has come through: Spark cancels only what has begun, and
-        one action may be many jobs."""
+        """Repeats the cancel until the job has ended: Spark cancels only jobs that have begun, and
+        one action may start several."""
         while (spark := self._spark) is not None:
             try:
                 if is_connect(spark):
@@ -117,13 +117,13 @@ class SparkRun:
         return self._metrics
 
     def timings(self) -> dict[str, float]:
-        """Where the time went, in seconds: waiting for the session, running the stages, making the
-        results visible."""
+        """The seconds spent on waiting for the session, running the stages, and committing the
+        results."""
         return dict(self._timings)
 
     def progress(self) -> list[tuple[str, int, int]]:
-        """For each stage that has begun: its vertices, how many of its tasks are done, and how many
-        there are."""
+        """For each stage that has begun: its vertices, the number of tasks that are done, and the
+        number of all tasks."""
         spark = self._spark
         if spark is None:
             return []
@@ -213,7 +213,7 @@ class SparkRun:
         return stage_of_number(self._stages, known, number)
 
     def _wait_for_session(self) -> SparkSession:
-        """The session, which may take long to start; nobody who cancels should wait for that."""
+        """Waits for the session, which may take long to start, or for a cancel of the job."""
         session = self._session.starting()
         either: list[Future[Any]] = [session, self._cancelled]
         wait(either, return_when=FIRST_COMPLETED)
@@ -249,8 +249,8 @@ class SparkRun:
     def _run_on(
         self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers
     ) -> None:
-        """Runs the stages; then makes visible what they wrote. What cannot fail comes last: a job
-        that fails has changed no collection."""
+        """Runs the stages, then makes visible what they wrote. Collections are changed last,
+        because that cannot fail: a failed job changes no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
             uses_frames = any(
@@ -264,9 +264,7 @@ class SparkRun:
             if _is_write_spark(v.supplier)
         ]
         if written:
-            frame = (
-                frame.persist()
-            )  # what is saved was computed with the rest, and is not computed again
+            frame = frame.persist()  # saving the rows must not run the stages again
         try:
             with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
@@ -285,7 +283,8 @@ class SparkRun:
                     frame.unpersist()
 
     def _read_reports(self, table: Any) -> dict[str, list[Any]]:
-        """Takes the metrics from the tasks' reports, and returns what the sinks' writers said."""
+        """Takes the metrics from the reports of the tasks, and returns the reports of the sinks'
+        writers."""
         reports: dict[str, list[Any]] = {}
         metrics: list[TaskReport] = []
         for _, message in driver_rows(table, (REPORT,)):
@@ -307,8 +306,8 @@ class SparkRun:
 
     @contextmanager
     def _tagged(self, spark: SparkSession) -> Iterator[None]:
-        """Marks what this thread runs on Spark, so that it can be cancelled, followed, and told
-        apart on Spark's pages."""
+        """Tags the Spark jobs of this thread, so that they can be cancelled, followed, and found in
+        Spark's web interface."""
         with self._lock:
             self._spark = spark
             if self._run.halt.is_set:
@@ -340,8 +339,8 @@ class SparkRun:
 
 @contextmanager
 def _ignoring_errors(what: str) -> Iterator[None]:
-    """For tidying up after a job: a session that has ended must not hide what the job ended
-    with."""
+    """For the clean-up after a job: an error there, for example because the session has ended, must
+    not replace the outcome of the job."""
     try:
         yield
     except Exception:
@@ -385,8 +384,8 @@ def job_frame(
     suppliers: Mapping[str, Any],
     deployment: Deployment,
 ) -> DataFrame:
-    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy:
-    nothing runs yet."""
+    """The DataFrame that runs all stages. Its rows are what the tasks report to the driver. It is
+    lazy: nothing runs yet."""
     members = works[0].topology.member_count
     frame: DataFrame | None = None
     for work in works:
@@ -395,9 +394,8 @@ def job_frame(
             step = step_of(suppliers[vertex.name])
             if isinstance(step, ReadSpark):
                 inputs.append(step.df.mapInArrow(packets_of(members, vertex.inbound[0].id), SCHEMA))
-        if (
-            inputs and frame is None
-        ):  # every member must get a row, from which its task learns which member it is
+        if inputs and frame is None:
+            # Every member must get a row, from which its task learns which member it is.
             inputs.append(spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS))
         if inputs:
             frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(
@@ -413,8 +411,9 @@ def job_frame(
 
 
 def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
-    """What a task is given for a step: a source that is in the driver's memory goes along as items,
-    and one of files with the files there are now, since each task might find others."""
+    """The supplier of a step as it is sent to the tasks. A source in the driver's memory is
+    replaced by its items, and a pattern of files by the list of files that match now, because each
+    task might find others."""
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
@@ -427,8 +426,8 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
     )
     if path.startswith("memory://"):
         raise InvalidDAG(
-            f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one "
-            "of its own of"
+            f"vertex '{vertex}' uses '{path}': a memory:// path exists separately in each Spark "
+            "worker, so other workers cannot see it; use a path or URL that all of them can reach"
         )
     if isinstance(step, ReadFiles):
         return StepSupplier(step.found(vertex))
@@ -437,8 +436,8 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
     if isinstance(step, (ReadMap, ReadList)):
         if collections is None:
             raise InvalidDAG(
-                f"vertex '{vertex}' reads a named collection of an instance, and a DataFrame has "
-                "none; use read_items()"
+                f"vertex '{vertex}' reads a named collection of an instance, but a DataFrame "
+                "belongs to no instance; use read_items()"
             )
         of_map = isinstance(step, ReadMap)
         return StepSupplier(
@@ -450,8 +449,8 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
 
 
 def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:
-    """A topology in which each vertex that reads a DataFrame has an inbound edge, which the packets
-    of its rows come over."""
+    """The topology with an inbound edge added to each vertex that reads a DataFrame; the packets of
+    its rows arrive on that edge."""
     number = 1 + max(
         (edge.id for vertex in topology.vertices for edge in vertex.outbound), default=-1
     )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("pyrite.spark")
 
 DEFAULT_MASTER = "local[*, 4]"
-"""All cores, and four tries for a task, as on a cluster: plain local[*] gives up at the first."""
+"""All cores, and four attempts per task, as on a cluster: plain local[*] allows only one."""
 
 DEFAULT_CONF: Mapping[str, str] = {
     "spark.app.name": "pyrite",
@@ -63,12 +63,12 @@ CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 _LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 _starting = threading.Lock()
-"""A process has one Spark; two instances must not start it at the same time."""
+"""A process can have one SparkContext, so two instances must not start it at the same time."""
 
 
 class LazySession:
-    """Gives the session, starting it when it is first asked for, and again when it was stopped by
-    someone else. A session that was given is left as it was."""
+    """Starts the session when it is first used, and starts another if that one was stopped from
+    outside. A session that the user passed is never started or stopped here."""
 
     def __init__(
         self, *, master: str | None, conf: Mapping[str, str] | None, spark: SparkSession | None
@@ -98,8 +98,8 @@ class LazySession:
         return self.starting().result()
 
     def starting(self) -> Future[SparkSession]:
-        """The session to come. Whoever waits for it may give up; the start goes on, for those who
-        come later."""
+        """A future of the session, which starts in the background. A caller that stops waiting does
+        not stop the start."""
         with self._lock:
             if self._stopped and not self._is_given:
                 raise PyriteError("this instance is closed; open another with pyrite.instance()")
@@ -131,7 +131,8 @@ class LazySession:
         return f"the Spark session of this instance {how}{when}; the next job starts a new one"
 
     def stop(self) -> None:
-        """Stops the session if it was started here; one that is starting, as soon as it has."""
+        """Stops the session if it was started here. If it is still starting, waits for that
+        first."""
         with self._lock:
             self._stopped = True
             session = self._session
@@ -243,7 +244,7 @@ def _why_not_started(report: str) -> str:
 
 
 def default_members(spark: Any) -> int:
-    """How many members a job has if it does not say: as many tasks as the session runs at a
+    """The default number of members of a job: the number of tasks that the session runs at a
     time."""
     if is_connect(spark):
         from pyspark.sql.functions import spark_partition_id

@@ -66,15 +66,16 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a task tells the driver when it has completed."""
+    """What a task reports to the driver when it has completed."""
 
     metrics: dict[str, Any]
     reports: dict[str, list[Any]]
-    """What the sinks' writers said."""
+    """By vertex, what the writers of its sink returned."""
 
 
 class TaskFailed(Exception):
-    """Carries a failure out of a task in its text: Spark passes on no more than that."""
+    """Carries a failure out of a task in its text, because Spark passes only the text to the
+    driver."""
 
     def __init__(self, failed: Failed) -> None:
         failed = _with_memory_limit(failed)
@@ -162,9 +163,9 @@ def run_stage(
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
-        while (
-            reader.head() is not None
-        ):  # a row that no vertex waits for cannot be: but rows for later stages may still come
+        # All vertices have completed, so they have read every packet for this stage; head() passes
+        # on the packets for later stages. A packet that is left was sent to the wrong stage.
+        if reader.head() is not None:
             raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.stage.in_order:
@@ -260,14 +261,14 @@ def failure_in(text: str) -> Failed | None:
     )
     try:
         error, item = pickle.loads(packed)
-    except Exception:  # its class is known to the workers only
+    except Exception:  # its class can only be imported in the workers
         error = RemoteError(message)
     return Failed(error, vertex, processor, edge, item)
 
 
 def _packed(failed: Failed) -> str:
-    """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a
-    description."""
+    """A failure as text. An exception or item that cannot be pickled, or is too large, is replaced
+    by its description."""
     error, item = failed.error, failed.item
     message = shorten_text(message_of(error), 2000)
     try:
@@ -300,8 +301,8 @@ def _packed(failed: Failed) -> str:
 
 
 class RemoteError(Exception):
-    """Stands for an exception that could not travel from a worker to the driver."""
+    """Replaces an exception that could not be sent from a worker to the driver."""
 
 
 def _warn_slow(label: str, seconds: float) -> None:
-    """Inside a task nobody else waits for the thread."""
+    """Does nothing: in a task no other job shares the thread."""
