@@ -102,7 +102,8 @@ class LaunchConf:
             yield
         finally:
             if launches:
-                self._names = tuple(conf)
+                # A session without a name cannot be started: one that has none takes this.
+                self._names = tuple(name for name in conf if name != "spark.app.name")
 
 
 launch_conf = LaunchConf()
