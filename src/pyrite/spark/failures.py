@@ -159,11 +159,13 @@ def _no_python(found: re.Match[str], stage: str, report: str) -> str:
 def _raised(found: re.Match[str], stage: str, report: str) -> str:
     """A worker raised outside of the functions of a job; the last line of its trace says what."""
     trace = re.split(r"\n\s*\n|\n\tat ", report[found.end() :])[0]
-    last = [line for line in trace.splitlines() if line.strip()][-1:]
-    what = shorten_text(last[0].strip(), LONGEST_CAUSE) if last else "an exception"
+    lines = [line.strip() for line in trace.splitlines()]
+    said = [line for line in lines if line and not line.startswith("SQLSTATE")]
+    what = shorten_text(said[-1], LONGEST_CAUSE) if said else "an exception"
     advice = (
-        ". Install pyrite, with what it depends on, in the Python of the executors"
-        if "No module named 'pyrite" in what
+        ". Install pyrite, with all that it depends on, in the Python that the executors use "
+        "(PYSPARK_PYTHON, spark.pyspark.python)"
+        if "No module named" in what
         else ""
     )
     return f"a Python worker process of {stage} raised {what}{advice}"

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,15 +36,19 @@ def how_it_ended(spark: Any) -> str | None:
 
 def stop_quietly(spark: Any) -> None:
     """Stops a session, in whatever state it is."""
-    ended = how_it_ended(spark) is not None
-    if is_connect(spark):
-        if ended:
-            spark.release_session_on_close = False  # it would ask the server, for ten minutes
+    if how_it_ended(spark) is None:
         spark.stop()
-    elif ended:
-        forget_what_ended()
     else:
+        drop(spark)
+
+
+def drop(spark: Any) -> None:
+    """Clears what PySpark keeps of a session that has ended."""
+    if is_connect(spark):
+        spark.release_session_on_close = False  # it would ask the server, for ten minutes
         spark.stop()
+    else:
+        forget_what_ended()
 
 
 def forget_what_ended() -> None:
@@ -140,28 +145,32 @@ def _how_java_ended(gateway: Any) -> str:
     return f" (it ended with exit code {code})"
 
 
-class _Inherited:
-    """Whether this process was forked from one that had started Spark, or was starting it."""
+class SparkOfProcess:
+    """What this process has of Spark: at most one, its own or the one of the process that it was
+    forked from."""
 
     def __init__(self) -> None:
-        self.by: int | None = None
+        self.starting = threading.Lock()
+        """Held during a start, since two instances must not start Spark at the same time."""
+        self._inherited_from: int | None = None
         repair_after_fork(self)
 
     def after_fork(self) -> None:
-        pyspark: Any = sys.modules.get("pyspark.core.context")
-        if pyspark is not None and pyspark.SparkContext._gateway is not None:
-            self.by = os.getppid()
+        context: Any = sys.modules.get("pyspark.core.context")
+        started = context is not None and context.SparkContext._gateway is not None
+        if started or self.starting.locked():
+            self._inherited_from = os.getppid()
+        self.starting = threading.Lock()
+
+    def check_is_own(self, session_of: int | None) -> None:
+        """Raises PyriteError if Spark, or the session in question, is the one of a parent."""
+        parent = session_of if session_of is not None else self._inherited_from
+        if parent is not None:
+            raise PyriteError(
+                f"Spark was started in process {parent}, which this process was forked from, and "
+                "the connection to it cannot be shared. Run jobs on Spark in that process, or "
+                "start this one with the 'spawn' method of multiprocessing"
+            )
 
 
-_inherited = _Inherited()
-
-
-def refuse_if_forked(by: int | None = None) -> None:
-    """Raises PyriteError in a process that inherited Spark, or the start of it, from its parent."""
-    parent = by if by is not None else _inherited.by
-    if parent is not None:
-        raise PyriteError(
-            f"Spark was started in process {parent}, which this process was forked from, and the "
-            "connection to it cannot be shared. Run jobs on Spark in that process, or start this "
-            "one with the 'spawn' method of multiprocessing"
-        )
+spark_of_process = SparkOfProcess()

@@ -25,12 +25,13 @@ from pyrite.spark.failures import (
 )
 from pyrite.spark.java import check_java
 from pyrite.spark.liveness import (
+    drop,
     forget,
     forget_what_ended,
     how_it_ended,
     is_connect,
     launch_conf,
-    refuse_if_forked,
+    spark_of_process,
     stop_quietly,
 )
 from pyrite.spark.masters import check_master, check_reachable
@@ -61,9 +62,6 @@ CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 """PySpark sets this variable with the first Connect session, and then refuses any other kind."""
 
 _LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
-
-_starting = threading.Lock()
-"""A process can have one SparkContext, so two instances must not start it at the same time."""
 
 
 class LazySession:
@@ -103,7 +101,7 @@ class LazySession:
         with self._lock:
             if self._stopped and not self._is_given:
                 raise PyriteError("this instance is closed; open another with pyrite.instance()")
-            refuse_if_forked(self._parent)
+            spark_of_process.check_is_own(self._parent)
             if self._session is None or self._must_start_again(self._session):
                 self._session = Future()
                 threading.Thread(
@@ -117,7 +115,7 @@ class LazySession:
     def how_it_ended(self) -> str | None:
         """How the session came to its end, in words; None if it lives, or has not started."""
         session = self._session
-        if session is None or not session.done() or session.exception() is not None:
+        if session is None or not session.done():
             return None
         return how_it_ended(session.result())
 
@@ -144,29 +142,27 @@ class LazySession:
 
     def after_fork(self) -> None:
         """The session, or its start, is the parent's."""
-        global _starting
-        _starting = threading.Lock()
         self._lock = threading.Lock()
-        session = self._session
-        if session is not None and not (session.done() and session.exception() is not None):
+        if self._session is not None:
             self._parent = os.getppid()
 
     def _must_start_again(self, session: Future[SparkSession]) -> bool:
-        if session.done() and session.exception() is not None:
-            return True
         how = self.how_it_ended()
         if how is None:
             return False
         if self._is_given:
             raise PyriteError(self.after_it(how))
         logger.warning("the Spark session %s; starting another", how)
+        drop(session.result())
         return True
 
     def _fulfil(self, session: Future[SparkSession]) -> None:
         try:
-            with _starting:
+            with spark_of_process.starting:
                 started = self._start()
         except BaseException as error:
+            with self._lock:
+                self._session = None  # the next job tries again
             session.set_exception(error)
         else:
             session.set_result(started)
@@ -190,7 +186,7 @@ class LazySession:
     def _start_connect(self, master: str) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        self._set_connect_mode = CONNECT_MODE not in os.environ
+        self._set_connect_mode = self._set_connect_mode or CONNECT_MODE not in os.environ
         try:
             remote: Any = SparkSession.builder.remote(master)
             return remote.config(map=self._conf).getOrCreate()  # type: ignore[no-any-return]
