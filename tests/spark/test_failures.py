@@ -82,7 +82,7 @@ REPORTS = {
     ),
     "pyrite is not installed": (
         "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
-        "  File x\nModuleNotFoundError: No module named 'pyrite'\n SQLSTATE: 38000\n\n\tat org.Some",
+        "  File x\nModuleNotFoundError: No module named 'pyrite'\n SQLSTATE: 38000\n\n\tat x",
         r"raised ModuleNotFoundError: No module named 'pyrite'\. Install pyrite",
     ),
     "anything else": (
