@@ -13,7 +13,8 @@ import pytest
 
 from pyrite import DAG, Instance, JobConfig, JobFailed, between
 from pyrite import processors as p
-from pyrite.spark.failures import SparkError, cause_in, explained, stage_number
+from pyrite.engine.failure import Failed
+from pyrite.spark.failures import SparkError, cause_in, explained, in_short, stage_number
 
 JAVA_LINES = "\n".join(f"\tat org.apache.spark.Some.thing(Some.scala:{n})" for n in range(60))
 LOST_TASK = (
@@ -113,6 +114,24 @@ def test_the_stage_and_the_cause_are_found_in_a_report() -> None:
 def test_a_spark_error_pickles_with_the_whole_report() -> None:
     restored = pickle.loads(pickle.dumps(SparkError("in short", "the whole")))
     assert (str(restored), restored.trace) == ("in short", "the whole")
+
+
+class FromSpark(Exception):
+    """As PySpark raises them."""
+
+    __module__ = "pyspark.errors"
+
+
+def test_a_long_report_about_a_known_vertex_is_told_in_short() -> None:
+    failed = in_short(Failed(FromSpark(REPORTS["disk full"][0]), vertex="saves"))
+    assert failed.vertex == "saves"
+    assert isinstance(failed.error, SparkError)
+    assert len(str(failed.error)) < 400
+
+
+@pytest.mark.parametrize("error", [FromSpark("table x exists"), ValueError("x" * 5000)])
+def test_a_short_report_and_errors_of_others_stay_as_they_are(error: Exception) -> None:
+    assert in_short(Failed(error, vertex="saves")).error is error
 
 
 def two_stages(first: Any, second: Any) -> DAG:

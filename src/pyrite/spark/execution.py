@@ -35,6 +35,7 @@ from pyrite.spark.deployment import Deployment
 from pyrite.spark.failures import (
     SparkError,
     explained,
+    in_short,
     is_from_spark,
     stage_number,
     text_of,
@@ -172,7 +173,7 @@ class SparkRun:
                     spark, self._works(spark, topology, suppliers, by_member), meta_suppliers
                 )
         except LifeCycleFailed as failed:
-            halt.fail(failed.failed)
+            halt.fail(in_short(failed.failed))
         except BaseException as raised:
             if not halt.cancelled:
                 halt.fail(self._explained(raised, spark))

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from pyrite.engine.failure import Failed
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 
@@ -65,6 +67,15 @@ def explained(report: str, stage: str | None) -> str:
             return explain(found, stage or "a stage of the job", report)
     where = f" for {stage}" if stage is not None else ""
     return f"Spark reports{where}: {shorten_text(cause_in(report), LONGEST_CAUSE)}"
+
+
+def in_short(failed: Failed) -> Failed:
+    """A failure that says which vertex called Spark, as when a table is saved, without the Java
+    trace if Spark's error has one."""
+    report = text_of(failed.error)
+    if not is_from_spark(failed.error) or len(report) <= 2 * LONGEST_CAUSE:
+        return failed
+    return replace(failed, error=SparkError(explained(report, None), report))
 
 
 def cause_in(report: str) -> str:
