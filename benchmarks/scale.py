@@ -1,0 +1,125 @@
+"""How the cost of an item on Spark grows: with the number of members, of partitions and of items.
+
+Pairs are grouped by key without combining, so that every item crosses the exchange. There are more
+tasks than cores, so time is work: what an item costs is the time divided by the number of items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+import pyrite
+from benchmarks.ratios import WrongOutcome, mark, seconds
+from pyrite import DAG, JobConfig, between
+from pyrite import processors as p
+
+ITEMS_PER_MEMBER = 200_000
+MEMBERS = (2, 8, 32, 128)
+PARTITIONED_ITEMS = 2_000_000
+PARTITIONS = (271, 1009, 4001, 16001)
+ITEMS = (1_000_000, 5_000_000, 20_000_000, 50_000_000)
+ITEMS_PER_KEY = 4
+CONF = {"spark.ui.enabled": "false", "spark.driver.memory": "4g"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    items: int
+    config: JobConfig
+
+
+def run(console: Console) -> None:
+    with pyrite.instance(spark_master="local[2, 4]", spark_conf=CONF) as pyr:
+        grouped(pyr, Case("warm up", 1_000_000, JobConfig(members=2)))
+        fixed = min(grouped(pyr, Case("", 1_000, JobConfig(members=2))) for _ in range(5))
+        console.print(
+            _table(
+                pyr,
+                f"{ITEMS_PER_MEMBER:,} items per member; a job of 1,000 items takes {fixed:.2f} s",
+                [Case(f"{n} members", ITEMS_PER_MEMBER * n, JobConfig(members=n)) for n in MEMBERS],
+                most=1.5,
+            )
+        )
+        console.print(
+            _table(
+                pyr,
+                f"{PARTITIONED_ITEMS:,} items on 2 members",
+                [
+                    Case(f"{n} partitions", PARTITIONED_ITEMS, JobConfig(members=2, partitions=n))
+                    for n in PARTITIONS
+                ],
+            )
+        )
+        console.print(
+            _table(
+                pyr,
+                "2 members, the time of a job of 1,000 items taken off",
+                [Case(f"{n:,} items", n, JobConfig(members=2)) for n in ITEMS],
+                most=1.2,
+                fixed=fixed,
+            )
+        )
+
+
+def grouped(pyr: pyrite.Instance, case: Case) -> float:
+    """How long the job of a case takes."""
+    keys = max(1, case.items // ITEMS_PER_KEY)
+
+    def pair(number: int) -> tuple[str, int]:
+        return f"key{number * 7919 % keys}", number
+
+    dag = DAG()
+    source = dag.vertex("source", p.read_items(range(case.items)))
+    pairs = dag.vertex("pairs", p.map(pair))
+    group = dag.vertex(
+        "group",
+        p.group_and_collect(lambda kv: kv[0], list, lambda values, kv: values.append(kv[1])),
+    )
+    sizes = dag.vertex("sizes", p.map(lambda kv: len(kv[1])))
+    total = dag.vertex("total", p.accumulate(0, lambda total, size: total + size))
+    sink = dag.vertex("sink", p.write_list("sizes"))
+    dag.edge(between(source, pairs)).edge(between(group, sizes)).edge(between(sizes, total))
+    dag.edge(between(pairs, group).distributed().partitioned(key=lambda kv: kv[0]))
+    dag.edge(between(total, sink))
+    pyr.list("sizes").clear()
+    taken = seconds(lambda: pyr.new_job(dag, case.config).execute().result())
+    if sum(pyr.list("sizes")) != case.items:
+        raise WrongOutcome(f"{sum(pyr.list('sizes'))} items of {case.items} arrived")
+    return taken
+
+
+def _table(
+    pyr: pyrite.Instance,
+    title: str,
+    cases: list[Case],
+    *,
+    most: float | None = None,
+    fixed: float = 0.0,
+    rounds: int = 2,
+) -> Table:
+    """The cost of an item in each case, next to the first. `most` is how far they may differ."""
+    best = {case.name: float("inf") for case in cases}
+    for _ in range(rounds):
+        for case in cases:
+            best[case.name] = min(best[case.name], grouped(pyr, case))
+    table = Table("case", title=title, title_justify="left")
+    for heading in ("items", "best s", "µs per item", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("aim")
+    first = (best[cases[0].name] - fixed) / cases[0].items
+    for case in cases:
+        cost = (best[case.name] - fixed) / case.items
+        aim = "" if most is None else f"at most {most} x: {mark(cost / first <= most)}"
+        table.add_row(
+            case.name,
+            f"{case.items:,}",
+            f"{best[case.name]:.2f}",
+            f"{cost * 1e6:.3f}",
+            f"{cost / first:.2f} x",
+            aim,
+        )
+    return table
