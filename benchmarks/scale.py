@@ -7,6 +7,7 @@ tasks than cores, so time is work: what an item costs is the time divided by the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +16,8 @@ import pyrite
 from benchmarks.ratios import WrongOutcome, mark, seconds
 from pyrite import DAG, JobConfig, between
 from pyrite import processors as p
+from pyrite.partitioning import default_partition_count
+from pyrite.spark.packets import FULL_PACKET_BYTES, OPEN_BYTES_HELD
 
 ITEMS_PER_MEMBER = 200_000
 MEMBERS = (2, 8, 32, 128)
@@ -92,6 +95,31 @@ def grouped(pyr: pyrite.Instance, case: Case) -> float:
     return taken
 
 
+PICKLED_BYTES_PER_ITEM = 17
+"""Of pairs like ("key1234567", 1234567), in packets."""
+
+
+def expected_packets(case: Case) -> int:
+    """How many rows cross the exchange, as docs/scale.md has it."""
+    members = case.config.members or 1
+    partitions = case.config.partitions or default_partition_count(members)
+    bytes_per_task = case.items * PICKLED_BYTES_PER_ITEM / members
+    size = min(FULL_PACKET_BYTES, OPEN_BYTES_HELD / partitions)
+    reports = 1
+    return int(members * (max(partitions, bytes_per_task / size) + reports))
+
+
+def shuffle_records(pyr: pyrite.Instance) -> int:
+    """How many rows all exchanges of the session have written so far."""
+    spark = pyr.spark()
+    java: Any = spark
+    no_quantiles = java.sparkContext._gateway.new_array(java._jvm.double, 0)
+    no_status = java._jvm.java.util.ArrayList()
+    store = java.sparkContext._jsc.sc().statusStore()
+    stages = store.stageList(None, False, False, no_quantiles, no_status)
+    return sum(stages.apply(n).shuffleWriteRecords() for n in range(stages.size()))
+
+
 def _table(
     pyr: pyrite.Instance,
     title: str,
@@ -103,11 +131,14 @@ def _table(
 ) -> Table:
     """The cost of an item in each case, next to the first. `most` is how far they may differ."""
     best = {case.name: float("inf") for case in cases}
+    packets: dict[str, int] = {}
     for _ in range(rounds):
         for case in cases:
+            before = shuffle_records(pyr)
             best[case.name] = min(best[case.name], grouped(pyr, case))
+            packets[case.name] = shuffle_records(pyr) - before
     table = Table("case", title=title, title_justify="left")
-    for heading in ("items", "best s", "µs per item", "ratio"):
+    for heading in ("items", "best s", "µs per item", "ratio", "packets", "of the model"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("aim")
     first = (best[cases[0].name] - fixed) / cases[0].items
@@ -120,6 +151,8 @@ def _table(
             f"{best[case.name]:.2f}",
             f"{cost * 1e6:.3f}",
             f"{cost / first:.2f} x",
+            f"{packets[case.name]:,}",
+            f"{expected_packets(case):,}",
             aim,
         )
     return table
