@@ -129,10 +129,12 @@ class PacketWriter:
         self.items_per_packet = max(1, min(ITEMS_PER_PACKET, PACKET_BYTES // bytes_per_item))
         self.items_held = max(1, min(ITEMS_HELD, BATCH_BYTES // bytes_per_item))
 
-    def outlet(self, edge: EdgePlan, rank: int, member: int, partition: int | None) -> PacketOutlet:
-        """Where items of one edge go, for one member and partition."""
+    def outlet(
+        self, edge: EdgePlan, rank: int, members: Sequence[int], partition: int | None
+    ) -> PacketOutlet:
+        """Where items of one edge go, for one partition; each of the members gets them all."""
         outlet = PacketOutlet(
-            self, edge, rank, member, NO_PARTITION if partition is None else partition
+            self, edge, rank, members, NO_PARTITION if partition is None else partition
         )
         self._outlets.append(outlet)
         return outlet
@@ -218,15 +220,21 @@ class PacketOutlet:
     """An outlet of the engine that fills packets. It always has room: what is held is bounded by
     the writer."""
 
-    __slots__ = ("_edge", "_items", "_member", "_open", "_partition", "_rank", "_writer")
+    __slots__ = ("_edge", "_items", "_members", "_open", "_partition", "_rank", "_writer")
 
     def __init__(
-        self, writer: PacketWriter, edge: EdgePlan, rank: int, member: int, partition: int
+        self,
+        writer: PacketWriter,
+        edge: EdgePlan,
+        rank: int,
+        members: Sequence[int],
+        partition: int,
     ) -> None:
         self._writer = writer
         self._edge = edge
         self._rank = rank
-        self._member = member
+        self._members = members
+        """Who gets each packet. Nobody, if another outlet sends the same to all."""
         self._partition = partition
         self._items: list[Any] = []
         self._open = OpenPacket()
@@ -236,6 +244,8 @@ class PacketOutlet:
 
     def offer(self, items: list[Any]) -> int:
         count = len(items)
+        if not self._members:
+            return count
         with self._writer.lock:
             self._items += items
             if len(self._items) >= self._writer.items_per_packet:
@@ -261,9 +271,9 @@ class PacketOutlet:
         if self._open.size:
             packet, self._open = self._open, OpenPacket()
             self._writer.note_pickled(-packet.size)
-            self._writer.add(
-                self._member, self._rank, self._edge.id, self._partition, packet.closed()
-            )
+            rows = packet.closed()
+            for member in self._members:
+                self._writer.add(member, self._rank, self._edge.id, self._partition, rows)
 
 
 class PacketReader:
