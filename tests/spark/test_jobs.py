@@ -193,6 +193,16 @@ def test_a_failing_function_gives_vertex_item_and_cause(pyr: Instance) -> None:
     assert list(pyr.list("out")) == []
 
 
+def test_a_function_of_a_light_job_may_wait_for_a_job_on_spark(pyr: Instance) -> None:
+    """It holds up its thread, but the job on Spark does not need that."""
+    inner = pyr.new_job(word_count(LINES), JobConfig(members=1))
+    dag = DAG()
+    waits = dag.vertex("waits", p.map(lambda n: inner.execute().exception(60) or n))
+    dag.edge(between(dag.vertex("source", p.read_items([1])), waits))
+    pyr.new_light_job(dag).execute().result(60)
+    assert len(pyr.map("counts")) > 0
+
+
 class Unpicklable(Exception):
     def __init__(self, lock: Any) -> None:
         super().__init__("with a lock")
