@@ -9,7 +9,7 @@ of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -92,6 +92,8 @@ class Loop:
                 f"return value of {describe(function)} must be an iterable or a Traverser; got "
                 f"{shorten(made)}"
             )
+        elif isinstance(error, TypeError):
+            error = _unhashable_key(place.index, variables) or error
         return Failure(place.index, variables.get(place.value), error)
 
     def _own_frame(self, error: BaseException) -> TracebackType | None:
@@ -110,6 +112,20 @@ class Failure:
     index: int
     item: Any
     error: BaseException
+
+
+def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError | None:
+    """The error to show if the step at `index` groups by a key that has no hash."""
+    function, key = variables.get(f"keyof{index}"), variables.get(f"key{index}")
+    try:
+        hash(key)
+    except TypeError as error:
+        return ProcessorError(
+            f"return value of the key function {describe(function)} must be hashable, because "
+            f"groups are kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, "
+            f"or another value that does not change"
+        )
+    return None
 
 
 def write_loop(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -41,18 +40,19 @@ from pyrite.spark.failures import (
     text_of,
     was_stopped,
 )
-from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
+from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows
+from pyrite.spark.job_frame import job_frame
 from pyrite.spark.job_session import job_session
 from pyrite.spark.liveness import is_connect
-from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, SEED_COLUMNS, driver_rows
+from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
 from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.stages import Stage, plan_stages
-from pyrite.spark.tasks import StageWork, TaskReport, failure_in, stage_function
+from pyrite.spark.tasks import StageWork, TaskReport, failure_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger("pyrite.spark")
 
@@ -258,7 +258,9 @@ class SparkRun:
                 isinstance(step_of(each), (ReadSpark, WriteSpark)) for each in suppliers.values()
             )
             session = spark if uses_frames else job_session(spark)
-            frame = job_frame(session, works, suppliers, self._deployment)
+            frame = job_frame(
+                session, works, suppliers, self._deployment, bypass=session is not spark
+            )
         written = [
             (n, v.name, v.supplier.step)
             for n, v in enumerate(self._dag.vertices)
@@ -377,38 +379,6 @@ def stage_works(
             )
         )
     return works
-
-
-def job_frame(
-    spark: SparkSession,
-    works: Sequence[StageWork],
-    suppliers: Mapping[str, Any],
-    deployment: Deployment,
-) -> DataFrame:
-    """The DataFrame that runs all stages. Its rows are what the tasks report to the driver. It is
-    lazy: nothing runs yet."""
-    members = works[0].topology.member_count
-    frame: DataFrame | None = None
-    for work in works:
-        inputs = [] if frame is None else [frame]
-        for vertex in work.stage.vertices:
-            step = step_of(suppliers[vertex.name])
-            if isinstance(step, ReadSpark):
-                inputs.append(step.df.mapInArrow(packets_of(members, vertex.inbound[0].id), SCHEMA))
-        if inputs and frame is None:
-            # Every member must get a row, from which its task learns which member it is.
-            inputs.append(spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS))
-        if inputs:
-            frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(
-                members, "member"
-            )
-            if work.stage.sort_columns:
-                frame = frame.sortWithinPartitions(*work.stage.sort_columns)
-        else:
-            frame = spark.range(0, members, 1, members)
-        frame = frame.mapInArrow(stage_function(work, deployment), SCHEMA)
-    assert frame is not None
-    return frame
 
 
 def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
