@@ -162,10 +162,8 @@ class SparkRun:
                 for name, step in steps.items()
                 if isinstance(step, Sink) and step.commits
             ]
-            for name, sink in sinks:
-                with at(name):
-                    sink.check(name)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
+            meta_suppliers.begin_sinks()
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
                 self._on_running()
@@ -383,8 +381,9 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
     )
     if path.startswith("memory://"):
         raise InvalidDAG(
-            f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one "
-            "of its own of"
+            f"vertex '{vertex}' has its files at '{path}'; a memory:// path exists separately in "
+            "each Spark worker, so other workers cannot see it; use a path or URL that all of them "
+            "can reach"
         )
     if isinstance(step, ReadFiles):
         return StepSupplier(step.found(vertex))
