@@ -129,3 +129,64 @@ def test_a_truncated_archive_is_named(pyr: Instance, tmp_path: Path) -> None:
     (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-10])
     with pytest.raises(JobFailed, match=r"cut.txt.gz' cannot be read"):
         read_back(pyr, tmp_path / "cut.txt.gz", "text")
+
+
+@pytest.mark.parametrize(
+    ("format", "item"),
+    [
+        ("text", "half \ud800"),
+        ("jsonl", {"a": "half \ud800"}),
+        ("csv", {"a": "half \ud800"}),
+        ("csv", {"half \ud800": "a"}),
+    ],
+)
+def test_half_a_surrogate_pair_is_named_with_its_item(
+    pyr: Instance, tmp_path: Path, format: str, item: Any
+) -> None:
+    good = [] if isinstance(item, dict) and "a" not in item else [{"a": "b"}]
+    with pytest.raises(JobFailed, match=r"half of a surrogate pair \('\\ud800' at pos") as failed:
+        copy(pyr, p.read_items([*good, item]), p.write_files(tmp_path / "out", format=format))
+    assert (failed.value.vertex, failed.value.item) == ("write", item)
+
+
+@pytest.mark.parametrize("readers", [1, 4])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("null", "is null, and None cannot be an item; remove the line, or wrap it"),
+        ("{1}", "is not JSON"),
+        ("1 2", "is not JSON"),
+        ("[" * 100_000, "is not JSON|is nested too deeply"),
+    ],
+)
+def test_a_bad_json_line_is_named_with_its_file_and_number(
+    pyr: Instance, tmp_path: Path, readers: int, line: str, message: str
+) -> None:
+    lines = [f'{{"n": {n}}}' for n in range(1000)]
+    lines[876] = line
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    source = p.read_files(tmp_path / "*", format="jsonl")
+    with pytest.raises(JobFailed, match=f"line 877 of '.*/a.jsonl' ({message})"):
+        copy(pyr, source, p.write_list("out"), readers=readers)
+
+
+def test_json_lines_may_be_empty_and_have_white_space(pyr: Instance, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(' {"a": 1}\n\n  \n[2] \r\n"x"\n0\nfalse\n')
+    assert read_back(pyr, tmp_path / "a", "jsonl") == [{"a": 1}, [2], "x", 0, False]
+
+
+def test_bytes_that_are_not_text_are_named_with_their_place(pyr: Instance, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"line\n" * 100_000 + b"\xff\n")
+    with pytest.raises(JobFailed, match=r"'.*/a' is not UTF-8 text: byte 500000 is 0xff"):
+        copy(pyr, p.read_files(tmp_path / "a"), p.write_list("out"), readers=2)
+
+
+def test_a_line_break_is_found_wherever_it_is(pyr: Instance, tmp_path: Path) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            return "a\rb"
+
+    for item in ("a\n", "\n", "\r", Odd()):
+        with pytest.raises(JobFailed, match="line break") as failed:
+            copy(pyr, p.read_items(["x", item, "y", 1]), p.write_files(tmp_path))
+        assert failed.value.item is item

@@ -14,7 +14,7 @@ from typing import IO
 
 from pyrite.errors import ProcessorError
 
-BLOCK = 1 << 18
+BLOCK = 1 << 17
 END = sys.maxsize
 """The end of a range that goes to the end of its file, wherever that is."""
 
