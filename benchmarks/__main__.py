@@ -9,13 +9,15 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs, memory, on_spark, workloads
+from benchmarks import chain, light_jobs, memory, on_spark, scale, spots, workloads
 
 # In this order whatever is asked for: see light_jobs.
 COMPARISONS = {
     "light_jobs": light_jobs.run,
     "chain": chain.run,
+    "spots": spots.run,
     "on_spark": on_spark.run,
+    "scale": scale.run,
     "memory": memory.run,
     "workloads": workloads.run,
 }

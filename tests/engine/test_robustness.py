@@ -79,9 +79,11 @@ def test_a_callback_may_exit_wait_for_another_job_or_close_the_instance() -> Non
             done.append(works(pyr))
             finished.set()
 
-        dag = line(p.read_items([1]), p.noop())
+        may_end = threading.Event()
+        dag = line(p.read_items([1]), p.map(lambda n: may_end.wait(5)))
         pyr.new_light_job(dag).execute().add_done_callback(lambda execution: sys.exit(1))
         pyr.new_light_job(dag).execute().add_done_callback(nested)
+        may_end.set()
         assert finished.wait(5)
         assert done == [True]
         closed = threading.Event()

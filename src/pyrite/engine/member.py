@@ -1,5 +1,5 @@
-"""One member's part of an execution: its processors are made and initialized, run as tasklets, and
-closed."""
+"""One member's part of an execution: it makes and initializes the processors, runs them as tasklets
+and closes them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunContext:
     halt: Halt = field(default_factory=Halt)
 
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
-        """What the contexts of all kinds hold."""
+        """The fields that all kinds of contexts have."""
         return {
             "vertex_name": vertex,
             "local_parallelism": local_parallelism,
@@ -125,7 +125,7 @@ class MemberRun:
             self._init(tasklet, stretch)
 
     def reports(self) -> dict[str, list[Any]]:
-        """What the writers of each sink said when they completed."""
+        """By sink, what its writers returned when they completed."""
         reports: dict[str, list[Any]] = {}
         for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
             if (
@@ -166,7 +166,7 @@ class MemberRun:
             supplier = self._suppliers[name]
             made: Any = supplier.get(count)
             if isinstance(made, Sequence):
-                # All of them are closed, whatever is wrong with the answer, and each once.
+                # Even if the check below fails, each of them is closed once.
                 self._processors[name] = list(
                     {id(p): p for p in made if isinstance(p, Processor)}.values()
                 )
@@ -190,7 +190,7 @@ class MemberRun:
 
 
 class LifeCycleFailed(Exception):
-    """A supplier or a processor raised before or after the tasklets ran. Never leaves the
+    """A supplier or a processor raised before or after the tasklets ran. It is caught inside the
     engine."""
 
     def __init__(self, failed: Failed) -> None:
@@ -199,7 +199,7 @@ class LifeCycleFailed(Exception):
 
 
 class at:
-    """Says which vertex an error inside the block belongs to."""
+    """Turns an error inside the block into a LifeCycleFailed that names the vertex."""
 
     __slots__ = ("_vertex",)
 

@@ -97,9 +97,9 @@ class Fold(Step):
         """What there is to emit. The state is not used after this."""
         raise NotImplementedError
 
-    def finished(self, results: list[Any]) -> list[Any]:
-        """The items that a part of the results is emitted as."""
-        return results
+    def finished(self, results: Iterable[Any]) -> list[Any]:
+        """The items that a part of the results is emitted as, if the fold finishes."""
+        raise NotImplementedError
 
     def save(self, state: Any) -> Iterable[tuple[Any, Any]]:
         raise NotImplementedError

@@ -13,7 +13,7 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,13 @@ from pyrite.functions import message_of, shorten, shorten_text
 from pyrite.spark.collections import TaskCollections
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
-from pyrite.spark.packets import REPORT, PacketReader, PacketWriter
+from pyrite.spark.packets import DEFAULT_MEMORY_BUDGET, REPORT, PacketReader, PacketWriter
+from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.spark.stages import Stage
 from pyrite.suppliers import ProcessorSupplier
 
 logger = logging.getLogger("pyrite.spark")
 
-DEFAULT_MEMORY_BUDGET = 1 << 30
 FAILURE_MARK = "pyrite-failure"
 _GC_THRESHOLDS = (200_000, 20, 20)
 """Unpickling makes objects by the thousand, none of them in circles: looking for circles as often
@@ -66,17 +66,19 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a task tells the driver when it has completed."""
+    """What a task reports to the driver when it has completed."""
 
     metrics: dict[str, Any]
     reports: dict[str, list[Any]]
-    """What the sinks' writers said."""
+    """By vertex, what the writers of its sink returned."""
 
 
 class TaskFailed(Exception):
-    """Carries a failure out of a task in its text: Spark passes on no more than that."""
+    """Carries a failure out of a task in its text, because Spark passes only the text to the
+    driver."""
 
     def __init__(self, failed: Failed) -> None:
+        failed = _with_memory_limit(failed)
         super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
 
 
@@ -120,8 +122,9 @@ def run_stage(
 ) -> Iterator[pa.RecordBatch]:
     """Runs one stage of a job for the member that this task stands for."""
     work: StageWork = pickle.loads(packed)
-    member, batches = _member_of(batches, partition)
-    writer = PacketWriter(member)
+    member, batches = _member_of(acknowledged_at_once(batches), partition)
+    budget = memory_budget()
+    writer = PacketWriter(member, budget)
     if (
         not work.stage.ranks and work.stage.index == 0
     ):  # its input only makes Spark start a task per member
@@ -134,7 +137,7 @@ def run_stage(
         member_count=work.topology.member_count,
         collections=TaskCollections(writer),
         attempt=attempt,
-        memory_budget=memory_budget(),
+        memory_budget=budget,
         files=files,
     )
     part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
@@ -160,9 +163,9 @@ def run_stage(
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
-        while (
-            reader.head() is not None
-        ):  # a row that no vertex waits for cannot be: but rows for later stages may still come
+        # All vertices have completed, so they have read every packet for this stage; head() passes
+        # on the packets for later stages. A packet that is left was sent to the wrong stage.
+        if reader.head() is not None:
             raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.stage.in_order:
@@ -180,6 +183,9 @@ def run_stage(
     except LifeCycleFailed as failed:
         error = failed
         raise TaskFailed(failed.failed) from failed.failed.error
+    except MemoryError as outside:  # of the processors: while packets are read or written
+        error = outside
+        raise TaskFailed(Failed(outside)) from outside
     except BaseException as other:
         error = other
         raise
@@ -209,12 +215,31 @@ def memory_budget() -> int:
     Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a
     worker take a good part from the start.
     """
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    limit = _memory_limit()
+    if limit is None:
         return DEFAULT_MEMORY_BUDGET
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return max(0, limit - taken) // 2
+
+
+def _memory_limit() -> int | None:
+    """How many bytes Spark lets this Python worker take, if it sets a limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _with_memory_limit(failed: Failed) -> Failed:
+    """A MemoryError has no text of its own: adds the limit that was reached."""
+    limit = _memory_limit()
+    if limit is None or not isinstance(failed.error, MemoryError):
+        return failed
+    error = MemoryError(
+        f"{failed.error}{'; ' if str(failed.error) else ''}Spark lets a Python worker take "
+        f"{limit >> 20} MiB here (spark.executor.pyspark.memory, divided by the cores of an "
+        "executor); raise that, or use more members, so that each holds less"
+    )
+    return replace(failed, error=error.with_traceback(failed.error.__traceback__))
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
@@ -236,14 +261,14 @@ def failure_in(text: str) -> Failed | None:
     )
     try:
         error, item = pickle.loads(packed)
-    except Exception:  # its class is known to the workers only
+    except Exception:  # its class can only be imported in the workers
         error = RemoteError(message)
     return Failed(error, vertex, processor, edge, item)
 
 
 def _packed(failed: Failed) -> str:
-    """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a
-    description."""
+    """A failure as text. An exception or item that cannot be pickled, or is too large, is replaced
+    by its description."""
     error, item = failed.error, failed.item
     message = shorten_text(message_of(error), 2000)
     try:
@@ -276,8 +301,8 @@ def _packed(failed: Failed) -> str:
 
 
 class RemoteError(Exception):
-    """Stands for an exception that could not travel from a worker to the driver."""
+    """Replaces an exception that could not be sent from a worker to the driver."""
 
 
 def _warn_slow(label: str, seconds: float) -> None:
-    """Inside a task nobody else waits for the thread."""
+    """Does nothing: in a task no other job shares the thread."""
