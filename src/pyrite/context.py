@@ -33,6 +33,8 @@ class MetaSupplierContext:
     job_id: str
     execution_id: str
     collections: Collections
+    job_name: str = ""
+    """How messages name the job."""
     is_cancelled: Callable[[], bool] = _never
 
     @property

@@ -270,17 +270,17 @@ def test_a_slow_function_is_cancelled_after_a_few_items(pyr: Instance) -> None:
 def test_a_cancel_that_comes_during_the_commit_comes_too_late(
     pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pyrite.processors.files import WriteFiles
+    from pyrite.processors.files.committing import FolderCommit
 
     committing, go_on = threading.Event(), threading.Event()
-    commit = WriteFiles.commit
+    commit = FolderCommit.commit
 
-    def slow_commit(self: Any, context: Any, reports: Any) -> None:
+    def slow_commit(self: Any, reports: Any) -> None:
         committing.set()
         assert go_on.wait(5)
-        commit(self, context, reports)
+        commit(self, reports)
 
-    monkeypatch.setattr(WriteFiles, "commit", slow_commit)
+    monkeypatch.setattr(FolderCommit, "commit", slow_commit)
     execution = pyr.new_light_job(line(p.read_items(["a"]), p.write_files(tmp_path))).execute()
     assert committing.wait(5)
     execution.cancel()

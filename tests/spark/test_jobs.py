@@ -355,7 +355,7 @@ def test_a_commit_that_fails_changes_no_collection(pyr: Instance, tmp_path: Any)
     dag.edge(from_(source, 1).to(dag.vertex("list", p.write_list("out"))))
     with pytest.raises(
         JobFailed,
-        match=r"vertex 'file' would have to replace .*/out/part-00000.txt', which is a folder",
+        match=r"vertex 'file' would have to replace .*/out/part-00000.txt', which no job has",
     ):
         pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
     assert (tmp_path / "out" / "part-00000.txt").is_dir()

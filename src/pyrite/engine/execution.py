@@ -25,7 +25,7 @@ from pyrite.engine.metrics import VertexMetrics, gather
 from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import Commit, Sink
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
     ProcessorSupplier,
@@ -93,6 +93,14 @@ class MetaSuppliers:
             name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None
         }
         self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
+        self._commits: list[tuple[str, Commit]] = []
+
+    def begin_sinks(self) -> None:
+        """Prepares the sinks that must be committed. Raises LifeCycleFailed if one cannot be
+        written to."""
+        for name, sink in self._sinks:
+            with at(name):
+                self._commits.append((name, sink.begin(self._context(name))))
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
         """Initializes the meta-suppliers and gets the suppliers of each member from them, by
@@ -120,45 +128,39 @@ class MetaSuppliers:
 
         Raises LifeCycleFailed.
         """
-        begun: list[tuple[str, Sink]] = []
+        begun: list[tuple[str, Commit]] = []
         try:
-            for name, sink in self._sinks:
-                begun.append((name, sink))
+            for name, commit in self._commits:
+                begun.append((name, commit))
                 with at(name):
-                    sink.commit(self._context(name), reports.get(name, ()))
+                    commit.commit(reports.get(name, ()))
             for name, meta_supplier in self._asked:
                 with at(name):
                     meta_supplier.commit()
             yield
         except BaseException:
-            for name, sink in reversed(begun):
-                _quietly(
-                    name,
-                    "restore what was there before",
-                    sink.undo,
-                    self._context(name),
-                    reports.get(name, ()),
-                )
+            for name, commit in reversed(begun):
+                _quietly(name, "restore what was there before", commit.undo)
             raise
-        for name, sink in self._sinks:
-            _quietly(name, "tidy up after", sink.finish, self._context(name))
+        for name, commit in self._commits:
+            _quietly(name, "tidy up after", commit.finish)
 
     def close(self, error: BaseException | None) -> None:
         for name, meta_supplier in self._asked:
             close_quietly(name, meta_supplier, error)
         if error is None:
             return
-        for name, sink in self._sinks:
-            _quietly(name, "remove what was written by", sink.discard, self._context(name))
+        for name, commit in self._commits:
+            _quietly(name, "remove what was written by", commit.discard)
 
     def _context(self, name: str) -> MetaSupplierContext:
         return MetaSupplierContext(**self._run.fields(name, self._parallelism[name]))
 
 
-def _quietly(vertex: str, what: str, act: Callable[..., None], *arguments: Any) -> None:
+def _quietly(vertex: str, what: str, act: Callable[[], None]) -> None:
     """Calls a method of a sink after the outcome of the job is decided: an error is only logged."""
     try:
-        act(*arguments)
+        act()
     except Exception:
         logger.exception("could not %s vertex '%s'", what, vertex)
 
@@ -229,6 +231,7 @@ class JobRun:
 
     def _prepare(self) -> None:
         plan = self._plan
+        self._meta_suppliers.begin_sinks()
         by_member = self._meta_suppliers.suppliers_by_member()
         single_partitions = choose_single_partitions(plan.topology, random.Random())
         self._members = [

@@ -20,6 +20,7 @@ from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.pace import SteadyPace
 from pyrite.processor import Processor
 from pyrite.processors.chain import ChainProcessor
+from pyrite.processors.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
 
 logger = logging.getLogger("pyrite.engine")
@@ -48,6 +49,7 @@ class RunContext:
             "job_id": self.job_id,
             "execution_id": self.execution_id,
             "collections": self.collections,
+            "job_name": self.job_name,
             "is_cancelled": self.is_halted,
         }
 
@@ -209,7 +211,8 @@ class at:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
-            raise LifeCycleFailed(Failed(error, vertex=self._vertex)) from error
+            item = error.item if isinstance(error, BadItem) else None
+            raise LifeCycleFailed(Failed(error, vertex=self._vertex, item=item)) from error
 
 
 def close_quietly(

@@ -179,7 +179,11 @@ class ChainProcessor(Processor):
             return False
         self._link_at_work = -1
         if self._writer is not None:
-            self.report = self._writer.complete()
+            try:
+                self.report = self._writer.complete()
+            except BadItem as error:  # it had not been looked at before
+                self._failure = Failure(self.chain.step_count, error.item, error)
+                raise
         return self.chain.fold is None or self._emit_results(self.chain.fold)
 
     def close(self, error: BaseException | None) -> None:

@@ -162,10 +162,8 @@ class SparkRun:
                 for name, step in steps.items()
                 if isinstance(step, Sink) and step.commits
             ]
-            for name, sink in sinks:
-                with at(name):
-                    sink.check(name)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
+            meta_suppliers.begin_sinks()
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
                 self._on_running()
