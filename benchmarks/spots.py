@@ -14,7 +14,7 @@ from rich.console import Console
 
 import pyrite
 from benchmarks.on_spark import timed, word_sides
-from benchmarks.ratios import AtMost, Side, WrongOutcome, compare, seconds
+from benchmarks.ratios import AtLeast, AtMost, Side, WrongOutcome, compare, seconds
 from pyrite import DAG, AbstractProcessor, JobConfig, between
 from pyrite import processors as p
 from pyrite.partitioning import partition_id
@@ -166,10 +166,15 @@ def _parquet(pyr: pyrite.Instance, folder: Path) -> list[Side]:
         ("read", p.read_files(source, format="parquet")),
         ("count", p.accumulate(0, lambda n, row: n + 1)),
     )
-    name = "read_table().to_pylist()"
     return [
-        Side(name=name, items=ROWS, run=lambda: seconds(to_pylist)),
-        _light(pyr, "read_files", dag, ROWS, AtMost(times=1.3, than=name)),
+        _light(pyr, "read_files", dag, ROWS),
+        # The aim is that Pyrite takes at most 1.3 x as long.
+        Side(
+            name="read_table().to_pylist()",
+            items=ROWS,
+            run=lambda: seconds(to_pylist),
+            aim=AtLeast(times=1 / 1.3, than="read_files"),
+        ),
     ]
 
 
