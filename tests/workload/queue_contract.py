@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,12 @@ def consume_and_die(make: Make, place: Path, name: str) -> None:
 
 
 def consume_and_ack(make: Make, place: Path, name: str, count: int, out: str) -> None:
-    queue = make(place, name)
-    for _ in range(count):
-        message = queue.consume(timeout=20)
-        with open(out, "ab", buffering=0) as file:
-            file.write(message.body + b"\n")
-        queue.ack(message)
+    with closing(make(place, name)) as queue:
+        for _ in range(count):
+            message = queue.consume(timeout=20)
+            with open(out, "ab", buffering=0) as file:
+                file.write(message.body + b"\n")
+            queue.ack(message)
 
 
 class QueueContract:
@@ -38,8 +39,14 @@ class QueueContract:
     """From a folder and a name, with `crash=` a strategy: a queue for this process. A function that
     can be pickled."""
 
+    @pytest.fixture(autouse=True)
+    def queues_are_closed(self) -> Iterator[None]:
+        with ExitStack() as self._opened:
+            yield
+
     def queue(self, place: Path, name: str = "q", crash: CrashStrategy = "requeue") -> Queue:
-        return type(self).make(place, name, crash=crash)
+        """A queue that is closed at the end of the test."""
+        return self._opened.enter_context(closing(type(self).make(place, name, crash=crash)))
 
     def dies_with_a_message(self, place: Path) -> None:
         """A consumer in a process of its own takes a message and is killed."""
@@ -176,32 +183,34 @@ class QueueContract:
     def test_no_message_is_lost_or_doubled(
         self, tmp_path_factory: pytest.TempPathFactory, actions: list[str]
     ) -> None:
-        queue = self.queue(tmp_path_factory.mktemp("queue"))
-        put, ready, working, failed, done = 0, [], [], [], set()
-        for action in actions:
-            if action == "put":
-                queue.put(str(put).encode())
-                ready.append(put)
-                put += 1
-            elif action == "consume":
-                message = queue.try_consume()
-                assert (message is None) == (not ready)
-                if message is not None:
-                    assert int(message.body) == min(ready)
-                    ready.remove(int(message.body))
-                    working.append(message)
-            elif action == "ack" and working:
-                message = working.pop()
-                queue.ack(message)
-                done.add(int(message.body))
-            elif action == "nack" and working:
-                message = working.pop()
-                queue.nack(message)
-                failed.append(int(message.body))
-            elif action == "requeue":
-                assert queue.requeue_failed() == len(failed)
-                ready.extend(failed)
-                failed.clear()
-            assert len(queue) == len(ready)
-            assert sorted(int(message.body) for message in queue.list_failed()) == sorted(failed)
-        assert len(done) + len(working) + len(ready) + len(failed) == put
+        with closing(type(self).make(tmp_path_factory.mktemp("queue"), "q")) as queue:
+            put, ready, working, failed, done = 0, [], [], [], set()
+            for action in actions:
+                if action == "put":
+                    queue.put(str(put).encode())
+                    ready.append(put)
+                    put += 1
+                elif action == "consume":
+                    message = queue.try_consume()
+                    assert (message is None) == (not ready)
+                    if message is not None:
+                        assert int(message.body) == min(ready)
+                        ready.remove(int(message.body))
+                        working.append(message)
+                elif action == "ack" and working:
+                    message = working.pop()
+                    queue.ack(message)
+                    done.add(int(message.body))
+                elif action == "nack" and working:
+                    message = working.pop()
+                    queue.nack(message)
+                    failed.append(int(message.body))
+                elif action == "requeue":
+                    assert queue.requeue_failed() == len(failed)
+                    ready.extend(failed)
+                    failed.clear()
+                assert len(queue) == len(ready)
+                assert sorted(int(message.body) for message in queue.list_failed()) == sorted(
+                    failed
+                )
+            assert len(done) + len(working) + len(ready) + len(failed) == put

@@ -100,8 +100,8 @@ class Journal:
     def __init__(self, store: Store) -> None:
         self._store = store
         with _explaining(store):
-            self.database = queues.open_database(store.journal)
-            self.database.executescript(f"begin immediate; {_SCHEMA} commit;")
+            script = f"begin immediate; {_SCHEMA} commit;"
+            self.database = queues.open_database(store.journal, script)
 
     def close(self) -> None:
         """Puts everything into one file, where that is possible; where not, the file beside it has

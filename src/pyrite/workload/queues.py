@@ -60,6 +60,9 @@ class Queue(Protocol):
     def __len__(self) -> int:
         """How many are ready."""
 
+    def close(self) -> None:
+        """Closes the files or connections of this object. The messages stay."""
+
 
 class LostMessage(LookupError):
     """The message was given to another consumer, or was done with, meanwhile."""
@@ -103,8 +106,7 @@ class SqliteQueue:
         self._crash = crash
         self._owner = owner or Identity.here()
         self._is_alive = is_alive
-        self._database = open_database(path)
-        self._database.executescript(SCHEMA)
+        self._database = open_database(path, SCHEMA)
 
     def put(self, body: bytes) -> int:
         with self._transaction():
@@ -169,6 +171,12 @@ class SqliteQueue:
     def close(self) -> None:
         self._database.close()
 
+    def __enter__(self) -> SqliteQueue:
+        return self
+
+    def __exit__(self, kind: object, error: object, where: object) -> None:
+        self.close()
+
     def _of_mine(self, message: Message, action: str) -> None:
         changed = self._database.execute(
             # only one that is working has an owner
@@ -223,9 +231,15 @@ def put_message(database: sqlite3.Connection, queue: str, body: bytes) -> int:
     return id
 
 
-def open_database(path: Path) -> sqlite3.Connection:
-    """Opens a database that several processes write to."""
+def open_database(path: Path, schema: str) -> sqlite3.Connection:
+    """Opens a database that several processes write to, and creates its tables if they are
+    missing. If that fails, the connection is closed before the error is raised."""
     database = sqlite3.connect(path, timeout=30, isolation_level=None)
-    database.execute("pragma journal_mode = wal")
-    database.execute("pragma synchronous = normal")
+    try:
+        database.execute("pragma journal_mode = wal")
+        database.execute("pragma synchronous = normal")
+        database.executescript(schema)
+    except BaseException:
+        database.close()
+        raise
     return database

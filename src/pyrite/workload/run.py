@@ -406,9 +406,8 @@ class Run:
         if self._transient is not None and self._session == self.status.session:
             self._transient.cancel()
         elif self.status.options.get("kind") == "transient":
-            queue = SqliteQueue(self._store.journal, CONTROL)
-            queue.put(b"cancel")
-            queue.close()
+            with SqliteQueue(self._store.journal, CONTROL) as queue:
+                queue.put(b"cancel")
         else:
             self._master().signal(signal.SIGTERM)
         if not self.wait_for_master(timeout):

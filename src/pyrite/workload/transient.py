@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,36 +120,40 @@ class TransientMaster:
         self._events.put(lambda: self._conductor.scheduler.cancel())
 
     def _run(self) -> str:
-        self._segment = self._journal.new_segment("transient")
-        self._writer = SegmentWriter(self._store.segment(self._segment))
-        self._plan = self._store.read_plan(self._journal.plan)
-        self._commands = Commands(self._store.plan(self._journal.plan))
-        self._control = SqliteQueue(self._store.journal, CONTROL)
-        self._conductor = Conductor(self._store, self._plan, self._journal, self._options, depth=1)
-        self._scheduler = self._conductor.scheduler
-        try:
-            self._conductor.flush()
-            while not self._scheduler.has_ended():
-                self._send_out()
-                if self._scheduler.has_ended():
-                    break
-                self._end_overdue()
-                self._conductor.flush_if_due(time.monotonic())
-                self._wait()
-                if self._scheduler.stops_running_jobs:
-                    for flight in list(self._flights.values()):
-                        self._end(
-                            flight, "it was ended while it ran, because the run was", cause="cancel"
-                        )
-            self._conductor.flush()
-        except RunBroken:
-            self._conductor.salvage()
-            raise
-        finally:
-            self._writer.close()
-            self._commands.close()
-            self._control.close()
+        with ExitStack() as opened:
+            self._segment = self._journal.new_segment("transient")
+            writer = SegmentWriter(self._store.segment(self._segment))
+            self._writer = opened.enter_context(closing(writer))
+            self._plan = self._store.read_plan(self._journal.plan)
+            commands = Commands(self._store.plan(self._journal.plan))
+            self._commands = opened.enter_context(closing(commands))
+            self._control = opened.enter_context(SqliteQueue(self._store.journal, CONTROL))
+            self._conductor = Conductor(
+                self._store, self._plan, self._journal, self._options, depth=1
+            )
+            self._scheduler = self._conductor.scheduler
+            try:
+                self._run_jobs()
+            except RunBroken:
+                self._conductor.salvage()
+                raise
         return "cancelled" if self._scheduler.cancelled else "ended"
+
+    def _run_jobs(self) -> None:
+        self._conductor.flush()
+        while not self._scheduler.has_ended():
+            self._send_out()
+            if self._scheduler.has_ended():
+                break
+            self._end_overdue()
+            self._conductor.flush_if_due(time.monotonic())
+            self._wait()
+            if self._scheduler.stops_running_jobs:
+                for flight in list(self._flights.values()):
+                    self._end(
+                        flight, "it was ended while it ran, because the run was", cause="cancel"
+                    )
+        self._conductor.flush()
 
     # Out
 
