@@ -90,6 +90,38 @@ def test_a_python_file_with_a_workload_is_run(folder: Path) -> None:
     assert "has nothing called 'morning'" in pyrite("run", "night.py:morning").stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workload = 3", "'night.py:workload' is not a Workload, nor a function that returns one"),
+        ("def workload():\n    return {}['a']", "to make a Workload: KeyError: 'a'"),
+        ("def workload(n):\n    pass", "cannot be called without arguments"),
+        (
+            "from pyrite.workload import Workload\nworkload = Workload()\nschedule = [('a', 'b')]",
+            "'schedule' in 'night.py' must be a Schedule",
+        ),
+    ],
+)
+def test_a_python_file_without_a_good_workload_is_explained(
+    folder: Path, text: str, message: str
+) -> None:
+    (folder / "night.py").write_text(text)
+    done = pyrite("run", "night.py")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "pyrite/cli" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "resume", "cancel"])
+def test_a_damaged_store_is_explained(folder: Path, command: str) -> None:
+    write(folder, GOOD)
+    pyrite("run", "jobs.yaml")
+    (folder / "jobs.run" / "journal.sqlite").write_bytes(b"not a database" * 1000)
+    done = pyrite(command, "jobs.run")
+    assert done.returncode == 1
+    assert f"the store '{folder}/jobs.run' is damaged: its file journal.sqlite" in done.stderr
+
+
 def test_status_shows_a_table_or_the_graph(folder: Path) -> None:
     write(folder, GOOD)
     pyrite("run", "jobs.yaml")
@@ -109,6 +141,9 @@ def test_status_shows_a_table_or_the_graph(folder: Path) -> None:
         ("jobs: [", "is not YAML"),
         ("", "must have 'jobs:'"),
         ("jobs: {a: {command: [ls], after: b}}", "comes after 'b', which is no job"),
+        ("jobs: {a: [ls]}\npools: 3", "pools must say how many jobs of each pool run"),
+        ("jobs: {a: [ls]}\nrerun: never", "rerun must be True or False; got 'never'"),
+        ("jobs: {a: [ls]}\nstore: [here]", "'store:' in 'jobs.yaml' must be a folder"),
     ],
 )
 def test_bad_files_are_explained(folder: Path, text: str, message: str) -> None:

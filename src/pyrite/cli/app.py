@@ -15,9 +15,8 @@ from pyrite import __version__
 from pyrite.cli import demo as demo_command
 from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
-from pyrite.cli.progress import run_to_end, show_outcome
+from pyrite.cli.progress import opened, run_to_end, show_outcome
 from pyrite.cli.workload import app as workload_app
-from pyrite.instance import instance
 from pyrite.job import JobConfig
 
 app = typer.Typer(
@@ -84,10 +83,16 @@ def run(
     ] = None,
 ) -> None:
     """Run a DAG to its end, and show what it did."""
+    if light and (master is not None or members is not None):
+        raise typer.BadParameter(
+            "--master and --members are for jobs on Spark; a light job runs in this process"
+        )
+    if threads is not None and not light:
+        raise typer.BadParameter("--threads is for light jobs; give --light with it")
     console = Console()
     with reporting_errors():
         found = find_dag(dag)
-        with instance(spark_master=master, cooperative_threads=threads) as pyr:
+        with opened(spark_master=master, cooperative_threads=threads) as pyr:
             job = (
                 pyr.new_light_job(found)
                 if light

@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pyrite import processors as p
-from pyrite.cli.progress import duration, metrics_table, run_to_end, where_time_went
+from pyrite.cli.progress import duration, metrics_table, opened, run_to_end, where_time_went
 from pyrite.dag import DAG, between
-from pyrite.instance import instance
 from pyrite.job import JobConfig
 
 LEAST_LETTERS = 5
@@ -41,7 +40,7 @@ def word_count(path: str) -> DAG:
 
 
 def run(console: Console) -> None:
-    with as_file(files("pyrite.cli") / "demo.txt") as path, instance(start_spark=True) as pyr:
+    with as_file(files("pyrite.cli") / "demo.txt") as path, opened(start_spark=True) as pyr:
         dag = word_count(str(path))
         console.print("[bold]The DAG[/]")
         console.print(dag.to_text(), markup=False, highlight=False)

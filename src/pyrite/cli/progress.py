@@ -4,18 +4,38 @@ afterwards."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from pyrite.cli.errors import end_at_next_interrupt, say
 from pyrite.functions import shorten
-from pyrite.instance import Instance
-from pyrite.job import Execution, Job
+from pyrite.instance import Instance, instance
+from pyrite.job import Execution, Job, JobStatus
 
 QUIET_SECONDS = 1.0
+CANCEL_SECONDS = 10.0  # a function that does not return cannot be stopped
 REFRESH_SECONDS = 0.25
+PATIENCE_SECONDS = 15.0
+
+
+@contextmanager
+def opened(**options: Any) -> Iterator[Instance]:
+    """An instance for one command. After Ctrl-C it is not closed, because that would wait for a
+    Spark session that is starting: the process ends, and Spark with it."""
+    pyr = instance(**options)
+    try:
+        yield pyr
+    except Exception:
+        pyr.close()
+        raise
+    else:
+        pyr.close()
 
 
 def run_to_end(job: Job, console: Console) -> Execution:
@@ -26,7 +46,9 @@ def run_to_end(job: Job, console: Console) -> Execution:
     try:
         _wait(execution, console, started)
     except KeyboardInterrupt:
+        end_at_next_interrupt()
         execution.cancel()
+        wait([execution], timeout=CANCEL_SECONDS)
         raise
     return execution
 
@@ -76,7 +98,7 @@ def _wait(execution: Execution, console: Console, started: float) -> None:
     except TimeoutError:
         pass
     if not console.is_terminal:
-        return execution.result()
+        return _wait_in_log(execution)
     with Live(
         _progress_table(execution), console=console, transient=True, auto_refresh=False
     ) as live:
@@ -85,10 +107,24 @@ def _wait(execution: Execution, console: Console, started: float) -> None:
                 return execution.result(REFRESH_SECONDS)
             except TimeoutError:
                 table = _progress_table(execution)
-                table.caption = (
-                    f"{execution.status.value} for {duration(time.perf_counter() - started)}"
-                )
+                table.caption = f"{_phase(execution)}, {duration(time.perf_counter() - started)}"
                 live.update(table, refresh=True)
+
+
+def _wait_in_log(execution: Execution) -> None:
+    """Waits where nobody sees a display that changes; says once if it is Spark that takes long."""
+    try:
+        return execution.result(PATIENCE_SECONDS)
+    except TimeoutError:
+        if execution.status is JobStatus.STARTING:
+            say(f"{_phase(execution)}; press Ctrl-C to give up")
+    return execution.result()
+
+
+def _phase(execution: Execution) -> str:
+    if execution.status is JobStatus.STARTING and not execution.job.is_light:
+        return "waiting for Spark to start"
+    return execution.status.value
 
 
 def _progress_table(execution: Execution) -> Table:

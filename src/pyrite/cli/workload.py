@@ -7,6 +7,7 @@ import sys
 import time
 from enum import Enum
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -14,12 +15,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pyrite.cli.errors import reporting_errors
-from pyrite.cli.find import find_module
+from pyrite.cli.errors import end_at_next_interrupt, reporting_errors
+from pyrite.cli.find import find_in, find_module
 from pyrite.cli.progress import duration
 from pyrite.errors import PyriteError
-from pyrite.workload import JobState, Run
-from pyrite.workload.files import Written, of_module, read_yaml
+from pyrite.functions import shorten
+from pyrite.workload import JobState, Run, Schedule, Workload
+from pyrite.workload.files import Written, read_yaml
 from pyrite.workload.progress import STYLES
 
 app = typer.Typer(help="Run a DAG of jobs on workers, and look after it.", no_args_is_help=True)
@@ -154,7 +156,7 @@ def cancel(store: StoreArgument) -> None:
         found = Run.attach(store)
         if found.has_ended:
             raise PyriteError(f"the run in '{store}' has ended already")
-        found.cancel()
+        _cancel(found)
         show(found, Console(), everything=False)
 
 
@@ -167,13 +169,22 @@ def read(file: str) -> Written:
         return read_yaml(path)
     where, _, name = file.partition(":")
     module = find_module(where)
-    name = name or "workload"
-    if not hasattr(module, name):
-        raise PyriteError(
-            f"'{where}' has nothing called '{name}'; name the Workload in it, as in "
-            f"{where}:my_workload"
-        )
-    return of_module(getattr(module, name), getattr(module, "schedule", None), name)
+    workload = find_in(module, where, name or "workload", Workload)
+    return Written(workload, _schedule_of(module, where))
+
+
+def _schedule_of(module: ModuleType, where: str) -> Schedule | None:
+    """The Schedule that a module calls `schedule`. A function or a module of this name is something
+    else."""
+    found = getattr(module, "schedule", None)
+    if found is None or isinstance(found, Schedule):
+        return found
+    if callable(found) or isinstance(found, ModuleType):
+        return None
+    raise PyriteError(
+        f"'schedule' in '{where}' must be a Schedule, as in Schedule([('a', 'b')]); it is "
+        f"{shorten(found)}"
+    )
 
 
 def see_through(run: Run, console: Console) -> None:
@@ -182,13 +193,20 @@ def see_through(run: Run, console: Console) -> None:
     try:
         run.wait()
     except KeyboardInterrupt:
-        console.print("cancelling", style="yellow")
-        run.cancel()
+        end_at_next_interrupt()
+        _cancel(run)
         show(run, console, everything=False)
         raise
     show(run, console, everything=False)
     if any(state not in (JobState.DONE, JobState.SKIPPED) for state in run.counts()):
         raise typer.Exit(1)
+
+
+def _cancel(run: Run) -> None:
+    try:
+        run.cancel()
+    except TimeoutError as error:
+        raise PyriteError(str(error)) from None
 
 
 def show(run: Run, console: Console, *, everything: bool) -> None:

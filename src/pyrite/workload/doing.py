@@ -12,11 +12,11 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
+from pyrite.tracebacks import users_traceback
 from pyrite.workload.commands import Call, Command, Program, RunDag
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded, decode, encode, why_unloadable
@@ -75,7 +75,9 @@ def failure(order: Order, error: BaseException, started: float) -> Ending:
         time.time(),
         None,
         error=shorten_text(str(error) if is_ours else message_of(error), ERROR_CHARACTERS),
-        traceback=shorten_text(_traceback_of(error), TRACEBACK_CHARACTERS),
+        traceback=shorten_text(
+            users_traceback(error) or f"{message_of(error)}\n", TRACEBACK_CHARACTERS
+        ),
     )
 
 
@@ -178,17 +180,3 @@ def _signal_name(number: int) -> str:
 def _is_of_encode(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename == encode.__code__.co_filename
-
-
-_HERE = str(Path(__file__).parent)
-
-
-def _traceback_of(error: BaseException) -> str:
-    """The user's part of it: the frames of this package on top say nothing to them."""
-    try:
-        shown = traceback.TracebackException.from_exception(error)
-        while shown.stack and shown.stack[0].filename.startswith(_HERE):
-            del shown.stack[0]
-        return "".join(shown.format())
-    except Exception:  # an exception whose text cannot be had
-        return message_of(error)

@@ -1,5 +1,4 @@
-"""Workloads that are written in a file: YAML, as data; or Python, as a module that has a Workload
-in it.
+"""Workloads that are written in a YAML file:
 
 workers: 2                       # any option of Workload.run
 jobs:
@@ -63,6 +62,10 @@ def read_yaml(path: Path) -> Written:
         )
     options = {name: content[name] for name in OPTIONS if content.get(name) is not None}
     if "store" in options:
+        if not isinstance(options["store"], (str, int, float)):
+            raise InvalidWorkload(
+                [f"'store:' in '{path}' must be a folder; got {shorten(options['store'])}"]
+            )
         options["store"] = os.path.join(path.parent, str(options["store"]))
     schedule = content.get("schedule")
     return Written(
@@ -70,17 +73,6 @@ def read_yaml(path: Path) -> Written:
         None if schedule is None else _schedule(schedule, path),
         options,
     )
-
-
-def of_module(found: Any, schedule: Any, name: str) -> Written:
-    """From what a module has under a name: a Workload, or a function that makes one."""
-    if callable(found) and not isinstance(found, Workload):
-        found = found()
-    if not isinstance(found, Workload):
-        raise InvalidWorkload(
-            [f"'{name}' is not a Workload, nor a function that returns one; it is {shorten(found)}"]
-        )
-    return Written(found, schedule if isinstance(schedule, Schedule) else None)
 
 
 def _rows(jobs: Any, path: Path) -> list[Any]:

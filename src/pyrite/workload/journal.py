@@ -279,6 +279,8 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             raise PyriteError(
                 f"the run in '{path.parent}' is just beginning; look again in a moment"
             ) from None
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, error) from error
     # To read what is in the file beside it, SQLite must write a third one. Where it cannot, a copy
     # elsewhere does.
     with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
@@ -339,3 +341,12 @@ def _explaining(store: Store) -> Iterator[None]:
             f"cannot write to the store '{store}': {error}; what was recorded is there still, and "
             "can be resumed"
         ) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(store.journal, error) from error
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> PyriteError:
+    return PyriteError(
+        f"the store '{path.parent}' is damaged: its file {path.name} cannot be read ({error}); run "
+        "the workload again with another folder as its store="
+    )

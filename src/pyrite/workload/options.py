@@ -19,7 +19,7 @@ class Options:
     on_error: OnError = "continue"
     crashes_max: int = 2
     max_jobs: int = 1
-    pools: dict[str, int] = field(default_factory=dict)
+    pools: Mapping[str, int] = field(default_factory=dict)
     rerun: bool = False
     host: str = "127.0.0.1"
 
@@ -52,11 +52,20 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
         value = getattr(options, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             problems.append(f"{name} must be a whole number, {least} or more; got {shorten(value)}")
-    for pool, size in options.pools.items():
+    pools: object = options.pools
+    if not isinstance(pools, Mapping):
+        problems.append(
+            f"pools must say how many jobs of each pool run at a time, as in {{'disk': 2}}; got "
+            f"{shorten(pools)}"
+        )
+    for pool, size in pools.items() if isinstance(pools, Mapping) else ():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             problems.append(
                 f"the size of pool '{pool}' must be a whole number above 0; got {shorten(size)}"
             )
+    rerun: object = options.rerun
+    if not isinstance(rerun, bool):
+        problems.append(f"rerun must be True or False; got {shorten(rerun)}")
     if executor is not None and options.kind != "transient":
         problems.append("an executor is for transient workers; give kind='transient' with it")
     if executor is not None and not isinstance(executor, Executor) and not callable(executor):
@@ -80,4 +89,4 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
         problems.append("max_jobs is for transient workers; give kind='transient' with it")
     if problems:
         raise InvalidWorkload(problems)
-    return options
+    return replace(options, pools=dict(options.pools))

@@ -8,7 +8,7 @@ pipes or files. Jobs are numbers here, in the order of the workload; workers are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
@@ -35,7 +35,7 @@ class Rules:
     retries: Sequence[int]
     timeouts: Sequence[float | None]
     pools: Sequence[str | None]
-    pool_sizes: dict[str, int] = field(default_factory=dict)
+    pool_sizes: Mapping[str, int] = field(default_factory=dict)
     remaining: Sequence[float] | None = (
         None  # of each job the longest path from it, where durations are known
     )

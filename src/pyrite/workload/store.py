@@ -117,9 +117,13 @@ class Store:
         try:
             yield
         except OSError as error:
+            advice = (
+                "some of its files were removed or cannot be read"
+                if what == "read"
+                else "give a folder with room that can be written to"
+            )
             raise RunBroken(
-                f"cannot {what} the store '{self.folder}': {error.strerror or error}; give a "
-                "folder with room that can be written to"
+                f"cannot {what} the store '{self.folder}': {error.strerror or error}; {advice}"
             ) from error
 
     def lock(self, *, seconds: float = LOCK_SECONDS) -> int:

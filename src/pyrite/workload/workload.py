@@ -174,7 +174,7 @@ class Workload:
                 on_error=on_error,
                 crashes_max=crashes_max,
                 max_jobs=max_jobs,
-                pools=dict(pools or {}),
+                pools=pools or {},
                 rerun=rerun,
                 host=host,
             ),
