@@ -1,5 +1,5 @@
-"""The user's part of a traceback: without the frames of Pyrite and of the libraries that call the
-user's code for it."""
+"""The user's part of a traceback, without the frames of Pyrite and of the libraries through which
+Pyrite calls the user's code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _HERE = str(Path(__file__).parent)
 _STANDARD = re.compile(r"/lib/python3\.\d+t?/")  # also of the Python of a Spark worker
 _INSTALLED = re.compile(r"/(?:site-packages|dist-packages|[^/]+\.zip)/([^/]+)/")
 _CALLERS = ("cloudpickle", "grpc", "py4j", "pyspark", "rich", "typer")
-"""The installed packages through which Pyrite calls the user's code, or does something else."""
+"""The packages that Pyrite calls. Their frames are the user's business only below the user's
+frames."""
 
 _FRAME = re.compile(r'(?P<margin>[ |]*)File "(?P<file>.+)", line \d+, in ')
 _SYNTAX_ERROR = re.compile(r'[ |]*File ".+", line \d+$')
@@ -19,22 +20,22 @@ _HEADER = re.compile(r"[ |+]*(Exception Group )?Traceback \(most recent call las
 
 
 def users_traceback(error: BaseException) -> str:
-    """The traceback of an error, and of the errors that caused it, without the frames of Pyrite and
-    without the frames that lead to the user's first one. Empty if no frame is the user's.
+    """The traceback of an exception and of its causes, from the user's first frame on, without the
+    frames of Pyrite. Empty if there is no frame of the user.
 
-    A traceback that was made in another process comes as a note of the error.
+    An exception from another process, such as a Spark worker, has its traceback as a note.
     """
     notes = [note for note in getattr(error, "__notes__", ()) if _HEADER.match(_first_line(note))]
     try:
         is_remote = error.__traceback__ is None and notes
         text = notes[-1] if is_remote else "".join(traceback.format_exception(error))
-    except Exception:  # an error whose text or notes cannot be had
+    except Exception:  # the exception raises another one when it is printed
         return ""
     return users_part(text)
 
 
 def users_part(text: str) -> str:
-    """The user's part of a traceback that was written out."""
+    """The user's part of a formatted traceback."""
     kept: list[str] = []
     has_users = False
     is_leading = True
@@ -60,7 +61,8 @@ def users_part(text: str) -> str:
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:
-    """The lines, with the code and the marks below the line of a frame in one list with it."""
+    """The lines in groups: the line of a frame is in one group with the lines of code and of marks
+    below it."""
     blocks: list[list[str]] = []
     margin: str | None = None
     for line in lines:

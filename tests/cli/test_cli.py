@@ -1,4 +1,4 @@
-"""The command line does what it says, and answers bad input with one sentence."""
+"""The commands for DAGs, and their messages for wrong input."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from typer.testing import CliRunner
 
 from pyrite.cli import app
 from tests.workload.conftest import wait_until
+
+Call = Callable[..., tuple[int, str]]
 
 JOBS = """
 from pyrite import DAG, AbstractProcessor, between
@@ -92,8 +95,25 @@ def call(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def start(*arguments: str, stdout: Any = subprocess.PIPE) -> subprocess.Popen[str]:
+    """Starts the command in another process. If stdout is a pipe, stderr goes there too."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pyrite", *arguments],
+        stdout=stdout,
+        stderr=subprocess.STDOUT if stdout is subprocess.PIPE else subprocess.PIPE,
+        text=True,
+    )
+
+
+def call_on_spark(*arguments: str) -> tuple[int, str]:
+    """Like `call`, in another process, because this one may already have a Spark session."""
+    with start(*arguments) as process:
+        output, _ = process.communicate(timeout=100)
+    return process.returncode, output
+
+
 def test_the_demo_draws_the_dag_and_prints_the_most_frequent_words() -> None:
-    code, output = call("demo")
+    code, output = call_on_spark("demo")
     assert code == 0
     assert "┃ distributed partitioned" in output
     assert "Both gave the same" in output
@@ -104,10 +124,15 @@ def test_the_demo_draws_the_dag_and_prints_the_most_frequent_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "light"), [("my_jobs:dag", True), ("my_jobs.py:dag", True), ("my_jobs.py:dag", False)]
+    ("call", "name", "option"),
+    [
+        (call, "my_jobs:dag", "--light"),
+        (call, "my_jobs.py:dag", "--light"),
+        (call_on_spark, "my_jobs.py:dag", "--members=1"),
+    ],
 )
-def test_run_runs_a_dag_and_shows_what_it_did(name: str, light: bool) -> None:
-    code, output = call("run", name, *(["--light"] if light else ["--members", "1"]))
+def test_run_runs_a_dag_and_shows_what_it_did(call: Call, name: str, option: str) -> None:
+    code, output = call("run", name, option)
     assert code == 0
     assert "completed in" in output
     assert "list 'doubled': 100 items  [0, 2, 4, 6, 8]" in output
@@ -153,14 +178,14 @@ def test_bad_input_gets_one_sentence_and_exit_code_1(name: str, message: str) ->
     code, output = call("run", name, "--light")
     assert code == 1
     assert message in output.replace("\n", " ")
-    assert "pyrite/engine" not in output  # the user's traceback is shown without ours
+    assert "pyrite/engine" not in output  # no frames of Pyrite in the traceback
 
 
-@pytest.mark.parametrize("options", [["--light"], ["--members", "1"]])
-def test_an_error_in_the_users_function_is_shown_with_their_line_and_not_with_ours(
-    options: list[str],
+@pytest.mark.parametrize(("call", "option"), [(call, "--light"), (call_on_spark, "--members=1")])
+def test_an_error_in_a_users_function_is_shown_with_the_users_line_only(
+    call: Call, option: str
 ) -> None:
-    code, output = call("run", "my_jobs:raises", *options)
+    code, output = call("run", "my_jobs:raises", option)
     assert code == 1
     assert "failed in vertex 'parse'" in output
     assert "item 'one': ValueError: invalid literal for int()" in output
@@ -169,7 +194,7 @@ def test_an_error_in_the_users_function_is_shown_with_their_line_and_not_with_ou
 
 
 @pytest.mark.parametrize("command", ["run", "show"])
-def test_an_error_in_the_function_that_makes_the_dag_is_shown_with_their_lines(
+def test_an_error_in_the_function_that_makes_the_dag_is_shown_with_the_users_lines_only(
     command: str,
 ) -> None:
     code, output = call(command, "my_jobs:broken")
@@ -179,7 +204,7 @@ def test_an_error_in_the_function_that_makes_the_dag_is_shown_with_their_lines(
     assert output.count('  File "') == 2
 
 
-def test_a_trace_of_java_is_left_out() -> None:
+def test_java_stack_frames_are_left_out() -> None:
     code, output = call("show", "my_jobs:trace")
     assert code == 1
     assert "no master\n" in output
@@ -205,17 +230,7 @@ def test_wrong_usage_gets_exit_code_2(arguments: list[str]) -> None:
     assert "Traceback" not in output
 
 
-def start(*arguments: str, stdout: Any = subprocess.PIPE) -> subprocess.Popen[str]:
-    """The command in a process of its own; its messages come with its output."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "pyrite", *arguments],
-        stdout=stdout,
-        stderr=subprocess.STDOUT if stdout is subprocess.PIPE else subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_an_error_that_nobody_expected_is_reported_in_two_lines() -> None:
+def test_an_unexpected_error_is_reported_in_two_lines() -> None:
     with (
         open("/dev/full", "w") as full,
         start("run", "my_jobs:dag", "--light", stdout=full) as done,
@@ -227,7 +242,7 @@ def test_an_error_that_nobody_expected_is_reported_in_two_lines() -> None:
 
 
 @pytest.mark.parametrize("command", [["show", "my_jobs:dag"], ["run", "my_jobs:dag", "--light"]])
-def test_output_that_nobody_reads_is_no_error(command: list[str]) -> None:
+def test_a_closed_output_pipe_is_not_an_error(command: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as closed, start(*command, stdout=closed) as done:
@@ -255,7 +270,7 @@ def test_a_second_ctrl_c_ends_a_job_that_does_not_stop(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_does_not_wait_for_spark_to_start() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as master:  # it accepts, and never answers
+    with socket.create_server(("127.0.0.1", 0)) as master:  # it never answers
         port = master.getsockname()[1]
         with start("run", "my_jobs:dag", "--master", f"spark://127.0.0.1:{port}") as process:
             master.settimeout(60)

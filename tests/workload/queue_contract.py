@@ -1,5 +1,5 @@
-"""What every message queue must do. A test class for another implementation derives from this one
-and gives `make`."""
+"""Tests that every implementation of a message queue must pass. The test class of an implementation
+derives from QueueContract and defines `make`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def consume_and_ack(make: Make, place: Path, name: str, count: int, out: str) ->
 
 class QueueContract:
     make: Make
-    """From a folder and a name, with `crash=` a strategy: a queue for this process. A function that
-    can be pickled."""
+    """A function that makes a queue for this process from a folder, a name and a `crash=` strategy.
+    It must be possible to pickle it."""
 
     @pytest.fixture(autouse=True)
     def queues_are_closed(self) -> Iterator[None]:
@@ -49,7 +49,7 @@ class QueueContract:
         return self._opened.enter_context(closing(type(self).make(place, name, crash=crash)))
 
     def dies_with_a_message(self, place: Path) -> None:
-        """A consumer in a process of its own takes a message and is killed."""
+        """A consumer in another process takes a message and is killed."""
         process = get_context("spawn").Process(
             target=consume_and_die, args=(type(self).make, place, "q")
         )
@@ -66,7 +66,7 @@ class QueueContract:
         assert queue.try_consume() is None
         assert len(queue) == 0
 
-    def test_queues_of_other_names_are_apart(self, tmp_path: Path) -> None:
+    def test_queues_with_different_names_are_independent(self, tmp_path: Path) -> None:
         one, other = self.queue(tmp_path, "one"), self.queue(tmp_path, "other")
         one.put(b"x")
         assert other.try_consume() is None
@@ -93,9 +93,7 @@ class QueueContract:
         with pytest.raises(LostMessage):
             queue.nack(message)
 
-    def test_what_could_not_be_dealt_with_is_listed_and_can_be_queued_again(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_failed_message_is_listed_and_can_be_queued_again(self, tmp_path: Path) -> None:
         queue = self.queue(tmp_path)
         queue.put(b"x")
         queue.nack(queue.consume())
@@ -105,11 +103,11 @@ class QueueContract:
         assert queue.list_failed() == []
         assert queue.consume().tries == 1
 
-    def test_waiting_for_a_message_ends(self, tmp_path: Path) -> None:
+    def test_waiting_for_a_message_times_out(self, tmp_path: Path) -> None:
         with pytest.raises(TimeoutError):
             self.queue(tmp_path).consume(timeout=0.02)
 
-    def test_messages_outlive_who_put_them(self, tmp_path: Path) -> None:
+    def test_messages_outlive_the_queue_object_that_put_them(self, tmp_path: Path) -> None:
         self.queue(tmp_path).put(b"x")
         assert self.queue(tmp_path).consume().body == b"x"
 
@@ -133,7 +131,7 @@ class QueueContract:
         assert queue.try_consume() is None
         assert [message.body for message in queue.list_failed()] == [b"x"]
 
-    def test_a_message_that_kills_its_consumers_is_queued_again_so_many_times(
+    def test_a_message_that_kills_its_consumers_is_queued_again_the_given_number_of_times(
         self, tmp_path: Path
     ) -> None:
         queue = self.queue(tmp_path, crash=1)
@@ -144,7 +142,7 @@ class QueueContract:
         assert len(queue) == 0
         assert len(queue.list_failed()) == 1
 
-    def test_the_message_of_a_consumer_that_lives_stays_with_it(self, tmp_path: Path) -> None:
+    def test_the_message_of_a_living_consumer_stays_with_it(self, tmp_path: Path) -> None:
         queue = self.queue(tmp_path, crash="fail")
         queue.put(b"x")
         message = queue.consume()

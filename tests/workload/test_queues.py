@@ -26,13 +26,13 @@ def test_a_message_cannot_be_working_without_an_owner(tmp_path: Path) -> None:
 
 
 def test_a_bad_strategy_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="crash strategy"):
+    with pytest.raises(ValueError, match="crash must be"):
         make_sqlite_queue(tmp_path, "q", crash="ignore")  # type: ignore[arg-type]
 
 
-def test_a_file_that_is_no_database_is_closed_again(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_closed_again(tmp_path: Path) -> None:
     (tmp_path / "queues.sqlite").write_bytes(b"not a database" * 100)
-    # What was caught keeps the frames, and so whatever they left open, alive.
+    # The traceback in `caught` keeps the frames alive, and with them any connection left open.
     with pytest.raises(sqlite3.DatabaseError, match="not a database") as caught:
         make_sqlite_queue(tmp_path, "q")
     assert str(tmp_path / "queues.sqlite") not in open_files()

@@ -1,4 +1,4 @@
-"""The demo: the most frequent words of a text that comes with the package."""
+"""The demo: counts the words of a text that is part of the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_LETTERS = 5
 
 
 def word_count(path: str) -> DAG:
-    """Counts words: first on each member for itself, then in all."""
+    """Counts words: first on each member separately, then the totals of all members."""
     dag = DAG()
     lines = dag.vertex("lines", p.read_files(path))
     words = dag.vertex("words", p.flat_map(lambda line: re.findall(r"[a-z']+", line.lower())))
@@ -62,8 +62,8 @@ def run(console: Console) -> None:
 
         counts = pyr.map("counts").copy()
         console.print(
-            f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT results'}. The most "
-            "frequent words[/]"
+            f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT'} results. The most "
+            "frequent words:[/]"
         )
         table = Table(box=None, header_style="dim", pad_edge=False)
         table.add_column("word")

@@ -1,4 +1,4 @@
-"""What all commands do about errors and Ctrl-C: one message on standard error, and an exit code."""
+"""How every command handles errors and Ctrl-C: one message on standard error, and an exit code."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def say(text: str, *, end: str = "\n") -> None:
 
 
 def end_at_next_interrupt() -> None:
-    """After the first Ctrl-C: says that the command is being cancelled, and lets another Ctrl-C end
-    it at once."""
+    """Called after the first Ctrl-C: prints that the command is being cancelled, and makes the next
+    Ctrl-C end the process at once."""
     say("[yellow]cancelling; press Ctrl-C again to end at once[/]")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
@@ -42,8 +42,8 @@ def end_at_next_interrupt() -> None:
 class reporting_errors:
     """Turns an error into a short message and exit code 1, and Ctrl-C into exit code 130.
 
-    An error of the user's own functions is shown with the lines of their code. With --verbose, the
-    whole traceback is logged as well.
+    If the user's own function raised the error, the user's part of the traceback is shown too. With
+    --verbose, the whole traceback is also logged.
     """
 
     def __enter__(self) -> None:
@@ -63,7 +63,7 @@ class reporting_errors:
 
 
 def _report(error: PyriteError) -> None:
-    """The sentence of an error of Pyrite's, and where in the user's code its cause is."""
+    """Prints the message of a PyriteError, and the user's part of the traceback of its cause."""
     text, was_cut = _shortened(str(error))
     say(f"[bold red]error:[/] {escape(text)}")
     if error.__cause__ is not None:
@@ -73,7 +73,7 @@ def _report(error: PyriteError) -> None:
 
 
 def _report_unexpected(error: Exception) -> None:
-    """An error that nobody wrote a sentence for: what it is, and where it was raised."""
+    """Prints any other exception: its type, its message, and the line that raised it."""
     text, _ = _shortened(message_of(error))
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
@@ -84,7 +84,7 @@ def _report_unexpected(error: Exception) -> None:
 
 
 def _shortened(text: str) -> tuple[str, bool]:
-    """A message without the stack frames of Java and of at most LINES_SHOWN lines; and whether
+    """The message without Java stack frames and with at most LINES_SHOWN lines, and whether
     anything was left out."""
     lines = text.splitlines()
     kept = [line for line in lines if not _JAVA_FRAME.match(line)][:LINES_SHOWN]
@@ -92,6 +92,7 @@ def _shortened(text: str) -> tuple[str, bool]:
 
 
 def _is_for_typer(error: Exception) -> bool:
-    """Exit codes, usage errors, and output that nobody reads any more, as after `| head`."""
+    """Whether Typer handles the exception: an exit code, a usage error, or a closed output pipe, as
+    after `| head`."""
     is_own = type(error).__module__.partition(".")[0] in ("typer", "click")
     return is_own or isinstance(error, BrokenPipeError)

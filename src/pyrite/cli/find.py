@@ -1,4 +1,4 @@
-"""Finds what a command line names, such as a DAG: `package.module:name`, or
+"""Finds the object that a command line argument names, such as a DAG: `package.module:name`, or
 `path/to/file.py:name`."""
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def find_dag(text: str) -> DAG:
 
 
 def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind:
-    """What a module has under a name, if it is of that kind; if it is a function, what the function
-    returns."""
+    """The object of that name in the module, which must be of that kind. If it is a function, the
+    function is called, and the object is its return value."""
     what = kind.__name__
     try:
         found: Any = getattr(module, name)
@@ -52,8 +52,8 @@ def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind
 
 
 def find_module(where: str) -> ModuleType:
-    """The module of that name, or in that file. If it is not installed, its functions are pickled
-    by value, since workers may not be able to import it."""
+    """Imports a module by its name or from a .py file. If it is not an installed package, its
+    functions are pickled by value, because workers may not be able to import it."""
     module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
     if not _is_installed(module):
         cloudpickle.register_pickle_by_value(module)
@@ -74,7 +74,7 @@ def _hint(module: ModuleType, where: str, name: str, kind: type[Kind]) -> str:
 
 
 def _called(function: Callable[[], Any], text: str, what: str) -> Any:
-    """What the user's function returns when it is called without arguments."""
+    """Calls the user's function without arguments and returns its value."""
     try:
         inspect.signature(function).bind()
     except TypeError as error:
@@ -82,14 +82,14 @@ def _called(function: Callable[[], Any], text: str, what: str) -> Any:
             f"'{text}', {describe(function)}, cannot be called without arguments ({error}); a "
             f"function that makes a {what} must need none"
         ) from None
-    except ValueError:  # a built-in function that does not tell its parameters
+    except ValueError:  # the parameters of some built-in functions are not known
         pass
     return _run(function, f"'{text}' failed when it was called to make a {what}")
 
 
 def _run(action: Callable[[], Kind], what_failed: str) -> Kind:
-    """Runs code of the user's. Whatever it raises becomes the cause of an error that says what
-    failed."""
+    """Runs the user's code. If it raises an exception, raises a PyriteError that says what failed,
+    with the exception as its cause."""
     try:
         return action()
     except SystemExit as error:

@@ -1,5 +1,5 @@
-"""Runs a job to its end in a terminal: progress while it takes more than a second, and what it did
-afterwards."""
+"""Runs a job for a command: shows its progress if it takes more than a second, and its metrics when
+it has ended."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PATIENCE_SECONDS = 15.0
 
 @contextmanager
 def opened(**options: Any) -> Iterator[Instance]:
-    """An instance for one command. After Ctrl-C it is not closed, because that would wait for a
-    Spark session that is starting: the process ends, and Spark with it."""
+    """An instance for one command. After Ctrl-C it is not closed, because closing would wait for a
+    Spark session that is still starting. The process ends then, and Spark ends with it."""
     pyr = instance(**options)
     try:
         yield pyr
@@ -39,8 +39,8 @@ def opened(**options: Any) -> Iterator[Instance]:
 
 
 def run_to_end(job: Job, console: Console) -> Execution:
-    """Executes the job and waits for it, with a progress display. Raises what it raises; on Ctrl-C
-    it is cancelled first."""
+    """Executes the job and waits for it, with a progress display. Raises the error of the job, if
+    it fails. On Ctrl-C, cancels the job and raises KeyboardInterrupt."""
     started = time.perf_counter()
     execution = job.execute()
     try:
@@ -54,7 +54,8 @@ def run_to_end(job: Job, console: Console) -> Execution:
 
 
 def show_outcome(pyr: Instance, execution: Execution, seconds: float, console: Console) -> None:
-    """What each vertex did, how long it took, and what the named collections hold now."""
+    """Prints the metrics of each vertex, the duration, and the contents of the named maps and
+    lists."""
     console.print(metrics_table(execution))
     console.print(f"[green]completed[/] in {duration(seconds)}{where_time_went(execution)}")
     for kind, name, items in pyr.collections():
@@ -71,7 +72,7 @@ def where_time_went(execution: Execution) -> str:
 
 
 def metrics_table(execution: Execution) -> Table:
-    """What each vertex has received and emitted so far."""
+    """The numbers of items that each vertex has received and emitted so far."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("vertex")
     for name in ("received", "emitted", "waiting", "busy"):
@@ -88,7 +89,7 @@ def _cells(numbers: dict[str, Any]) -> tuple[str, str, str, str]:
         f"{numbers['queue_fill']:,}",
         duration(numbers["busy_seconds"])
         if numbers["busy_seconds"]
-        else "-",  # on Spark, only the last stage can tell
+        else "-",  # on Spark it is known for the last stage only
     )
 
 
@@ -112,7 +113,8 @@ def _wait(execution: Execution, console: Console, started: float) -> None:
 
 
 def _wait_in_log(execution: Execution) -> None:
-    """Waits where nobody sees a display that changes; says once if it is Spark that takes long."""
+    """Waits without a display, for output to a file or a pipe. Prints one line if Spark takes long
+    to start."""
     try:
         return execution.result(PATIENCE_SECONDS)
     except TimeoutError:
@@ -128,8 +130,8 @@ def _phase(execution: Execution) -> str:
 
 
 def _progress_table(execution: Execution) -> Table:
-    """What the vertices have done so far; for a job on Spark, which tells that at its end, the
-    tasks of its stages."""
+    """The metrics of the vertices so far. A job on Spark has metrics only when it has ended; until
+    then, the numbers of finished tasks of its stages."""
     stages = execution.progress()
     if not stages:
         return metrics_table(execution)

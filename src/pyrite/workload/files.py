@@ -31,7 +31,7 @@ OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "reru
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a file says: the jobs, who waits for whom, and how to run them."""
+    """The content of a file: the jobs, their dependencies, and the options of the run."""
 
     workload: Workload
     schedule: Schedule | None = None
@@ -39,8 +39,8 @@ class Written:
 
 
 def read_yaml(path: Path) -> Written:
-    """Raises InvalidWorkload if the file is not as described above. A store is relative to the
-    file."""
+    """Reads a workload from a YAML file. The path of the store is relative to the folder of the
+    file. Raises InvalidWorkload if the file is not valid."""
     try:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -49,24 +49,25 @@ def read_yaml(path: Path) -> Written:
         raise InvalidWorkload([f"'{path}' is not YAML: {error}"]) from None
     if not isinstance(content, Mapping) or "jobs" not in content:
         raise InvalidWorkload(
-            [f"'{path}' must have 'jobs:', and under it an id and a command for each"]
+            [f"'{path}' must have 'jobs:', and under it the id and the command of each job"]
         )
     unknown = [str(key) for key in content if key not in ("jobs", "schedule", *OPTIONS)]
     if unknown:
         raise InvalidWorkload(
             [
-                f"'{path}' has '{name}:', which means nothing here; it may have jobs, schedule, "
+                f"'{path}' has the unknown key '{name}:'; known are jobs, schedule, "
                 f"{', '.join(OPTIONS)}"
                 for name in unknown
             ]
         )
     options = {name: content[name] for name in OPTIONS if content.get(name) is not None}
     if "store" in options:
-        if not isinstance(options["store"], (str, int, float)):
+        store = options["store"]
+        if not isinstance(store, (str, int, float)):
             raise InvalidWorkload(
-                [f"'store:' in '{path}' must be a folder; got {shorten(options['store'])}"]
+                [f"'store:' in '{path}' must be the path of a folder; got {shorten(store)}"]
             )
-        options["store"] = os.path.join(path.parent, str(options["store"]))
+        options["store"] = os.path.join(path.parent, str(store))
     schedule = content.get("schedule")
     return Written(
         Workload.from_table(_rows(content["jobs"], path)),
@@ -81,8 +82,8 @@ def _rows(jobs: Any, path: Path) -> list[Any]:
     if not isinstance(jobs, Mapping):
         raise InvalidWorkload(
             [
-                f"'jobs:' in '{path}' must be a mapping from ids, or a list with 'job' and "
-                f"'command'; got {shorten(jobs)}"
+                f"'jobs:' in '{path}' must be a mapping from ids to commands, or a list of "
+                f"{{job: ..., command: ...}}; got {shorten(jobs)}"
             ]
         )
     return [
