@@ -11,8 +11,8 @@ LIMIT = 1000
 
 
 class Candidates(AbstractProcessor):
-    """Each of n processors emits every n-th odd number. The traverser is made once, because it keeps
-    the position between calls."""
+    """Each of n processors emits every n-th odd number. The traverser is made once, because it
+    keeps the position between calls."""
 
     def init(self, context: ProcessorContext) -> None:
         self.rest = traverse(
