@@ -218,8 +218,8 @@ class BlockingThreads:
             thread = threading.Thread(
                 target=self._run, args=(call,), name=f"{self._name}-blocking", daemon=True
             )
+            thread.start()  # under the lock: close() joins only threads that have started
             self._threads.add(thread)
-        thread.start()
 
     def close(self, *, wait: bool) -> None:
         """Ends the idle threads at once, and the others after their current call."""
