@@ -33,7 +33,7 @@ from pyrite.processors.files.parquet.pieces import (
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem, Writer
 
-ROWS_AT_A_TIME = 4096
+ROWS_AT_A_TIME = 1024
 """How many rows become arrays at a time."""
 BYTES_PER_GROUP = 1 << 26
 
@@ -90,10 +90,12 @@ class ParquetWriter(Writer):
         return Written(piece.name, piece)
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        finally:
             self._writer = None
-        self._file.close()
+            self._file.close()
 
     def _take_rows(self) -> None:
         """Turns the rows that have gathered into arrays."""
@@ -148,18 +150,20 @@ class ParquetWriter(Writer):
 
     def _raise_for_item(self, rows: Sequence[dict[str, Any]], error: Exception) -> NoReturn:
         """Finds the item that could not be taken."""
-        fields = self._fields
+        fields, examples = self._fields, dict(self._examples)
         for row in rows:
             try:
                 if self._given is None:
                     fields = unite(fields, fields_of([row]))
                 self._arrays([row], fields)
             except CannotUnite as found:
-                example = self._examples.get(found.path[0], rows[0])
-                text = cannot_unite(self._vertex, found, example)
+                text = cannot_unite(self._vertex, found, examples.get(found.path[0]))
                 raise BadItem(f"{text}: {shorten(row)}", row) from None
             except (CannotStore, *_CONVERSION_ERRORS) as found:
                 self._raise_for_row(row, found)
+            for name, value in row.items():
+                if value is not None:
+                    examples.setdefault(name, row)
         for row in rows:  # each can be stored, but not all in one column
             try:
                 self._arrays([row], self._fields_with(rows))
