@@ -1,5 +1,5 @@
-"""Normal jobs against the same work written by hand for Spark: the same lambdas on RDDs, and
-DataFrames. One warm session for all."""
+"""Normal jobs against the same work written directly for Spark, with the same lambdas on RDDs and
+with DataFrames. All sides use the same warm session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyrite import processors as p
 WORDS, DISTINCT = 8_000_000, 50_000
 RECORDS, KEYS = 5_000_000, 1_000_000
 ROUNDS = 4
-"""The first round of each side also warms the session up; the best counts."""
+"""The first round of each side also warms up the session. The best round counts."""
 CONF = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "4g",

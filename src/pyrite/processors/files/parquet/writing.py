@@ -156,7 +156,7 @@ class ParquetWriter(Writer):
                 else:
                     self._given_arrays([row], self._given)
             except CannotUnite as found_two:
-                text = cannot_unite(self._vertex, found_two, examples.get(found_two.path[0]))
+                text = cannot_unite(self._vertex, found_two, examples.get(found_two.path[0], row))
                 raise BadItem(f"{text}: {shorten(row)}", row) from None
             except CannotStore as why:
                 self._raise_for_row(row, why)
