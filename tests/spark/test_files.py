@@ -167,7 +167,8 @@ def test_a_second_job_to_the_same_folder_is_refused_with_the_name_of_the_first(
 def test_parquet_files_have_one_schema_and_null_columns_can_be_read(
     pyr: Instance, tmp_path: Path, members: int
 ) -> None:
-    rows = [{"n": n if n % 2 else n + 0.5, "none": None} for n in range(100)] + [{}]
+    rows: list[dict[str, Any]] = [{"n": n, "none": None} for n in range(100)]
+    rows += [{"n": 0.5}, {}]
     dag = DAG()
     read = dag.vertex("read", p.read_items(rows))
     write = dag.vertex("write", p.write_files(tmp_path / "out", format="parquet"))
