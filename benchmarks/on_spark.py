@@ -103,7 +103,7 @@ def word_sides(pyr: pyrite.Instance, folder: Path, count: int, rounds: int = ROU
 
     def check(counts: dict[str, int]) -> None:
         if sum(counts.values()) != count or len(counts) > DISTINCT:
-            raise WrongOutcome(f"{sum(counts.values())} words were counted, of {count}")
+            raise WrongOutcome(f"{sum(counts.values())} of {count} words were counted")
 
     def ours() -> None:
         pyr.map("counts").clear()

@@ -69,7 +69,7 @@ def run(console: Console) -> None:
 
 
 def grouped(pyr: pyrite.Instance, case: Case) -> float:
-    """How long the job of a case takes."""
+    """The duration of the job of a case in seconds."""
     keys = max(1, case.items // ITEMS_PER_KEY)
 
     def pair(number: int) -> tuple[str, int]:
@@ -96,11 +96,11 @@ def grouped(pyr: pyrite.Instance, case: Case) -> float:
 
 
 PICKLED_BYTES_PER_ITEM = 17
-"""Of pairs like ("key1234567", 1234567), in packets."""
+"""The size of a pair such as ("key1234567", 1234567) in a packet."""
 
 
 def expected_packets(case: Case) -> int:
-    """How many rows cross the exchange, as docs/scale.md has it."""
+    """The number of rows that cross the exchange, by the model in docs/scale.md."""
     members = case.config.members or 1
     partitions = case.config.partitions or default_partition_count(members)
     bytes_per_task = case.items * PICKLED_BYTES_PER_ITEM / members
@@ -110,7 +110,7 @@ def expected_packets(case: Case) -> int:
 
 
 def shuffle_records(pyr: pyrite.Instance) -> int:
-    """How many rows all exchanges of the session have written so far."""
+    """The number of rows that all exchanges of the session have written so far."""
     spark = pyr.spark()
     java: Any = spark
     no_quantiles = java.sparkContext._gateway.new_array(java._jvm.double, 0)
@@ -129,7 +129,8 @@ def _table(
     fixed: float = 0.0,
     rounds: int = 2,
 ) -> Table:
-    """The cost of an item in each case, next to the first. `most` is how far they may differ."""
+    """The cost per item in each case, and its ratio to the first case. The aim is a ratio of at
+    most `most`."""
     best = {case.name: float("inf") for case in cases}
     packets: dict[str, int] = {}
     for _ in range(rounds):

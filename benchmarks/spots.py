@@ -1,4 +1,4 @@
-"""Single operations next to the plain Python, pyarrow or Spark that does the same."""
+"""Single operations against plain Python, pyarrow or Spark code that does the same."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ KINDS_OF_NAN: list[Any] = [
     lambda: Pair("a", nan()),
     lambda: Place("a", nan()),
     lambda: frozenset([1, nan()]),
+    lambda: frozenset([1, nan(), nan()]),
     lambda: pandas.NaT,
 ]
 
@@ -64,7 +65,9 @@ def test_a_dataclass_that_is_compared_by_identity_stays_the_object_that_it_is() 
 
 
 def test_numpys_nat_is_one_key() -> None:
-    assert len({one_nan(numpy.datetime64("NaT")) for _ in range(3)}) == 1
+    for kind in (numpy.datetime64, numpy.timedelta64):
+        assert len({one_nan(kind("NaT")) for _ in range(3)}) == 1
+        assert type(one_nan(kind("NaT"))) is kind
 
 
 @given(st.recursive(st.floats(allow_nan=False) | st.text() | st.integers(), st.tuples))

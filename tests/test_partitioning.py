@@ -187,6 +187,17 @@ def test_the_partition_function_forgets_old_keys_and_takes_unhashable_ones() -> 
     assert partition(["a", {"b": 1}]) == partition_id(["a", {"b": 1}])
 
 
+@pytest.mark.parametrize("key", [numpy.timedelta64(1, "D"), numpy.datetime64("2026-01-01")])
+def test_times_of_numpy_are_refused_as_keys(key: Any) -> None:
+    with pytest.raises(InvalidKey, match=r"cannot be a partition key.*\.item\(\)"):
+        partition_id(key)
+
+
+def test_sets_with_one_nan_and_with_two_are_the_same_key() -> None:
+    nans = [float("nan"), float("nan")]
+    assert canonical_bytes(frozenset(nans)) == canonical_bytes(frozenset(nans[:1]))
+
+
 def test_an_array_is_refused_as_a_key() -> None:
     with pytest.raises(InvalidKey, match=r"edge 'a -> b'.*ndarray.* cannot be a partition key"):
         partition_function(271, edge="'a -> b'")(numpy.array([1, 2]))

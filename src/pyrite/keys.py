@@ -53,7 +53,10 @@ def one_nan(key: Any) -> Any:
             return key
     except Exception:  # an array, or pandas.NA: its own rules decide what is equal
         return key
-    return NAN if isinstance(key, Number) else _NOT_EQUAL_TO_THEMSELVES.setdefault(kind, key)
+    is_time = kind.__name__ == "timedelta64"  # numpy takes it for a number
+    if isinstance(key, Number) and not is_time:
+        return NAN
+    return _NOT_EQUAL_TO_THEMSELVES.setdefault(kind, key)
 
 
 def is_compared_by_fields(kind: type) -> bool:

@@ -194,7 +194,9 @@ def _numpy_encoder(kind: type) -> Callable[[Any], bytes] | None:
     """How scalars of numpy's become bytes: as the Python value that they equal, if there is one."""
     if kind.__name__ == "ndarray":
         return _refusal(kind, "== of two arrays gives an array, not one answer")
-    if not hasattr(kind, "item") or kind.__name__ in ("datetime64", "timedelta64"):
+    if kind.__name__ in ("datetime64", "timedelta64"):
+        return _refusal(kind, "equal ones may have different units; use .item() to convert it")
+    if not hasattr(kind, "item"):
         return None
 
     def encode(key: Any) -> bytes:
@@ -236,7 +238,7 @@ def _text(key: Any) -> str:
 
 
 def _set(key: Any) -> bytes:
-    return b"f" + _joined(sorted(canonical_bytes(part) for part in key))
+    return b"f" + _joined(sorted({canonical_bytes(part) for part in key}))  # NaN counts once
 
 
 def _dict(key: dict[Any, Any]) -> bytes:

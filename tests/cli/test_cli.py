@@ -213,6 +213,21 @@ def test_java_stack_frames_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
+    ("master", "message"),
+    [
+        ("locl[2]", "'locl[2]' is not the address of a Spark master; use local[*]"),
+        ("spark://localhost:1", "there is no Spark master at spark://localhost:1"),
+        ("sc://localhost:1", "no Spark Connect server answers at sc://localhost:1"),
+    ],
+)
+def test_a_wrong_master_gets_one_sentence_and_exit_code_1(master: str, message: str) -> None:
+    code, output = call_on_spark("run", "my_jobs:dag", "--master", master)
+    assert code == 1
+    assert message in output
+    assert len(output.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["run"],

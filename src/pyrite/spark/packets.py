@@ -101,7 +101,7 @@ class PacketWriter:
         self._made = 0
         self._bytes_per_item = 1 << 10
         self.items_per_packet = 64
-        self.items_held = 4096
+        self.items_held = 256
         """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits
         into a batch."""
 
