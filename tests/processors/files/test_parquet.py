@@ -10,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -193,6 +195,67 @@ def test_an_item_that_a_given_schema_does_not_fit_is_named(
     with pytest.raises(JobFailed, match=message) as failed:
         copy(pyr, p.read_items([{"n": 1}, item]), sink)
     assert failed.value.item == item
+
+
+UTC_NOON = dt.time(12, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ("long", 1.5, "field 'n' .*the schema says int64, which would make 1 of 1.5"),
+        ("long", np.float64(1.5), "would make 1 of"),
+        ("double", True, "would make 1.0 of True"),
+        ("float", 1e300, "would make inf of 1e.300"),
+        ("date", dt.datetime(2020, 1, 1, 12), "would make datetime.date"),
+        ("date", 5, "would make datetime.date"),
+        ("string", b"x", "would make 'x' of b'x'"),
+        ("timestamp", dt.datetime(2020, 1, 1), "it has no time zone, and the schema.* one"),
+        ("timestamp_ntz", dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "has a time zone, .* none"),
+        ("timestamp_ntz", pd.Timestamp(1, unit="ns"), "field 'n' .*would make"),
+        (pa.timestamp("s"), dt.datetime(2020, 1, 1, 1, 1, 1, 5), "would make"),
+        (pa.time64("us"), UTC_NOON, "it has a time zone"),
+        ("struct<x: long>", {"x": 1, "y": 2}, "field 'n.y' .*the schema has no such field"),
+        ("struct<x: long not null>", {"x": None}, "field 'n.x' .*it is None, and the schema says"),
+        ("array<struct<x: long>>", [{"x": 1.5}], r"field 'n\[\].x' .*would make 1 of 1.5"),
+        ("map<string, long>", {"x": 1.5}, "field 'n.{}' .*would make 1 of 1.5"),
+        ("array<long>", "12", "it is '12'"),
+        ("struct<x: long>", [("x", 1)], "it is .*'x', 1"),
+    ],
+)
+def test_a_value_that_a_given_schema_would_change_is_refused(
+    pyr: Instance, tmp_path: Path, schema: Any, value: Any, message: str
+) -> None:
+    given_schema = f"n {schema}" if isinstance(schema, str) else pa.schema([("n", schema)])
+    sink = p.write_files(tmp_path, format="parquet", schema=given_schema)
+    with pytest.raises(JobFailed, match=message) as no:
+        copy(pyr, p.read_items([{"n": None}, {"n": value}]), sink)
+    assert no.value.item == {"n": value}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "stored"),
+    [
+        (pa.int32(), 1.0, 1),
+        (pa.int64(), np.int8(3), 3),
+        (pa.float32(), 0.5, 0.5),
+        (pa.float32(), 3, 3.0),
+        (pa.float32(), float("inf"), float("inf")),
+        (pa.timestamp("s"), dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1)),
+        (pa.timestamp("ns"), pd.Timestamp(1, unit="ns"), pd.Timestamp(1, unit="ns")),
+        (pa.timestamp("us"), np.datetime64("2020-01-01", "us"), dt.datetime(2020, 1, 1)),
+        (pa.list_(pa.int64()), np.array([1, 2]), [1, 2]),
+        (pa.list_(pa.int64()), {1}, [1]),
+        (pa.map_(pa.string(), pa.int64()), {"a": 1}, [("a", 1)]),
+        (pa.decimal128(5, 2), 1, decimal.Decimal(1)),
+        (pa.dictionary(pa.int32(), pa.string()), "x", "x"),
+    ],
+)
+def test_a_value_that_a_given_schema_holds_exactly_is_stored(
+    tmp_path: Path, schema: pa.DataType, value: Any, stored: Any
+) -> None:
+    (table,) = written_by(tmp_path, [[{"n": value}, {}]], pa.schema([("n", schema)]))
+    assert table.to_pylist() == [{"n": stored}, {"n": None}]
 
 
 def test_schemas_as_text() -> None:

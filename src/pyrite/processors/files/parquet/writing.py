@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.files.formats import Written
+from pyrite.processors.files.parquet.fitting import check_fits
 from pyrite.processors.files.parquet.kinds import (
     NO_FIELDS,
     CannotStore,
@@ -136,13 +137,9 @@ class ParquetWriter(Writer):
         if unknown:
             raise CannotStore((min(map(str, unknown)),), "the schema has no such field")
         columns = {name: [row.get(name) for row in rows] for name in schema.names}
-        arrays = _arrays(columns, schema)
         for field in schema:
-            if not field.nullable and arrays[field.name].null_count:
-                raise CannotStore(
-                    (field.name,), "it is None, and the schema says that it is not null"
-                )
-        return arrays
+            check_fits(columns[field.name], field, (field.name,))
+        return _arrays(columns, schema)
 
     def _raise_for_item(self, rows: Sequence[dict[str, Any]], error: Exception) -> NoReturn:
         """Finds the item that could not be taken."""
