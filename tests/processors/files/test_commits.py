@@ -148,7 +148,9 @@ def test_a_job_that_needs_the_name_of_a_user_s_file_is_refused_before_any_work(
 ) -> None:
     make(tmp_path / "part-00001.txt")
     worked: list[int] = []
-    with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written; move") as no:
+    with pytest.raises(
+        JobFailed, match=r"part-00001.txt', which no job has written, or which"
+    ) as no:
         copy(pyr, p.read_items(map(worked.append, [1])), p.write_files(tmp_path), parallelism=2)
     assert no.value.vertex == "write"
     assert not worked
@@ -382,3 +384,48 @@ def test_a_list_of_files_that_cannot_be_read_is_named(
     with pytest.raises(JobFailed, match=r"'.*/.pyrite-files' should list the files"):
         copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
     assert os.listdir(tmp_path) == [".pyrite-files"]
+
+
+DIES_AFTER_THE_COMMIT = """
+import os, sys, pyrite
+from pyrite import DAG, between, processors as p
+from pyrite.processors.files.committing import FolderCommit
+FolderCommit.finish = lambda self: os._exit(0)
+dag = DAG()
+read = dag.vertex("read", p.read_items(["dead"]))
+dag.edge(between(read, dag.vertex("write", p.write_files(sys.argv[1]), local_parallelism=1)))
+with pyrite.instance() as pyr:
+    pyr.new_light_job(dag).execute().result(30)
+"""
+
+
+def test_a_dead_job_is_not_undone_once_another_job_has_committed(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    copy(pyr, p.read_items(["old"]), p.write_files(tmp_path))
+    subprocess.run(
+        [sys.executable, "-c", DIES_AFTER_THE_COMMIT, str(tmp_path)], check=True, timeout=30
+    )
+    (left,) = tmp_path.glob(".pyrite-*/owner.json")
+    owner = left.read_text()
+    left.write_text(json.dumps({**json.loads(owner), "host": "elsewhere", "boot": "b"}))
+    copy(pyr, p.read_items(["new"]), p.write_files(tmp_path))  # leaves it: another machine's
+    left.write_text(owner)
+    with pytest.raises(JobFailed, match="line break"):
+        copy(pyr, p.read_items(["two\nlines"]), p.write_files(tmp_path))
+    assert contents(tmp_path) == {"part-00000.txt": "new\n"}
+    assert hidden(tmp_path) == [".pyrite-files"]
+
+
+def test_a_file_that_a_user_puts_in_the_place_of_a_job_s_is_the_user_s(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    copy(pyr, p.read_items(["a", "b"]), p.write_files(tmp_path), parallelism=2)
+    for name in visible(tmp_path):
+        (tmp_path / name).unlink()
+    (tmp_path / "part-00001.txt").write_text("m\n")
+    copy(pyr, p.read_items(["c"]), p.write_files(tmp_path))
+    assert contents(tmp_path) == {"part-00000.txt": "c\n", "part-00001.txt": "m\n"}
+    with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written, or which was"):
+        copy(pyr, p.read_items(["d"]), p.write_files(tmp_path), parallelism=2)
+    assert contents(tmp_path) == {"part-00000.txt": "c\n", "part-00001.txt": "m\n"}

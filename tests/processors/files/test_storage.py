@@ -125,7 +125,7 @@ def test_a_commit_of_another_process_in_the_meantime_is_noticed(
     pyr: Instance, memory: MemoryFileSystem
 ) -> None:
     def commit(line: str) -> str:
-        manifest = {"job": "job 'other'", "execution": "e", "files": ["part-00000.txt"]}
+        manifest = {"job": "job 'other'", "execution": "e", "files": {"part-00000.txt": "6"}}
         memory.pipe("/out/.pyrite-files", json.dumps(manifest).encode())
         memory.pipe("/out/part-00000.txt", b"other\n")
         return line

@@ -39,6 +39,10 @@ class Storage(Protocol):
 
     def is_folder(self, path: str) -> bool: ...
 
+    def mark(self, path: str) -> str | None:
+        """Tells a file from another one that has taken its place: its size, and the time of its
+        last change where a move keeps that. None if there is no such file."""
+
     def names(self, folder: str) -> list[str]:
         """The names of what is in a folder."""
 
@@ -98,6 +102,12 @@ class LocalStorage:
 
     def is_folder(self, path: str) -> bool:
         return os.path.isdir(path)
+
+    def mark(self, path: str) -> str | None:
+        if not os.path.isfile(path):
+            return None
+        of = os.stat(path)
+        return f"{of.st_size} {of.st_mtime_ns}"
 
     def names(self, folder: str) -> list[str]:
         return os.listdir(folder)
@@ -162,6 +172,9 @@ class FsspecStorage:
 
     def is_folder(self, path: str) -> bool:
         return bool(self._fs.isdir(path))
+
+    def mark(self, path: str) -> str | None:
+        return str(self._fs.size(path)) if self._fs.isfile(path) else None
 
     def names(self, folder: str) -> list[str]:
         try:
