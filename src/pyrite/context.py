@@ -62,6 +62,8 @@ class ProcessorContext(SupplierContext):
     attempt: str = "0"
     """Identifies the attempt: Spark may run the same work more than once, even at the same
     time."""
+    must_repeat: bool = False
+    """Whether all attempts at the same work must report the same."""
     memory_budget: int | None = None
     """How many bytes a grouping may hold in memory before it spills to disk; None for no limit."""
 

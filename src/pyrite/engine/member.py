@@ -36,6 +36,7 @@ class RunContext:
     member_count: int
     collections: Collections
     attempt: str = "0"
+    must_repeat: bool = False
     memory_budget: int | None = None
     files: Path | None = None
     halt: Halt = field(default_factory=Halt)
@@ -181,6 +182,7 @@ class MemberRun:
             member_index=self._index,
             local_index=tasklet.index,
             attempt=self._run.attempt,
+            must_repeat=self._run.must_repeat,
             memory_budget=self._run.memory_budget,
             files=self._run.files,
         )

@@ -133,7 +133,7 @@ def _united_fields(one: Fields, two: Fields, path: tuple[str, ...]) -> Fields:
         return one if one.kinds else two
     kinds = {
         name: unite(one.kinds.get(name, NOTHING), two.kinds.get(name, NOTHING), (*path, name))
-        for name in one.kinds.keys() | two.kinds.keys()
+        for name in {**one.kinds, **two.kinds}
     }
     return Fields(kinds, one.order if one.order == two.order else None)
 

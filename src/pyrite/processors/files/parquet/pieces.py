@@ -32,6 +32,7 @@ class Piece:
     were."""
 
     name: str
+    """Empty in a report, which names the file itself."""
     fields: Fields
     rows: int
     examples: Mapping[str, Any]
@@ -63,7 +64,9 @@ def with_one_schema(
     return [
         each
         if each.about.fields == fields
-        else Written(_rewritten(storage, folder, vertex, [each.about], fields).name)
+        else Written(
+            _rewritten(storage, folder, vertex, [replace(each.about, name=each.name)], fields).name
+        )
         for each in written
     ]
 

@@ -4,6 +4,7 @@ fits the rows."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -85,7 +86,7 @@ class ParquetWriter(Writer):
         if self._given is not None:
             return Written(self._name)
         piece = as_one_piece(self._storage, self._folder, self._vertex, self._pieces)
-        return Written(piece.name, piece)
+        return Written(piece.name, replace(piece, name=""))
 
     def close(self) -> None:
         try:
