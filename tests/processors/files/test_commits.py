@@ -20,7 +20,7 @@ import pyrite
 from pyrite import DAG, Instance, JobFailed, between, from_
 from pyrite import processors as p
 from pyrite.context import MetaSupplierContext, ProcessorContext
-from pyrite.processors.files import WriteFiles
+from pyrite.processors.files import WriteFiles, committing
 from pyrite.processors.files.locking import FolderIsTaken, lock_by_file
 from pyrite.processors.files.storage import LocalStorage
 from tests.processors.files.jobs import contents, copy, read_back, visible
@@ -316,6 +316,58 @@ def test_what_a_job_of_another_machine_left_is_not_touched(pyr: Instance, tmp_pa
     copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
     assert hidden(tmp_path) == [".pyrite-abc-write", ".pyrite-files", ".pyrite-unknown"]
     assert sorted(os.listdir(left)) == ["owner.json", "part-00000-7.txt"]
+
+
+def test_what_a_process_left_before_it_said_whose_it_is_is_removed(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    for content in ("", '{"job": "jo'):
+        (tmp_path / ".pyrite-abc-write").mkdir()
+        (tmp_path / ".pyrite-abc-write" / "owner.json").write_text(content)
+        copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+        assert hidden(tmp_path) == [".pyrite-files"]
+
+
+def test_a_folder_that_cannot_be_removed_is_renamed_once(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rmtree(path: str) -> None:
+        raise OSError("a file in it is busy")
+
+    (tmp_path / ".pyrite-abc-write").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", rmtree)
+        for _ in range(3):
+            with pytest.raises(JobFailed, match="line break"):
+                copy(pyr, p.read_items(["two\nlines"]), p.write_files(tmp_path))
+    assert ".pyrite-abc-write.dead" in hidden(tmp_path)
+    assert not any(name.endswith(".dead.dead") for name in hidden(tmp_path))
+    copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+    assert hidden(tmp_path) == [".pyrite-files"]
+
+
+def test_the_error_that_stopped_a_job_is_not_replaced_by_one_while_it_tidies_up(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove(self: LocalStorage, path: str) -> None:
+        raise RuntimeError("cannot be removed either")
+
+    def no_space(storage: Any, path: str, content: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(LocalStorage, "remove_folder", remove)
+    monkeypatch.setattr(committing, "write_json", no_space)
+    with pytest.raises(JobFailed, match=r"vertex 'write' cannot write to folder .*no space left"):
+        copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+
+
+@pytest.mark.parametrize("letter", ["v", "ä", " "])
+def test_the_name_of_a_vertex_may_be_long(pyr: Instance, tmp_path: Path, letter: str) -> None:
+    dag = DAG()
+    write = dag.vertex("w" + letter * 300 + "w", p.write_files(tmp_path))
+    dag.edge(between(dag.vertex("read", p.read_items(["a"])), write))
+    pyr.new_light_job(dag).execute().result(10)
+    assert "a\n" in contents(tmp_path).values()
 
 
 def test_a_lock_ends_with_its_process_even_if_that_had_forked(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyrite.context import MetaSupplierContext
@@ -38,8 +39,15 @@ _BEFORE = "before"
 _MOST_TRIES = 100
 
 
+PART = "part-"
+"""Begins the names of all files that writers make."""
+_LONGEST = 80
+
+
 def attempt_folder(dir: str, context: MetaSupplierContext) -> str:
-    vertex = re.sub(r"[^\w.-]", "_", context.vertex_name)
+    vertex = re.sub(r"[^\w.-]", "_", context.vertex_name, flags=re.ASCII)
+    if len(vertex) > _LONGEST:  # a name may have 255 bytes in most file systems
+        vertex = f"{vertex[:_LONGEST]}-{zlib.crc32(context.vertex_name.encode()):08x}"
     return f"{dir}/{_ATTEMPT}{context.execution_id}-{vertex}"
 
 
@@ -53,7 +61,7 @@ class FolderCommit(Commit):
         self._execution = context.execution_id
         self._owner = Owner.of(context)
         self._names = [
-            f"part-{index:05d}{format.suffix}" for index in range(context.total_parallelism)
+            f"{PART}{index:05d}{format.suffix}" for index in range(context.total_parallelism)
         ]
         self._storage = storage_of(dir)
         self._attempt = attempt_folder(dir, context)
@@ -62,7 +70,10 @@ class FolderCommit(Commit):
         try:
             self._begin()
         except BaseException as error:
-            self.discard()
+            try:
+                self.discard()
+            except Exception:  # what stopped the job is what the user must know
+                logger.exception("could not tidy up '%s'", self._attempt)
             if isinstance(error, OSError):
                 raise ProcessorError(
                     f"vertex '{self._vertex}' cannot write to folder '{dir}': {error}"
@@ -218,10 +229,8 @@ def _clean_up(storage: Storage, dir: str, name: str, lock: FolderLock) -> None:
     effect. What is not known to be dead is left alone."""
     attempt = f"{dir}/{name}"
     try:
-        if not name.endswith(DEAD) and (storage.names(attempt) or not lock.excludes_all):
-            owner = Owner(**read_json(storage, f"{attempt}/{_OWNER}"))
-            if not (owner.is_of_this_machine if lock.excludes_all else owner.has_ended):
-                logger.info("'%s' may be in use by %s, and was not removed", attempt, owner)
+        if not name.endswith(DEAD):
+            if not _is_dead(storage, attempt, lock):
                 return
             record = Record.of_attempt(storage, attempt)
             if record is not None and Manifest.of_folder(storage, dir) != record.after:
@@ -229,3 +238,24 @@ def _clean_up(storage: Storage, dir: str, name: str, lock: FolderLock) -> None:
         storage.remove_folder(attempt)
     except (OSError, ValueError, TypeError, KeyError) as error:
         logger.warning("'%s', which a job left behind, was not removed: %s", attempt, error)
+
+
+def _is_dead(storage: Storage, attempt: str, lock: FolderLock) -> bool:
+    names = set(storage.names(attempt))
+    if not names:
+        return lock.excludes_all
+    if _OWNER not in names:
+        # The owner is written before any file, and removed only with all of them. So these files
+        # came later, from a task that was still being killed.
+        known = (RECORD, MANIFEST, _BEFORE)
+        return all(name in known or name.startswith(PART) for name in names)
+    try:
+        owner = Owner(**read_json(storage, f"{attempt}/{_OWNER}"))
+    except (ValueError, TypeError):  # half-written
+        if lock.excludes_all and names == {_OWNER}:
+            return True
+        raise
+    is_dead = owner.is_of_this_machine if lock.excludes_all else owner.has_ended
+    if not is_dead:
+        logger.info("'%s' may be in use by %s, and was not removed", attempt, owner)
+    return is_dead

@@ -73,9 +73,12 @@ class Owner:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is known to be gone."""
+        """Whether its process is known to be gone, or is this one: who asks has the lock on the
+        folder, so no other job of this process has."""
         if (self.host, self.boot) != (socket.gethostname(), _boot_id()):
             return False
+        if self.process == os.getpid():
+            return True
         try:
             os.kill(self.process, 0)
         except ProcessLookupError:

@@ -127,8 +127,10 @@ class LocalStorage:
         os.unlink(path)
 
     def remove_folder(self, path: str) -> None:
-        dead = path + DEAD  # no process knows this path, so none adds a file while we remove
-        os.rename(path, dead)
+        # No process knows the path of the dead, so none adds a file while we remove.
+        dead = path if path.endswith(DEAD) else path + DEAD
+        if dead != path:
+            os.rename(path, dead)
         shutil.rmtree(dead)
 
     def remove_empty_folder(self, path: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.files.committing import FolderCommit, attempt_folder
+from pyrite.processors.files.committing import PART, FolderCommit, attempt_folder
 from pyrite.processors.files.formats import Format, Written
 from pyrite.processors.files.known_formats import format_to_write
 from pyrite.processors.files.storage import Storage, checked_path, is_url, storage_of
@@ -47,7 +47,7 @@ class WriteFiles(Sink):
 
     def open(self, context: ProcessorContext) -> Writer:
         folder, vertex = attempt_folder(self.dir, context), context.vertex_name
-        name = f"part-{context.global_index:05d}-{context.attempt}{self.format.suffix}"
+        name = f"{PART}{context.global_index:05d}-{context.attempt}{self.format.suffix}"
         try:
             storage = storage_of(self.dir)
             writer = self.format.writer(storage, folder, name, vertex)
@@ -63,7 +63,7 @@ class WriteFiles(Sink):
             ) from error
         if not context.must_repeat:
             return writer
-        same = f"part-{context.global_index:05d}-same{self.format.suffix}"
+        same = f"{PART}{context.global_index:05d}-same{self.format.suffix}"
         return _SameName(writer, storage, folder, same)
 
     def target(self) -> str:
