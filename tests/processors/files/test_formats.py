@@ -190,3 +190,11 @@ def test_a_line_break_is_found_wherever_it_is(pyr: Instance, tmp_path: Path) -> 
         with pytest.raises(JobFailed, match="line break") as failed:
             copy(pyr, p.read_items(["x", item, "y", 1]), p.write_files(tmp_path))
         assert failed.value.item is item
+
+
+def test_a_bad_byte_is_counted_from_the_start_of_the_file_even_after_a_byte_order_mark(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfab\xff\n")
+    with pytest.raises(JobFailed, match=r"'.*/a' is not UTF-8 text: byte 5 is 0xff"):
+        read_back(pyr, tmp_path / "*", "text")
