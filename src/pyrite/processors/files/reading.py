@@ -72,8 +72,8 @@ class ReadFiles(Source):
         in_parts = {
             file.path: file.size
             for file in files
-            if self.format.can_be_split and file.size is not None and not is_packed(file.path)
-        }
+            if self.format.can_be_split and file.size and not is_packed(file.path)
+        }  # an empty file has no parts, but may not be a file of this format
         whole = [Range(file.path) for file in files if file.path not in in_parts]
         for part in (*ranges_of(list(in_parts.items()), index, count), *whole[index::count]):
             try:
