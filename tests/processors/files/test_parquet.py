@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import pickle
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -25,11 +26,15 @@ from pyrite.processors.files.formats import Written
 from pyrite.processors.files.lines import Range, ranges_of
 from pyrite.processors.files.parquet import Parquet, writing
 from pyrite.processors.files.parquet.ddl import schema_of
+from pyrite.processors.files.parquet.kinds import arrow_schema
 from pyrite.processors.files.parquet.reading import values_of
 from pyrite.processors.files.parquet.row_groups import row_groups_in
 from pyrite.processors.files.storage import LocalStorage
+from pyrite.processors.steps import BadItem
 from tests.processors.files.jobs import copy, copying, read_back, visible
 from tests.processors.files.test_kinds import rows_that_nearly_fit
+
+UTC_NOON = dt.time(12, tzinfo=dt.UTC)
 
 
 def written_by(
@@ -144,6 +149,11 @@ def test_types_that_cannot_be_united_are_refused_with_field_and_item(
         ({"a": object()}, "field 'a' of an item to Parquet: Parquet cannot store <object"),
         ({1: 2}, "names of fields must be strings, not 1"),
         ({"a": [{"b": decimal.Decimal("nan")}]}, r"field 'a\[\].b' of an item"),
+        ({"a": UTC_NOON}, "field 'a' of an item to Parquet: it is a time with a time zone"),
+        ({"a": [pd.Timestamp(1, unit="ns")]}, r"field 'a\[\]' of an item.*it has nanoseconds"),
+        ({"a": pd.Timedelta(1, unit="ns")}, "field 'a' of an item.*it has nanoseconds"),
+        ({"a": pd.NaT}, "field 'a' of an item to Parquet: it is NaT; use None"),
+        ({"a": np.datetime64("2020-01-01")}, "field 'a' of an item.*cannot store np.datetime64"),
     ],
 )
 def test_an_item_that_parquet_cannot_store_is_named(
@@ -160,6 +170,46 @@ def test_a_number_that_a_float_cannot_hold_is_not_rounded(pyr: Instance, tmp_pat
     for parallelism in (1, 2):
         with pytest.raises(JobFailed, match=r"field 'a'.*9007199254740993"):
             copy(pyr, p.read_items(rows), sink, parallelism=parallelism)
+
+
+def test_an_item_that_does_not_fit_is_found_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[Any] = [{**{f"c{i}": i for i in range(20)}, "x": n} for n in range(4096)]
+    rows[0]["x"], rows[-1]["x"] = 2**60 + 1, 1.5
+    made: list[Any] = []
+
+    def counted(fields: Any) -> pa.Schema:
+        made.append(fields)
+        return arrow_schema(fields)
+
+    monkeypatch.setattr(writing, "arrow_schema", counted)
+    writer = Parquet().writer(LocalStorage(), str(tmp_path), "part-00000-0.parquet", "write")
+    with closing(writer), pytest.raises(BadItem, match="field 'x' of an item") as bad:
+        writer.write(rows)
+    assert bad.value.item == rows[0]
+    assert len(made) < 5
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[{"a": 1}, {"b": None}], [{"b": 1}], [{"b": "x"}]],
+        [[{"a": 1}, {"b": None}, {"b": 1}], [{"b": "x"}]],
+        [[{"a": 1}, {"b": None}, {"b": 1}, {"b": "x"}]],
+    ],
+)
+def test_the_row_that_an_error_names_has_the_field(tmp_path: Path, parts: list[Any]) -> None:
+    with pytest.raises(BadItem, match=r"int in other rows, such as \{'b': 1\};.*: \{'b': 'x'\}"):
+        written_by(tmp_path, parts)
+
+
+def test_the_report_of_a_writer_is_small_even_if_rows_are_large(tmp_path: Path) -> None:
+    writer = Parquet().writer(LocalStorage(), str(tmp_path), "part-00000-0.parquet", "write")
+    with closing(writer):
+        writer.write([{"text": "x" * 1_000_000, "n": 1}])
+        report = writer.complete()
+    assert len(pickle.dumps(report)) < 10_000
 
 
 def test_rows_without_any_field_are_refused(pyr: Instance, tmp_path: Path) -> None:
@@ -195,9 +245,6 @@ def test_an_item_that_a_given_schema_does_not_fit_is_named(
     with pytest.raises(JobFailed, match=message) as failed:
         copy(pyr, p.read_items([{"n": 1}, item]), sink)
     assert failed.value.item == item
-
-
-UTC_NOON = dt.time(12, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
@@ -400,3 +447,13 @@ def test_rows_are_what_arrow_makes_of_them(pyr: Instance, tmp_path: Path) -> Non
     )
     pq.write_table(table, tmp_path / "a.parquet")
     assert read_back(pyr, tmp_path / "*", "parquet") == table.to_pylist()
+
+
+@pytest.mark.parametrize("format", ["parquet", "text"])
+def test_an_empty_file_is_no_parquet_file(pyr: Instance, tmp_path: Path, format: str) -> None:
+    (tmp_path / "a").touch()
+    if format == "text":
+        assert read_back(pyr, tmp_path / "*", format) == []
+        return
+    with pytest.raises(JobFailed, match=r"file '.*/a' is not a Parquet file that can be read"):
+        read_back(pyr, tmp_path / "*", format)

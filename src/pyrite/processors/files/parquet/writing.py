@@ -21,11 +21,13 @@ from pyrite.processors.files.parquet.kinds import (
     Fields,
     arrow_schema,
     fields_and_columns,
+    fields_of,
     unite,
 )
 from pyrite.processors.files.parquet.pieces import (
     ROWS_PER_GROUP,
     Piece,
+    add_examples,
     as_one_piece,
     cannot_unite,
     field_name,
@@ -125,10 +127,7 @@ class ParquetWriter(Writer):
         if found == self._fields:
             return found
         fields: Fields = unite(self._fields, found)
-        for name, kind in fields.kinds.items():
-            if kind != self._fields.kinds.get(name):
-                example = next((row for row in rows if row.get(name) is not None), None)
-                self._examples[name] = example if example is not None else rows[0]
+        add_examples(self._examples, self._fields, fields, rows)
         return fields
 
     def _given_arrays(
@@ -147,23 +146,20 @@ class ParquetWriter(Writer):
         fields, examples = self._fields, dict(self._examples)
         for row in rows:
             try:
-                if self._given is None:
-                    found, columns = fields_and_columns([row])
-                    fields = unite(fields, found)
-                    _arrays(columns, arrow_schema(fields))
-                else:
+                if self._given is not None:
                     self._given_arrays([row], self._given)
+                    continue
+                before, fields = fields, unite(fields, fields_of([row]))
+                add_examples(examples, before, fields, [row])
             except CannotUnite as found_two:
-                text = cannot_unite(self._vertex, found_two, examples.get(found_two.path[0], row))
+                text = cannot_unite(self._vertex, found_two, examples[found_two.path[0]])
                 raise BadItem(f"{text}: {shorten(row)}", row) from None
             except CannotStore as why:
                 self._raise_for_row(row, why)
-            for name, value in row.items():
-                if value is not None:
-                    examples.setdefault(name, row)
-        for row in rows:  # each can be stored, but not all in one column
+        schema = arrow_schema(fields)
+        for row in rows if self._given is None else ():
             try:
-                _arrays(fields_and_columns([row])[1], arrow_schema(fields))
+                _arrays({name: [value] for name, value in row.items()}, schema)
             except CannotStore as why:
                 self._raise_for_row(row, why)
         raise error
