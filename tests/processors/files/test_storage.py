@@ -177,3 +177,26 @@ def test_what_a_task_writes_after_its_job_was_discarded_is_removed_by_the_next_j
     assert memory.exists("/out/.pyrite-e-write")
     copy(pyr, p.read_items(["a"]), p.write_files("memory://out"))
     assert sorted(memory.ls("/out", detail=False)) == ["/out/.pyrite-files", "/out/part-00000.txt"]
+
+
+def test_what_others_have_changed_since_is_seen_where_fsspec_remembers_folders(
+    pyr: Instance, memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: dict[str, Any] = {}
+    ls = MemoryFileSystem.ls
+
+    def remembered(self: Any, path: str, detail: bool = True, **options: Any) -> Any:
+        if path not in listed:
+            listed[path] = ls(self, path, detail=True, **options)
+        return listed[path] if detail else [each["name"] for each in listed[path]]
+
+    monkeypatch.setattr(MemoryFileSystem, "ls", remembered)
+    monkeypatch.setattr(MemoryFileSystem, "invalidate_cache", lambda self: listed.clear())
+    memory.pipe("/in/a.txt", b"a\n")
+    assert read_back(pyr, "memory://in/*", "text") == ["a"]
+    memory.pipe("/in/b.txt", b"b\n")
+    assert sorted(read_back(pyr, "memory://in/*", "text")) == ["a", "b"]
+    copy(pyr, p.read_items(["mine"]), p.write_files("memory://out"))
+    memory.pipe("/out/part-00001.txt", b"yours")
+    with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written"):
+        copy(pyr, p.read_items(["x"]), p.write_files("memory://out"), parallelism=2)

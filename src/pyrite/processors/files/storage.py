@@ -154,8 +154,14 @@ class FsspecStorage:
         except (ImportError, ValueError) as error:  # no such kind of URL, or its package is missing
             raise InvalidDAG(f"'{url}' cannot be read or written: {error}") from error
 
+    def _fresh(self) -> Any:
+        """fsspec remembers what is in a folder, and how large files are, for as long as the process
+        lives. Other processes may have changed that."""
+        self._fs.invalidate_cache()
+        return self._fs
+
     def find(self, pattern: str) -> list[Found]:
-        found = self._fs.glob(pattern, detail=True)
+        found = self._fresh().glob(pattern, detail=True)
         files = [
             Found(self._fs.unstrip_protocol(path), of["size"])
             for path, of in found.items()
@@ -166,21 +172,23 @@ class FsspecStorage:
     def open(self, path: str, mode: str) -> IO[bytes]:
         if mode == "rb" and path.startswith("memory:"):  # else all readers share one position
             return io.BytesIO(self._fs.cat_file(path))
-        opened: IO[bytes] = self._fs.open(path, mode)
+        fs = self._fresh() if mode == "rb" else self._fs
+        opened: IO[bytes] = fs.open(path, mode)
         return opened
 
     def exists(self, path: str) -> bool:
-        return bool(self._fs.exists(path))
+        return bool(self._fresh().exists(path))
 
     def is_folder(self, path: str) -> bool:
-        return bool(self._fs.isdir(path))
+        return bool(self._fresh().isdir(path))
 
     def mark(self, path: str) -> str | None:
-        return str(self._fs.size(path)) if self._fs.isfile(path) else None
+        fs = self._fresh()
+        return str(fs.size(path)) if fs.isfile(path) else None
 
     def names(self, folder: str) -> list[str]:
         try:
-            listed = self._fs.ls(folder, detail=False)
+            listed = self._fresh().ls(folder, detail=False)
         except FileNotFoundError:  # an object store has no folder before there is a file in it
             return []
         return [str(path).rstrip("/").rsplit("/", 1)[-1] for path in listed]
