@@ -59,8 +59,8 @@ class ReadFiles(Source):
         return replace(self, files=tuple(files))
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        files = self.files or self.found(context.vertex_name).files
-        assert files is not None
+        vertex = context.vertex_name
+        files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
         return _Flat.over(self._blocks(files, context.global_index, context.total_parallelism))
 
     def _blocks(
