@@ -26,7 +26,7 @@ from pyrite.processors.files.formats import Written
 from pyrite.processors.files.lines import Range, ranges_of
 from pyrite.processors.files.parquet import Parquet, writing
 from pyrite.processors.files.parquet.ddl import schema_of
-from pyrite.processors.files.parquet.kinds import arrow_schema
+from pyrite.processors.files.parquet.kinds import arrow_schema, fields_and_columns
 from pyrite.processors.files.parquet.reading import values_of
 from pyrite.processors.files.parquet.row_groups import row_groups_in
 from pyrite.processors.files.storage import LocalStorage
@@ -210,6 +210,23 @@ def test_the_report_of_a_writer_is_small_even_if_rows_are_large(tmp_path: Path) 
         writer.write([{"text": "x" * 1_000_000, "n": 1}])
         report = writer.complete()
     assert len(pickle.dumps(report)) < 10_000
+
+
+def test_few_rows_are_held_at_a_time_if_they_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "BYTES_AT_A_TIME", 10_000)
+    taken: list[int] = []
+
+    def counted(rows: list[Any]) -> Any:
+        taken.append(len(rows))
+        return fields_and_columns(rows)
+
+    monkeypatch.setattr(writing, "fields_and_columns", counted)
+    written_by(tmp_path, [[{"text": "x" * 1000}] * 100 + [{"text": "x"}] * 10_000])
+    assert max(taken[:9]) <= 33
+    assert sum(taken[3:9]) <= 6 * 12
+    assert taken[-2] >= 1024
 
 
 def test_rows_without_any_field_are_refused(pyr: Instance, tmp_path: Path) -> None:

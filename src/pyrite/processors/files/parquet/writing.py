@@ -37,7 +37,10 @@ from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem, Writer
 
 ROWS_AT_A_TIME = 1024
-"""How many rows become arrays at a time."""
+"""How many rows become arrays at a time, at most."""
+BYTES_AT_A_TIME = 1 << 24
+"""About how many bytes these rows may have."""
+_FIRST_ROWS = 32
 BYTES_PER_GROUP = 1 << 26
 
 
@@ -61,6 +64,7 @@ class ParquetWriter(Writer):
         self._fields = NO_FIELDS
         self._examples: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
+        self._rows_at_a_time = min(_FIRST_ROWS, ROWS_AT_A_TIME)
         self._blocks: list[tuple[int, dict[str, pa.Array]]] = []
         self._rows_in_blocks = 0
         self._bytes_in_blocks = 0
@@ -77,7 +81,7 @@ class ParquetWriter(Writer):
                     item,
                 )
         self._rows += items
-        if len(self._rows) >= ROWS_AT_A_TIME:
+        if len(self._rows) >= self._rows_at_a_time:
             self._take_rows()
 
     def complete(self) -> Written:
@@ -116,7 +120,10 @@ class ParquetWriter(Writer):
         self._fields = fields
         self._blocks.append((len(rows), arrays))
         self._rows_in_blocks += len(rows)
-        self._bytes_in_blocks += sum(array.nbytes for array in arrays.values())
+        size = sum(array.nbytes for array in arrays.values())
+        self._bytes_in_blocks += size
+        fitting = len(rows) * BYTES_AT_A_TIME // max(size, 1)
+        self._rows_at_a_time = max(1, min(fitting, 4 * self._rows_at_a_time, ROWS_AT_A_TIME))
         if arrays and (
             self._rows_in_blocks >= ROWS_PER_GROUP or self._bytes_in_blocks >= BYTES_PER_GROUP
         ):
