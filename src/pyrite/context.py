@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, MutableMapping, MutableSequence
+from collections.abc import Callable, Hashable, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,14 @@ class Collections(Protocol):
     def map(self, name: str) -> MutableMapping[Any, Any]: ...
 
     def list(self, name: str) -> MutableSequence[Any]: ...
+
+
+class Once(Protocol):
+    def __call__(self, key: Hashable, make: Callable[[], Any]) -> Any: ...
+
+
+def _each_time(key: Hashable, make: Callable[[], Any]) -> Any:
+    return make()
 
 
 def _never() -> bool:
@@ -62,8 +70,14 @@ class ProcessorContext(SupplierContext):
     attempt: str = "0"
     """Identifies the attempt: Spark may run the same work more than once, even at the same
     time."""
+    must_repeat: bool = False
+    """Whether all attempts at the same work must report the same."""
     memory_budget: int | None = None
     """How many bytes a grouping may hold in memory before it spills to disk; None for no limit."""
+
+    once: Once = _each_time
+    """`once(key, make)` calls `make` for the first processor that asks, and gives the same to all
+    others of the execution in this process."""
 
     files: Path | None = None
     """The folder with the files that came with the job."""

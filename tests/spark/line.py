@@ -42,7 +42,12 @@ def works_of(dag: DAG, members: int) -> Sequence[StageWork]:
 
 
 def run_task(
-    work: StageWork, member: int, rows: Rows, arrange: Callable[[Rows], Rows] = lambda rows: rows
+    work: StageWork,
+    member: int,
+    rows: Rows,
+    arrange: Callable[[Rows], Rows] = lambda rows: rows,
+    *,
+    attempt: str = "0",
 ) -> Rows:
     """What one task makes of the rows that arrive for its member, in the order that `arrange`
     says."""
@@ -50,5 +55,7 @@ def run_task(
     for column in reversed(work.stage.sort_columns):
         arrived = sorted(arrived, key=lambda row: row[column])
     batches = [pa.RecordBatch.from_pylist([row], ARROW_SCHEMA) for row in arrived]
-    made = run_stage(cloudpickle.dumps(work), iter(batches), None, partition=member, attempt="0")
+    made = run_stage(
+        cloudpickle.dumps(work), iter(batches), None, partition=member, attempt=attempt
+    )
     return [row for batch in made for row in batch.to_pylist()]

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import pickle
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pyrite import DAG, between, from_
 from pyrite import processors as p
+from pyrite.collections import MemoryCollections
+from pyrite.context import MetaSupplierContext
+from pyrite.engine.member import RunContext
 from pyrite.pace import Pace
+from pyrite.processors.steps import Sink
+from pyrite.spark.packets import REPORT
 from tests.spark.line import Rows, run_task, works_of
 
 MEMBERS = 3
@@ -78,6 +84,45 @@ def test_a_task_that_is_run_again_makes_the_same_rows() -> None:
     arrived = [row for member in range(MEMBERS) for row in run_task(first, member, [])]
     assert [row for member in range(MEMBERS) for row in run_task(first, member, [])] == arrived
     assert run_task(second, 0, arrived, lambda rows: rows[::-1]) == run_task(second, 0, arrived)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_a_task_that_writes_files_before_the_last_stage_reports_the_same_when_it_is_run_again(
+    tmp_path: Path, format: str
+) -> None:
+    dag = DAG()
+    source = dag.vertex("source", p.read_items([{"n": n} for n in range(3000)] + [{"n": 0.5}]))
+    sink = p.write_files(tmp_path, format=format)
+    dag.edge(from_(source, 0).to(dag.vertex("files", sink)))
+    last = dag.vertex("last", p.write_list("out"))
+    dag.edge(from_(source, 1).to(last).distributed())
+    first, _ = works_of(dag, 2)
+    context = MetaSupplierContext(
+        **RunContext(
+            job_name="j",
+            job_id="j",
+            execution_id="e",
+            member_count=2,
+            collections=MemoryCollections(),
+        ).fields("files", 1)
+    )
+    assert isinstance(sink.step, Sink)
+    commit = sink.step.begin(context)
+    made = [run_task(first, 0, [], attempt=attempt) for attempt in ("7", "8")]
+    assert made[0] == made[1]
+    other = run_task(first, 1, [], attempt="9")
+    reports = [
+        report
+        for rows in (made[0], other)
+        for row in rows
+        if row["edge"] == REPORT
+        for report in pickle.loads(row["items"]).reports["files"]
+    ]
+    commit.commit(reports)
+    commit.finish()
+    assert sorted(path.name for path in tmp_path.glob("part-*")) == [
+        f"part-0000{index}.{format}" for index in range(2)
+    ]
 
 
 def test_the_last_stage_need_not_be_put_in_order() -> None:

@@ -4,7 +4,8 @@ and closes them."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,12 @@ class RunContext:
     member_count: int
     collections: Collections
     attempt: str = "0"
+    must_repeat: bool = False
     memory_budget: int | None = None
     files: Path | None = None
     halt: Halt = field(default_factory=Halt)
+    _made: dict[Hashable, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
         """The fields that all kinds of contexts have."""
@@ -52,6 +56,13 @@ class RunContext:
             "job_name": self.job_name,
             "is_cancelled": self.is_halted,
         }
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` returned when it was first called for this key."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
 
     def is_halted(self) -> bool:
         return self.halt.is_set
@@ -181,7 +192,9 @@ class MemberRun:
             member_index=self._index,
             local_index=tasklet.index,
             attempt=self._run.attempt,
+            must_repeat=self._run.must_repeat,
             memory_budget=self._run.memory_budget,
+            once=self._run.once,
             files=self._run.files,
         )
         try:

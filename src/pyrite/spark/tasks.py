@@ -138,6 +138,7 @@ def run_stage(
         member_count=work.topology.member_count,
         collections=TaskCollections(writer),
         attempt=attempt,
+        must_repeat=work.stage.in_order,
         memory_budget=memory_budget(),
         files=files,
     )

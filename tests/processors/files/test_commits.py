@@ -20,7 +20,7 @@ import pyrite
 from pyrite import DAG, Instance, JobFailed, between, from_
 from pyrite import processors as p
 from pyrite.context import MetaSupplierContext, ProcessorContext
-from pyrite.processors.files import WriteFiles
+from pyrite.processors.files import WriteFiles, committing
 from pyrite.processors.files.locking import FolderIsTaken, lock_by_file
 from pyrite.processors.files.storage import LocalStorage
 from tests.processors.files.jobs import contents, copy, read_back, visible
@@ -148,7 +148,9 @@ def test_a_job_that_needs_the_name_of_a_user_s_file_is_refused_before_any_work(
 ) -> None:
     make(tmp_path / "part-00001.txt")
     worked: list[int] = []
-    with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written; move") as no:
+    with pytest.raises(
+        JobFailed, match=r"part-00001.txt', which no job has written, or which"
+    ) as no:
         copy(pyr, p.read_items(map(worked.append, [1])), p.write_files(tmp_path), parallelism=2)
     assert no.value.vertex == "write"
     assert not worked
@@ -316,6 +318,58 @@ def test_what_a_job_of_another_machine_left_is_not_touched(pyr: Instance, tmp_pa
     assert sorted(os.listdir(left)) == ["owner.json", "part-00000-7.txt"]
 
 
+def test_what_a_process_left_before_it_said_whose_it_is_is_removed(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    for content in ("", '{"job": "jo'):
+        (tmp_path / ".pyrite-abc-write").mkdir()
+        (tmp_path / ".pyrite-abc-write" / "owner.json").write_text(content)
+        copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+        assert hidden(tmp_path) == [".pyrite-files"]
+
+
+def test_a_folder_that_cannot_be_removed_is_renamed_once(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rmtree(path: str) -> None:
+        raise OSError("a file in it is busy")
+
+    (tmp_path / ".pyrite-abc-write").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", rmtree)
+        for _ in range(3):
+            with pytest.raises(JobFailed, match="line break"):
+                copy(pyr, p.read_items(["two\nlines"]), p.write_files(tmp_path))
+    assert ".pyrite-abc-write.dead" in hidden(tmp_path)
+    assert not any(name.endswith(".dead.dead") for name in hidden(tmp_path))
+    copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+    assert hidden(tmp_path) == [".pyrite-files"]
+
+
+def test_the_error_that_stopped_a_job_is_not_replaced_by_one_while_it_tidies_up(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove(self: LocalStorage, path: str) -> None:
+        raise RuntimeError("cannot be removed either")
+
+    def no_space(storage: Any, path: str, content: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(LocalStorage, "remove_folder", remove)
+    monkeypatch.setattr(committing, "write_json", no_space)
+    with pytest.raises(JobFailed, match=r"vertex 'write' cannot write to folder .*no space left"):
+        copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+
+
+@pytest.mark.parametrize("letter", ["v", "ä", " "])
+def test_the_name_of_a_vertex_may_be_long(pyr: Instance, tmp_path: Path, letter: str) -> None:
+    dag = DAG()
+    write = dag.vertex("w" + letter * 300 + "w", p.write_files(tmp_path))
+    dag.edge(between(dag.vertex("read", p.read_items(["a"])), write))
+    pyr.new_light_job(dag).execute().result(10)
+    assert "a\n" in contents(tmp_path).values()
+
+
 def test_a_lock_ends_with_its_process_even_if_that_had_forked(tmp_path: Path) -> None:
     lock: Any = lock_by_file(str(tmp_path), "job 'a'")
     with pytest.raises(FolderIsTaken, match="job 'a'"):
@@ -382,3 +436,48 @@ def test_a_list_of_files_that_cannot_be_read_is_named(
     with pytest.raises(JobFailed, match=r"'.*/.pyrite-files' should list the files"):
         copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
     assert os.listdir(tmp_path) == [".pyrite-files"]
+
+
+DIES_AFTER_THE_COMMIT = """
+import os, sys, pyrite
+from pyrite import DAG, between, processors as p
+from pyrite.processors.files.committing import FolderCommit
+FolderCommit.finish = lambda self: os._exit(0)
+dag = DAG()
+read = dag.vertex("read", p.read_items(["dead"]))
+dag.edge(between(read, dag.vertex("write", p.write_files(sys.argv[1]), local_parallelism=1)))
+with pyrite.instance() as pyr:
+    pyr.new_light_job(dag).execute().result(30)
+"""
+
+
+def test_a_dead_job_is_not_undone_once_another_job_has_committed(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    copy(pyr, p.read_items(["old"]), p.write_files(tmp_path))
+    subprocess.run(
+        [sys.executable, "-c", DIES_AFTER_THE_COMMIT, str(tmp_path)], check=True, timeout=30
+    )
+    (left,) = tmp_path.glob(".pyrite-*/owner.json")
+    owner = left.read_text()
+    left.write_text(json.dumps({**json.loads(owner), "host": "elsewhere", "boot": "b"}))
+    copy(pyr, p.read_items(["new"]), p.write_files(tmp_path))  # leaves it: another machine's
+    left.write_text(owner)
+    with pytest.raises(JobFailed, match="line break"):
+        copy(pyr, p.read_items(["two\nlines"]), p.write_files(tmp_path))
+    assert contents(tmp_path) == {"part-00000.txt": "new\n"}
+    assert hidden(tmp_path) == [".pyrite-files"]
+
+
+def test_a_file_that_a_user_puts_in_the_place_of_a_job_s_is_the_user_s(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    copy(pyr, p.read_items(["a", "b"]), p.write_files(tmp_path), parallelism=2)
+    for name in visible(tmp_path):
+        (tmp_path / name).unlink()
+    (tmp_path / "part-00001.txt").write_text("m\n")
+    copy(pyr, p.read_items(["c"]), p.write_files(tmp_path))
+    assert contents(tmp_path) == {"part-00000.txt": "c\n", "part-00001.txt": "m\n"}
+    with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written, or which was"):
+        copy(pyr, p.read_items(["d"]), p.write_files(tmp_path), parallelism=2)
+    assert contents(tmp_path) == {"part-00000.txt": "c\n", "part-00001.txt": "m\n"}

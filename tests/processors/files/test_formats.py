@@ -11,6 +11,7 @@ import pytest
 
 from pyrite import DAG, Instance, JobFailed, between
 from pyrite import processors as p
+from pyrite.processors.files.storage import Found, LocalStorage
 from pyrite.testing import verify_processor
 from tests.processors.files.jobs import ITEMS, copy, read_back, visible
 
@@ -190,3 +191,30 @@ def test_a_line_break_is_found_wherever_it_is(pyr: Instance, tmp_path: Path) -> 
         with pytest.raises(JobFailed, match="line break") as failed:
             copy(pyr, p.read_items(["x", item, "y", 1]), p.write_files(tmp_path))
         assert failed.value.item is item
+
+
+def test_a_bad_byte_is_counted_from_the_start_of_the_file_even_after_a_byte_order_mark(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfab\xff\n")
+    with pytest.raises(JobFailed, match=r"'.*/a' is not UTF-8 text: byte 5 is 0xff"):
+        read_back(pyr, tmp_path / "*", "text")
+
+
+def test_all_processors_of_a_job_read_the_files_that_the_first_found(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = LocalStorage.find
+
+    def find(self: LocalStorage, pattern: str) -> list[Found]:
+        files = found(self, pattern)
+        (tmp_path / f"{len(files)} came later").write_text("late\n" * 100)
+        return files
+
+    (tmp_path / "a").write_text("".join(f"{n}\n" for n in range(1000)))
+    monkeypatch.setattr(LocalStorage, "find", find)
+    for files in (1, 2):  # each execution looks for itself
+        pyr.list("out").clear()
+        copy(pyr, p.read_files(tmp_path / "*"), p.write_list("out"), readers=3)
+        late = ["late"] * 100 * (files - 1)
+        assert sorted(pyr.list("out")) == sorted([*map(str, range(1000)), *late])

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import pickle
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,11 +26,15 @@ from pyrite.processors.files.formats import Written
 from pyrite.processors.files.lines import Range, ranges_of
 from pyrite.processors.files.parquet import Parquet, writing
 from pyrite.processors.files.parquet.ddl import schema_of
+from pyrite.processors.files.parquet.kinds import arrow_schema, fields_and_columns
 from pyrite.processors.files.parquet.reading import values_of
 from pyrite.processors.files.parquet.row_groups import row_groups_in
 from pyrite.processors.files.storage import LocalStorage
+from pyrite.processors.steps import BadItem
 from tests.processors.files.jobs import copy, copying, read_back, visible
 from tests.processors.files.test_kinds import rows_that_nearly_fit
+
+UTC_NOON = dt.time(12, tzinfo=dt.UTC)
 
 
 def written_by(
@@ -142,6 +149,11 @@ def test_types_that_cannot_be_united_are_refused_with_field_and_item(
         ({"a": object()}, "field 'a' of an item to Parquet: Parquet cannot store <object"),
         ({1: 2}, "names of fields must be strings, not 1"),
         ({"a": [{"b": decimal.Decimal("nan")}]}, r"field 'a\[\].b' of an item"),
+        ({"a": UTC_NOON}, "field 'a' of an item to Parquet: it is a time with a time zone"),
+        ({"a": [pd.Timestamp(1, unit="ns")]}, r"field 'a\[\]' of an item.*it has nanoseconds"),
+        ({"a": pd.Timedelta(1, unit="ns")}, "field 'a' of an item.*it has nanoseconds"),
+        ({"a": pd.NaT}, "field 'a' of an item to Parquet: it is NaT; use None"),
+        ({"a": np.datetime64("2020-01-01")}, "field 'a' of an item.*cannot store np.datetime64"),
     ],
 )
 def test_an_item_that_parquet_cannot_store_is_named(
@@ -158,6 +170,63 @@ def test_a_number_that_a_float_cannot_hold_is_not_rounded(pyr: Instance, tmp_pat
     for parallelism in (1, 2):
         with pytest.raises(JobFailed, match=r"field 'a'.*9007199254740993"):
             copy(pyr, p.read_items(rows), sink, parallelism=parallelism)
+
+
+def test_an_item_that_does_not_fit_is_found_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[Any] = [{**{f"c{i}": i for i in range(20)}, "x": n} for n in range(4096)]
+    rows[0]["x"], rows[-1]["x"] = 2**60 + 1, 1.5
+    made: list[Any] = []
+
+    def counted(fields: Any) -> pa.Schema:
+        made.append(fields)
+        return arrow_schema(fields)
+
+    monkeypatch.setattr(writing, "arrow_schema", counted)
+    writer = Parquet().writer(LocalStorage(), str(tmp_path), "part-00000-0.parquet", "write")
+    with closing(writer), pytest.raises(BadItem, match="field 'x' of an item") as bad:
+        writer.write(rows)
+    assert bad.value.item == rows[0]
+    assert len(made) < 5
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[{"a": 1}, {"b": None}], [{"b": 1}], [{"b": "x"}]],
+        [[{"a": 1}, {"b": None}, {"b": 1}], [{"b": "x"}]],
+        [[{"a": 1}, {"b": None}, {"b": 1}, {"b": "x"}]],
+    ],
+)
+def test_the_row_that_an_error_names_has_the_field(tmp_path: Path, parts: list[Any]) -> None:
+    with pytest.raises(BadItem, match=r"int in other rows, such as \{'b': 1\};.*: \{'b': 'x'\}"):
+        written_by(tmp_path, parts)
+
+
+def test_the_report_of_a_writer_is_small_even_if_rows_are_large(tmp_path: Path) -> None:
+    writer = Parquet().writer(LocalStorage(), str(tmp_path), "part-00000-0.parquet", "write")
+    with closing(writer):
+        writer.write([{"text": "x" * 1_000_000, "n": 1}])
+        report = writer.complete()
+    assert len(pickle.dumps(report)) < 10_000
+
+
+def test_few_rows_are_held_at_a_time_if_they_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "BYTES_AT_A_TIME", 10_000)
+    taken: list[int] = []
+
+    def counted(rows: list[Any]) -> Any:
+        taken.append(len(rows))
+        return fields_and_columns(rows)
+
+    monkeypatch.setattr(writing, "fields_and_columns", counted)
+    written_by(tmp_path, [[{"text": "x" * 1000}] * 100 + [{"text": "x"}] * 10_000])
+    assert max(taken[:9]) <= 33
+    assert sum(taken[3:9]) <= 6 * 12
+    assert taken[-2] >= 1024
 
 
 def test_rows_without_any_field_are_refused(pyr: Instance, tmp_path: Path) -> None:
@@ -193,6 +262,64 @@ def test_an_item_that_a_given_schema_does_not_fit_is_named(
     with pytest.raises(JobFailed, match=message) as failed:
         copy(pyr, p.read_items([{"n": 1}, item]), sink)
     assert failed.value.item == item
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ("long", 1.5, "field 'n' .*the schema says int64, which would make 1 of 1.5"),
+        ("long", np.float64(1.5), "would make 1 of"),
+        ("double", True, "would make 1.0 of True"),
+        ("float", 1e300, "would make inf of 1e.300"),
+        ("date", dt.datetime(2020, 1, 1, 12), "would make datetime.date"),
+        ("date", 5, "would make datetime.date"),
+        ("string", b"x", "would make 'x' of b'x'"),
+        ("timestamp", dt.datetime(2020, 1, 1), "it has no time zone, and the schema.* one"),
+        ("timestamp_ntz", dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "has a time zone, .* none"),
+        ("timestamp_ntz", pd.Timestamp(1, unit="ns"), "field 'n' .*would make"),
+        (pa.timestamp("s"), dt.datetime(2020, 1, 1, 1, 1, 1, 5), "would make"),
+        (pa.time64("us"), UTC_NOON, "it has a time zone"),
+        ("struct<x: long>", {"x": 1, "y": 2}, "field 'n.y' .*the schema has no such field"),
+        ("struct<x: long not null>", {"x": None}, "field 'n.x' .*it is None, and the schema says"),
+        ("array<struct<x: long>>", [{"x": 1.5}], r"field 'n\[\].x' .*would make 1 of 1.5"),
+        ("map<string, long>", {"x": 1.5}, "field 'n.{}' .*would make 1 of 1.5"),
+        ("array<long>", "12", "it is '12'"),
+        ("struct<x: long>", [("x", 1)], "it is .*'x', 1"),
+    ],
+)
+def test_a_value_that_a_given_schema_would_change_is_refused(
+    pyr: Instance, tmp_path: Path, schema: Any, value: Any, message: str
+) -> None:
+    given_schema = f"n {schema}" if isinstance(schema, str) else pa.schema([("n", schema)])
+    sink = p.write_files(tmp_path, format="parquet", schema=given_schema)
+    with pytest.raises(JobFailed, match=message) as no:
+        copy(pyr, p.read_items([{"n": None}, {"n": value}]), sink)
+    assert no.value.item == {"n": value}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "stored"),
+    [
+        (pa.int32(), 1.0, 1),
+        (pa.int64(), np.int8(3), 3),
+        (pa.float32(), 0.5, 0.5),
+        (pa.float32(), 3, 3.0),
+        (pa.float32(), float("inf"), float("inf")),
+        (pa.timestamp("s"), dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1)),
+        (pa.timestamp("ns"), pd.Timestamp(1, unit="ns"), pd.Timestamp(1, unit="ns")),
+        (pa.timestamp("us"), np.datetime64("2020-01-01", "us"), dt.datetime(2020, 1, 1)),
+        (pa.list_(pa.int64()), np.array([1, 2]), [1, 2]),
+        (pa.list_(pa.int64()), {1}, [1]),
+        (pa.map_(pa.string(), pa.int64()), {"a": 1}, [("a", 1)]),
+        (pa.decimal128(5, 2), 1, decimal.Decimal(1)),
+        (pa.dictionary(pa.int32(), pa.string()), "x", "x"),
+    ],
+)
+def test_a_value_that_a_given_schema_holds_exactly_is_stored(
+    tmp_path: Path, schema: pa.DataType, value: Any, stored: Any
+) -> None:
+    (table,) = written_by(tmp_path, [[{"n": value}, {}]], pa.schema([("n", schema)]))
+    assert table.to_pylist() == [{"n": stored}, {"n": None}]
 
 
 def test_schemas_as_text() -> None:
@@ -337,3 +464,13 @@ def test_rows_are_what_arrow_makes_of_them(pyr: Instance, tmp_path: Path) -> Non
     )
     pq.write_table(table, tmp_path / "a.parquet")
     assert read_back(pyr, tmp_path / "*", "parquet") == table.to_pylist()
+
+
+@pytest.mark.parametrize("format", ["parquet", "text"])
+def test_an_empty_file_is_no_parquet_file(pyr: Instance, tmp_path: Path, format: str) -> None:
+    (tmp_path / "a").touch()
+    if format == "text":
+        assert read_back(pyr, tmp_path / "*", format) == []
+        return
+    with pytest.raises(JobFailed, match=r"file '.*/a' is not a Parquet file that can be read"):
+        read_back(pyr, tmp_path / "*", format)

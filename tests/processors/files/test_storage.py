@@ -19,6 +19,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 import pyrite
 from pyrite import DAG, Instance, InvalidDAG, JobFailed, between
 from pyrite import processors as p
+from pyrite.collections import MemoryCollections
+from pyrite.context import MetaSupplierContext, ProcessorContext
+from pyrite.engine.member import RunContext
+from pyrite.processors.files import WriteFiles
 from pyrite.processors.files.manifest import Owner
 from tests.processors.files.jobs import ITEMS, copy, read_back
 
@@ -125,7 +129,7 @@ def test_a_commit_of_another_process_in_the_meantime_is_noticed(
     pyr: Instance, memory: MemoryFileSystem
 ) -> None:
     def commit(line: str) -> str:
-        manifest = {"job": "job 'other'", "execution": "e", "files": ["part-00000.txt"]}
+        manifest = {"job": "job 'other'", "execution": "e", "files": {"part-00000.txt": "6"}}
         memory.pipe("/out/.pyrite-files", json.dumps(manifest).encode())
         memory.pipe("/out/part-00000.txt", b"other\n")
         return line
@@ -149,10 +153,50 @@ def test_what_a_dead_process_of_this_machine_left_is_removed(
     with subprocess.Popen(["true"]) as dead:
         pass
     context: Any = SimpleNamespace(job_name="job 'x'", vertex_name="v")
-    for name, process in (("dead", dead.pid), ("alive", os.getpid())):
+    for name, process in (("dead", dead.pid), ("own", os.getpid()), ("alive", os.getppid())):
         owner = {**asdict(Owner.of(context)), "process": process}
         memory.pipe(f"/out/.pyrite-{name}-v/owner.json", json.dumps(owner).encode())
     copy(pyr, p.read_items(["a"]), p.write_files("memory://out"))
     names = ["/out/.pyrite-alive-v", "/out/.pyrite-files", "/out/part-00000.txt"]
     assert sorted(memory.ls("/out", detail=False)) == names
     assert read_back(pyr, "memory://out/**", "text") == ["a"]
+
+
+def test_what_a_task_writes_after_its_job_was_discarded_is_removed_by_the_next_job(
+    pyr: Instance, memory: MemoryFileSystem
+) -> None:
+    step = p.write_files("memory://out").step
+    assert isinstance(step, WriteFiles)
+    fields = RunContext(
+        job_name="j", job_id="j", execution_id="e", member_count=1, collections=MemoryCollections()
+    ).fields("write", 1)
+    step.begin(MetaSupplierContext(**fields)).discard()
+    writer = step.open(ProcessorContext(**fields, member_index=0, local_index=0))
+    writer.write(["late"])
+    writer.complete()
+    assert memory.exists("/out/.pyrite-e-write")
+    copy(pyr, p.read_items(["a"]), p.write_files("memory://out"))
+    assert sorted(memory.ls("/out", detail=False)) == ["/out/.pyrite-files", "/out/part-00000.txt"]
+
+
+def test_what_others_have_changed_since_is_seen_where_fsspec_remembers_folders(
+    pyr: Instance, memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: dict[str, Any] = {}
+    ls = MemoryFileSystem.ls
+
+    def remembered(self: Any, path: str, detail: bool = True, **options: Any) -> Any:
+        if path not in listed:
+            listed[path] = ls(self, path, detail=True, **options)
+        return listed[path] if detail else [each["name"] for each in listed[path]]
+
+    monkeypatch.setattr(MemoryFileSystem, "ls", remembered)
+    monkeypatch.setattr(MemoryFileSystem, "invalidate_cache", lambda self: listed.clear())
+    memory.pipe("/in/a.txt", b"a\n")
+    assert read_back(pyr, "memory://in/*", "text") == ["a"]
+    memory.pipe("/in/b.txt", b"b\n")
+    assert sorted(read_back(pyr, "memory://in/*", "text")) == ["a", "b"]
+    copy(pyr, p.read_items(["mine"]), p.write_files("memory://out"))
+    memory.pipe("/out/part-00001.txt", b"yours")
+    with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written"):
+        copy(pyr, p.read_items(["x"]), p.write_files("memory://out"), parallelism=2)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyrite.context import MetaSupplierContext
 from pyrite.errors import ProcessorError
@@ -20,6 +20,7 @@ from pyrite.processors.files.formats import Format, Written
 from pyrite.processors.files.locking import FolderIsTaken, FolderLock
 from pyrite.processors.files.manifest import (
     MANIFEST,
+    RECORD,
     Manifest,
     Owner,
     Record,
@@ -33,14 +34,20 @@ logger = logging.getLogger("pyrite.files")
 
 _ATTEMPT = ".pyrite-"
 _OWNER = "owner.json"
-_RECORD = "commit.json"
 _BEFORE = "before"
 """The folder of an attempt for the files of earlier jobs, until the whole job is committed."""
 _MOST_TRIES = 100
 
 
+PART = "part-"
+"""Begins the names of all files that writers make."""
+_LONGEST = 80
+
+
 def attempt_folder(dir: str, context: MetaSupplierContext) -> str:
-    vertex = re.sub(r"[^\w.-]", "_", context.vertex_name)
+    vertex = re.sub(r"[^\w.-]", "_", context.vertex_name, flags=re.ASCII)
+    if len(vertex) > _LONGEST:  # a name may have 255 bytes in most file systems
+        vertex = f"{vertex[:_LONGEST]}-{zlib.crc32(context.vertex_name.encode()):08x}"
     return f"{dir}/{_ATTEMPT}{context.execution_id}-{vertex}"
 
 
@@ -54,7 +61,7 @@ class FolderCommit(Commit):
         self._execution = context.execution_id
         self._owner = Owner.of(context)
         self._names = [
-            f"part-{index:05d}{format.suffix}" for index in range(context.total_parallelism)
+            f"{PART}{index:05d}{format.suffix}" for index in range(context.total_parallelism)
         ]
         self._storage = storage_of(dir)
         self._attempt = attempt_folder(dir, context)
@@ -63,7 +70,10 @@ class FolderCommit(Commit):
         try:
             self._begin()
         except BaseException as error:
-            self.discard()
+            try:
+                self.discard()
+            except Exception:  # what stopped the job is what the user must know
+                logger.exception("could not tidy up '%s'", self._attempt)
             if isinstance(error, OSError):
                 raise ProcessorError(
                     f"vertex '{self._vertex}' cannot write to folder '{dir}': {error}"
@@ -132,16 +142,24 @@ class FolderCommit(Commit):
                 f"{'someone' if before is None else before.job} has changed what is in it since "
                 "this job began; run one job at a time"
             )
+        after = Manifest(self._owner.job, self._execution, self._marks(files))
         storage.make_folder(f"{self._attempt}/{_BEFORE}")
-        record = Record(self._execution, files, None if before is None else asdict(before))
-        write_json(storage, f"{self._attempt}/{_RECORD}", record)
+        write_json(storage, f"{self._attempt}/{RECORD}", Record(files, before, after))
         for name in () if before is None else before.files:
-            if storage.exists(f"{self._dir}/{name}"):
+            if before is not None and before.has(storage, self._dir, name):
                 storage.move(f"{self._dir}/{name}", f"{self._attempt}/{_BEFORE}/{name}")
         for final, name in files.items():
             storage.move(f"{self._attempt}/{name}", f"{self._dir}/{final}")
-        manifest = Manifest(self._owner.job, self._execution, tuple(sorted(files)))
-        _replace_manifest(storage, self._dir, self._attempt, manifest)
+        _replace_manifest(storage, self._dir, self._attempt, after)
+
+    def _marks(self, files: Mapping[str, str]) -> dict[str, str]:
+        marks = {}
+        for final, name in sorted(files.items()):
+            mark = self._storage.mark(f"{self._attempt}/{name}")
+            if mark is None:
+                raise FileNotFoundError(f"'{self._attempt}/{name}' is gone")
+            marks[final] = mark
+        return marks
 
     def _locked(self) -> FolderLock:
         for _ in range(_MOST_TRIES):
@@ -162,14 +180,13 @@ class FolderCommit(Commit):
     def _manifest(self, names: Iterable[str]) -> Manifest | None:
         """Which files are ours to replace. Raises if another file has one of these names."""
         storage, manifest = self._storage, Manifest.of_folder(self._storage, self._dir)
-        ours = set() if manifest is None else set(manifest.files)
         there = set(storage.names(self._dir))
         for name in names:
-            is_ours = name in ours and not storage.is_folder(f"{self._dir}/{name}")
-            if name in there and not is_ours:
+            if name in there and not (manifest and manifest.has(storage, self._dir, name)):
                 raise ProcessorError(
                     f"vertex '{self._vertex}' would have to replace '{self._dir}/{name}', which no "
-                    "job has written; move it away, or write to another folder"
+                    "job has written, or which was changed since; move it away, or write to "
+                    "another folder"
                 )
         return manifest
 
@@ -182,17 +199,20 @@ class FolderCommit(Commit):
 def _undo(storage: Storage, dir: str, attempt: str) -> None:
     """Puts back what was there before a commit, however far it came. May be called again if it
     stops half-way: what counts as committed is changed first."""
-    if not storage.exists(f"{attempt}/{_RECORD}"):
+    record = Record.of_attempt(storage, attempt)
+    if record is None:
         return
-    record = Record(**read_json(storage, f"{attempt}/{_RECORD}"))
-    manifest = Manifest.of_folder(storage, dir)
-    if manifest is not None and manifest.execution == record.execution:
-        before = None if record.before is None else Manifest(**record.before)
+    manifest, before = Manifest.of_folder(storage, dir), record.before
+    if manifest == record.after:
         _replace_manifest(storage, dir, attempt, before)
+    elif manifest != before:
+        return  # another job has committed since: what was there before is of no use
     for final, name in record.files.items():
-        if not storage.exists(f"{attempt}/{name}"):
+        if record.after.has(storage, dir, final):
             storage.move(f"{dir}/{final}", f"{attempt}/{name}")
     for name in storage.names(f"{attempt}/{_BEFORE}"):
+        if storage.exists(f"{dir}/{name}") and not (before and before.has(storage, dir, name)):
+            raise OSError(f"'{dir}/{name}' is in the place of '{attempt}/{_BEFORE}/{name}'")
         storage.move(f"{attempt}/{_BEFORE}/{name}", f"{dir}/{name}")
 
 
@@ -209,14 +229,33 @@ def _clean_up(storage: Storage, dir: str, name: str, lock: FolderLock) -> None:
     effect. What is not known to be dead is left alone."""
     attempt = f"{dir}/{name}"
     try:
-        if not name.endswith(DEAD) and (storage.names(attempt) or not lock.excludes_all):
-            owner = Owner(**read_json(storage, f"{attempt}/{_OWNER}"))
-            if not (owner.is_of_this_machine if lock.excludes_all else owner.has_ended):
-                logger.info("'%s' may be in use by %s, and was not removed", attempt, owner)
+        if not name.endswith(DEAD):
+            if not _is_dead(storage, attempt, lock):
                 return
-            manifest = Manifest.of_folder(storage, dir)
-            if manifest is None or not name.startswith(f"{_ATTEMPT}{manifest.execution}-"):
+            record = Record.of_attempt(storage, attempt)
+            if record is not None and Manifest.of_folder(storage, dir) != record.after:
                 _undo(storage, dir, attempt)
         storage.remove_folder(attempt)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         logger.warning("'%s', which a job left behind, was not removed: %s", attempt, error)
+
+
+def _is_dead(storage: Storage, attempt: str, lock: FolderLock) -> bool:
+    names = set(storage.names(attempt))
+    if not names:
+        return lock.excludes_all
+    if _OWNER not in names:
+        # The owner is written before any file, and removed only with all of them. So these files
+        # came later, from a task that was still being killed.
+        known = (RECORD, MANIFEST, _BEFORE)
+        return all(name in known or name.startswith(PART) for name in names)
+    try:
+        owner = Owner(**read_json(storage, f"{attempt}/{_OWNER}"))
+    except (ValueError, TypeError):  # half-written
+        if lock.excludes_all and names == {_OWNER}:
+            return True
+        raise
+    is_dead = owner.is_of_this_machine if lock.excludes_all else owner.has_ended
+    if not is_dead:
+        logger.info("'%s' may be in use by %s, and was not removed", attempt, owner)
+    return is_dead

@@ -7,6 +7,7 @@ the ranges begin and end.
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,14 +65,18 @@ def blocks_of_lines(file: IO[bytes], part: Range) -> Iterator[list[str]]:
             block += file.readline()
         if not block:  # the end of the file
             return
+        size = len(block)
+        if position == 0:
+            block = block.removeprefix(codecs.BOM_UTF8)
         try:
-            text = block.decode("utf-8-sig" if position == 0 else "utf-8")
+            text = block.decode()
         except UnicodeDecodeError as error:
+            byte = position + size - len(block) + error.start
             raise ProcessorError(
-                f"file '{part.path}' is not UTF-8 text: byte {position + error.start} is "
+                f"file '{part.path}' is not UTF-8 text: byte {byte} is "
                 f"0x{block[error.start]:02x} ({error.reason})"
             ) from error
-        position += len(block)
+        position += size
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")

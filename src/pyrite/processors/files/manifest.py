@@ -15,6 +15,7 @@ from pyrite.errors import ProcessorError
 from pyrite.processors.files.storage import Storage
 
 MANIFEST = ".pyrite-files"
+RECORD = "commit.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Manifest:
 
     job: str
     execution: str
-    files: tuple[str, ...]
+    files: Mapping[str, str]
+    """By name, the mark that the file had when it was written. A file with another mark is the
+    user's, who has changed it or put another in its place."""
 
     @staticmethod
     def of_folder(storage: Storage, folder: str) -> Manifest | None:
@@ -35,12 +38,16 @@ class Manifest:
             kept = read_json(storage, path)
             if any("/" in name for name in kept["files"]):
                 raise ValueError("a file outside of the folder")
-            return Manifest(kept["job"], kept["execution"], tuple(kept["files"]))
+            return Manifest(kept["job"], kept["execution"], dict(kept["files"]))
         except (ValueError, KeyError, TypeError) as error:
             raise ProcessorError(
                 f"'{path}' should list the files that jobs have written to the folder, but cannot "
                 f"be read ({error!r}); remove it, and those files as well"
             ) from error
+
+    def has(self, storage: Storage, folder: str, name: str) -> bool:
+        """Whether the file of this name is in the folder, as it was written."""
+        return name in self.files and storage.mark(f"{folder}/{name}") == self.files[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +73,12 @@ class Owner:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is known to be gone."""
+        """Whether its process is known to be gone, or is this one: who asks has the lock on the
+        folder, so no other job of this process has."""
         if (self.host, self.boot) != (socket.gethostname(), _boot_id()):
             return False
+        if self.process == os.getpid():
+            return True
         try:
             os.kill(self.process, 0)
         except ProcessLookupError:
@@ -85,11 +95,19 @@ class Owner:
 class Record:
     """What a commit is about to do, so that it can be undone even if its process dies."""
 
-    execution: str
     files: Mapping[str, str]
     """The names of the attempt's files, by the names that they get."""
-    before: dict[str, Any] | None
-    """The manifest that was there, as JSON."""
+    before: Manifest | None
+    after: Manifest
+
+    @staticmethod
+    def of_attempt(storage: Storage, attempt: str) -> Record | None:
+        """None if the attempt has not begun to commit."""
+        if not storage.exists(f"{attempt}/{RECORD}"):
+            return None
+        kept = read_json(storage, f"{attempt}/{RECORD}")
+        before = None if kept["before"] is None else Manifest(**kept["before"])
+        return Record(kept["files"], before, Manifest(**kept["after"]))
 
 
 def read_json(storage: Storage, path: str) -> Any:

@@ -59,8 +59,8 @@ class ReadFiles(Source):
         return replace(self, files=tuple(files))
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        files = self.files or self.found(context.vertex_name).files
-        assert files is not None
+        vertex = context.vertex_name
+        files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
         return _Flat.over(self._blocks(files, context.global_index, context.total_parallelism))
 
     def _blocks(
@@ -72,8 +72,8 @@ class ReadFiles(Source):
         in_parts = {
             file.path: file.size
             for file in files
-            if self.format.can_be_split and file.size is not None and not is_packed(file.path)
-        }
+            if self.format.can_be_split and file.size and not is_packed(file.path)
+        }  # an empty file has no parts, but may not be a file of this format
         whole = [Range(file.path) for file in files if file.path not in in_parts]
         for part in (*ranges_of(list(in_parts.items()), index, count), *whole[index::count]):
             try:

@@ -39,6 +39,10 @@ class Storage(Protocol):
 
     def is_folder(self, path: str) -> bool: ...
 
+    def mark(self, path: str) -> str | None:
+        """Tells a file from another one that has taken its place: its size, and the time of its
+        last change where a move keeps that. None if there is no such file."""
+
     def names(self, folder: str) -> list[str]:
         """The names of what is in a folder."""
 
@@ -99,6 +103,12 @@ class LocalStorage:
     def is_folder(self, path: str) -> bool:
         return os.path.isdir(path)
 
+    def mark(self, path: str) -> str | None:
+        if not os.path.isfile(path):
+            return None
+        of = os.stat(path)
+        return f"{of.st_size} {of.st_mtime_ns}"
+
     def names(self, folder: str) -> list[str]:
         return os.listdir(folder)
 
@@ -117,8 +127,10 @@ class LocalStorage:
         os.unlink(path)
 
     def remove_folder(self, path: str) -> None:
-        dead = path + DEAD  # no process knows this path, so none adds a file while we remove
-        os.rename(path, dead)
+        # No process knows the path of the dead, so none adds a file while we remove.
+        dead = path if path.endswith(DEAD) else path + DEAD
+        if dead != path:
+            os.rename(path, dead)
         shutil.rmtree(dead)
 
     def remove_empty_folder(self, path: str) -> None:
@@ -142,8 +154,14 @@ class FsspecStorage:
         except (ImportError, ValueError) as error:  # no such kind of URL, or its package is missing
             raise InvalidDAG(f"'{url}' cannot be read or written: {error}") from error
 
+    def _fresh(self) -> Any:
+        """fsspec remembers what is in a folder, and how large files are, for as long as the process
+        lives. Other processes may have changed that."""
+        self._fs.invalidate_cache()
+        return self._fs
+
     def find(self, pattern: str) -> list[Found]:
-        found = self._fs.glob(pattern, detail=True)
+        found = self._fresh().glob(pattern, detail=True)
         files = [
             Found(self._fs.unstrip_protocol(path), of["size"])
             for path, of in found.items()
@@ -154,18 +172,23 @@ class FsspecStorage:
     def open(self, path: str, mode: str) -> IO[bytes]:
         if mode == "rb" and path.startswith("memory:"):  # else all readers share one position
             return io.BytesIO(self._fs.cat_file(path))
-        opened: IO[bytes] = self._fs.open(path, mode)
+        fs = self._fresh() if mode == "rb" else self._fs
+        opened: IO[bytes] = fs.open(path, mode)
         return opened
 
     def exists(self, path: str) -> bool:
-        return bool(self._fs.exists(path))
+        return bool(self._fresh().exists(path))
 
     def is_folder(self, path: str) -> bool:
-        return bool(self._fs.isdir(path))
+        return bool(self._fresh().isdir(path))
+
+    def mark(self, path: str) -> str | None:
+        fs = self._fresh()
+        return str(fs.size(path)) if fs.isfile(path) else None
 
     def names(self, folder: str) -> list[str]:
         try:
-            listed = self._fs.ls(folder, detail=False)
+            listed = self._fresh().ls(folder, detail=False)
         except FileNotFoundError:  # an object store has no folder before there is a file in it
             return []
         return [str(path).rstrip("/").rsplit("/", 1)[-1] for path in listed]

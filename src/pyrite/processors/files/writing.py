@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.files.committing import FolderCommit, attempt_folder
-from pyrite.processors.files.formats import Format
+from pyrite.processors.files.committing import PART, FolderCommit, attempt_folder
+from pyrite.processors.files.formats import Format, Written
 from pyrite.processors.files.known_formats import format_to_write
-from pyrite.processors.files.storage import checked_path, is_url, storage_of
+from pyrite.processors.files.storage import Storage, checked_path, is_url, storage_of
 from pyrite.processors.steps import Commit, Sink, Writer
 
 
@@ -47,9 +47,10 @@ class WriteFiles(Sink):
 
     def open(self, context: ProcessorContext) -> Writer:
         folder, vertex = attempt_folder(self.dir, context), context.vertex_name
-        name = f"part-{context.global_index:05d}-{context.attempt}{self.format.suffix}"
+        name = f"{PART}{context.global_index:05d}-{context.attempt}{self.format.suffix}"
         try:
-            return self.format.writer(storage_of(self.dir), folder, name, vertex)
+            storage = storage_of(self.dir)
+            writer = self.format.writer(storage, folder, name, vertex)
         except FileNotFoundError as error:
             raise ProcessorError(
                 f"vertex '{vertex}' cannot write to '{folder}', which was made when the job began: "
@@ -60,6 +61,32 @@ class WriteFiles(Sink):
             raise ProcessorError(
                 f"vertex '{vertex}' cannot write to folder '{self.dir}': {error}"
             ) from error
+        if not context.must_repeat:
+            return writer
+        same = f"{PART}{context.global_index:05d}-same{self.format.suffix}"
+        return _SameName(writer, storage, folder, same)
 
     def target(self) -> str:
         return f"folder '{self.dir if is_url(self.dir) else os.path.realpath(self.dir)}'"
+
+
+class _SameName(Writer):
+    """Gives the file of a complete attempt a name that does not depend on the attempt, and so does
+    the report. A second attempt replaces the file, which has the same content."""
+
+    def __init__(self, writer: Writer, storage: Storage, folder: str, name: str) -> None:
+        self._writer = writer
+        self._storage = storage
+        self._folder = folder
+        self._name = name
+
+    def write(self, items: list[Any]) -> None:
+        self._writer.write(items)
+
+    def complete(self) -> Written:
+        written: Written = self._writer.complete()
+        self._storage.move(f"{self._folder}/{written.name}", f"{self._folder}/{self._name}")
+        return replace(written, name=self._name)
+
+    def close(self) -> None:
+        self._writer.close()

@@ -25,7 +25,7 @@ Kind = Any
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """Of None, and of no values at all."""
+    """The kind of None, and of an empty list of values."""
 
     def __str__(self) -> str:
         return "None"
@@ -42,7 +42,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Of Decimals, by the most digits before and after the point."""
+    """The kind of Decimals: the most digits that any has before and after the point."""
 
     digits: int
     scale: int
@@ -61,7 +61,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Of dicts. `order` is that of the fields in every dict, or None if they differ."""
+    """The kind of dicts. `order` is the order of the fields if all dicts agree on it, else None."""
 
     kinds: Mapping[str, Kind]
     order: tuple[str, ...] | None
@@ -115,7 +115,7 @@ def unite(one: Kind, two: Kind, path: tuple[str, ...] = ()) -> Kind:
         return one
     if one == NOTHING:
         return two
-    if {one, two} == {INT, FLOAT} if isinstance(one, Scalar) and isinstance(two, Scalar) else False:
+    if (one, two) in ((INT, FLOAT), (FLOAT, INT)):
         return FLOAT
     if isinstance(one, Number) and isinstance(two, Number):
         both = Number(max(one.digits, two.digits), max(one.scale, two.scale))
@@ -133,7 +133,7 @@ def _united_fields(one: Fields, two: Fields, path: tuple[str, ...]) -> Fields:
         return one if one.kinds else two
     kinds = {
         name: unite(one.kinds.get(name, NOTHING), two.kinds.get(name, NOTHING), (*path, name))
-        for name in one.kinds.keys() | two.kinds.keys()
+        for name in {**one.kinds, **two.kinds}
     }
     return Fields(kinds, one.order if one.order == two.order else None)
 
@@ -213,10 +213,40 @@ def _kind_of_dicts(dicts: Sequence[Any], path: tuple[str, ...]) -> Kind:
 
 
 def _kind_of_datetimes(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
-    naive = {each.tzinfo is None for each in values if each is not None}
+    naive = set()
+    for each in values:
+        if each is not None:
+            if type(each) is not datetime.datetime:
+                _check_precision(each, "nanosecond", path)
+            naive.add(each.tzinfo is None)
     if len(naive) == 2:
         raise CannotUnite(path, NAIVE, AWARE)
     return NAIVE if naive == {True} else AWARE
+
+
+def _kind_of_times(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
+    if any(each is not None and each.tzinfo is not None for each in values):
+        raise CannotStore(path, "it is a time with a time zone, and Parquet has none with one")
+    return TIME
+
+
+def _kind_of_durations(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
+    for each in values:
+        if each is not None and type(each) is not datetime.timedelta:
+            _check_precision(each, "nanoseconds", path)
+    return DURATION
+
+
+def _check_precision(value: Any, attribute: str, path: tuple[str, ...]) -> None:
+    """For the classes of pandas, which count more exactly than those that they extend."""
+    if value != value:
+        raise CannotStore(path, f"it is {value}; use None instead")
+    if getattr(value, attribute, 0):
+        raise CannotStore(
+            path,
+            "it has nanoseconds, and columns have microseconds unless write_files() has a "
+            "schema= with pyarrow.timestamp('ns') or pyarrow.duration('ns')",
+        )
 
 
 def _kind_of_decimals(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
@@ -234,7 +264,7 @@ def _kind_of_decimals(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
 
 
 def _kind_by_arrow(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
-    """Of values of a class that is not in the table, such as a NumPy scalar."""
+    """The kind of values whose class is not in the table, such as NumPy scalars."""
     kind: Kind = NOTHING
     numpy = sys.modules.get("numpy")
     for value in values:
@@ -245,6 +275,7 @@ def _kind_by_arrow(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
             continue
         try:
             type = pa.infer_type([value])
+            pa.array([value], type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise CannotStore(path, f"Parquet cannot store {shorten(value)}") from None
         if pa.types.is_integer(type):
@@ -255,6 +286,8 @@ def _kind_by_arrow(values: Sequence[Any], path: tuple[str, ...]) -> Kind:
             found = BOOL if type == BOOL.type else Scalar(f"{type}", type)
         kind = unite(kind, found, path)
         if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)):
+            if isinstance(value, numpy.timedelta64):
+                continue  # its values have units
             return kind  # all are of one class, whose values are all alike
     return kind
 
@@ -268,8 +301,8 @@ _KINDS: Mapping[type, Scalar | Callable[[Sequence[Any], tuple[str, ...]], Kind]]
     bytearray: BYTES,
     datetime.date: DATE,
     datetime.datetime: _kind_of_datetimes,
-    datetime.time: TIME,
-    datetime.timedelta: DURATION,
+    datetime.time: _kind_of_times,
+    datetime.timedelta: _kind_of_durations,
     decimal.Decimal: _kind_of_decimals,
     list: _kind_of_lists,
     tuple: _kind_of_lists,

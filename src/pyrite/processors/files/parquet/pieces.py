@@ -11,19 +11,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyrite.errors import ProcessorError
-from pyrite.functions import shorten
+from pyrite.functions import shorten, shorten_text
 from pyrite.processors.files.formats import Written
 from pyrite.processors.files.parquet.kinds import (
     NO_FIELDS,
+    NOTHING,
     CannotUnite,
     Fields,
     arrow_schema,
+    kind_of,
     unite,
 )
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem
 
 ROWS_PER_GROUP = 65536
+_MOST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,12 @@ class Piece:
     were."""
 
     name: str
+    """Empty in a report, which names the file itself."""
     fields: Fields
     rows: int
     examples: Mapping[str, Any]
-    """By field, a row that has it."""
+    """By field, a row that shows the kind of the field, or the beginning of its text if it is
+    long: reports travel to the driver."""
 
 
 def with_one_schema(
@@ -46,14 +51,16 @@ def with_one_schema(
     fields, examples = NO_FIELDS, dict[str, Any]()
     for each in written:
         piece: Piece = each.about
+        before = fields
         try:
             fields = unite(fields, piece.fields)
         except CannotUnite as error:
             example, item = examples[error.path[0]], piece.examples[error.path[0]]
             raise BadItem(
-                f"{cannot_unite(vertex, error, example)}: {shorten(item)}", item
+                f"{cannot_unite(vertex, error, example)}: {described(item)}", item
             ) from None
-        examples = {**piece.examples, **examples}
+        for name in changed(before, fields):
+            examples[name] = piece.examples[name]
     rows = sum(each.about.rows for each in written)
     if rows and not fields.kinds:
         raise ProcessorError(
@@ -63,7 +70,9 @@ def with_one_schema(
     return [
         each
         if each.about.fields == fields
-        else Written(_rewritten(storage, folder, vertex, [each.about], fields).name)
+        else Written(
+            _rewritten(storage, folder, vertex, [replace(each.about, name=each.name)], fields).name
+        )
         for each in written
     ]
 
@@ -81,8 +90,32 @@ def cannot_unite(vertex: str, error: CannotUnite, example: Any) -> str:
     return (
         f"vertex '{vertex}' cannot write field '{field_name(error.path)}' of an item to Parquet, "
         f"because it is {error.two} there and {error.one} in other rows, such as "
-        f"{shorten(example)}; make all of one type, or give schema= to write_files()"
+        f"{described(example)}; make all of one type, or give schema= to write_files()"
     )
+
+
+def add_examples(
+    examples: dict[str, Any], before: Fields, after: Fields, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Adds a row for each field whose kind these rows have changed."""
+    for name in changed(before, after):
+        having = [row for row in rows if row.get(name) is not None]
+        exact = (row for row in having if kind_of([row[name]]) == after.kinds[name])
+        examples[name] = _cut(next(exact, having[0]))
+
+
+def changed(before: Fields, after: Fields) -> list[str]:
+    """The fields whose kinds are not what they were."""
+    return [name for name, kind in after.kinds.items() if kind != before.kinds.get(name, NOTHING)]
+
+
+def described(example: Any) -> str:
+    return shorten_text(example, 120) if isinstance(example, str) else shorten(example)
+
+
+def _cut(row: Mapping[str, Any]) -> Any:
+    text = shorten(row, _MOST_TEXT)
+    return row if len(text) < _MOST_TEXT else text
 
 
 def field_name(path: Sequence[str]) -> str:
@@ -115,12 +148,12 @@ def _rewritten(
             for rows, columns in _groups(storage, folder, piece):
                 arrays = []
                 for field in schema:
-                    column = columns.get(field.name, pa.nulls(0))
+                    column = columns.get(field.name)
                     try:
                         arrays.append(
-                            widened(column, field.type)
-                            if field.name in columns
-                            else pa.nulls(rows, field.type)
+                            pa.nulls(rows, field.type)
+                            if column is None
+                            else widened(column, field.type)
                         )
                     except pa.ArrowException as error:
                         raise ProcessorError(

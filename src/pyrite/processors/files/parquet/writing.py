@@ -4,6 +4,7 @@ fits the rows."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.files.formats import Written
+from pyrite.processors.files.parquet.fitting import check_fits
 from pyrite.processors.files.parquet.kinds import (
     NO_FIELDS,
     CannotStore,
@@ -19,11 +21,13 @@ from pyrite.processors.files.parquet.kinds import (
     Fields,
     arrow_schema,
     fields_and_columns,
+    fields_of,
     unite,
 )
 from pyrite.processors.files.parquet.pieces import (
     ROWS_PER_GROUP,
     Piece,
+    add_examples,
     as_one_piece,
     cannot_unite,
     field_name,
@@ -33,7 +37,10 @@ from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem, Writer
 
 ROWS_AT_A_TIME = 1024
-"""How many rows become arrays at a time."""
+"""How many rows become arrays at a time, at most."""
+BYTES_AT_A_TIME = 1 << 24
+"""About how many bytes these rows may have."""
+_FIRST_ROWS = 32
 BYTES_PER_GROUP = 1 << 26
 
 
@@ -57,6 +64,7 @@ class ParquetWriter(Writer):
         self._fields = NO_FIELDS
         self._examples: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
+        self._rows_at_a_time = min(_FIRST_ROWS, ROWS_AT_A_TIME)
         self._blocks: list[tuple[int, dict[str, pa.Array]]] = []
         self._rows_in_blocks = 0
         self._bytes_in_blocks = 0
@@ -73,7 +81,7 @@ class ParquetWriter(Writer):
                     item,
                 )
         self._rows += items
-        if len(self._rows) >= ROWS_AT_A_TIME:
+        if len(self._rows) >= self._rows_at_a_time:
             self._take_rows()
 
     def complete(self) -> Written:
@@ -84,7 +92,7 @@ class ParquetWriter(Writer):
         if self._given is not None:
             return Written(self._name)
         piece = as_one_piece(self._storage, self._folder, self._vertex, self._pieces)
-        return Written(piece.name, piece)
+        return Written(piece.name, replace(piece, name=""))
 
     def close(self) -> None:
         try:
@@ -112,7 +120,10 @@ class ParquetWriter(Writer):
         self._fields = fields
         self._blocks.append((len(rows), arrays))
         self._rows_in_blocks += len(rows)
-        self._bytes_in_blocks += sum(array.nbytes for array in arrays.values())
+        size = sum(array.nbytes for array in arrays.values())
+        self._bytes_in_blocks += size
+        fitting = len(rows) * BYTES_AT_A_TIME // max(size, 1)
+        self._rows_at_a_time = max(1, min(fitting, 4 * self._rows_at_a_time, ROWS_AT_A_TIME))
         if arrays and (
             self._rows_in_blocks >= ROWS_PER_GROUP or self._bytes_in_blocks >= BYTES_PER_GROUP
         ):
@@ -123,10 +134,7 @@ class ParquetWriter(Writer):
         if found == self._fields:
             return found
         fields: Fields = unite(self._fields, found)
-        for name, kind in fields.kinds.items():
-            if kind != self._fields.kinds.get(name):
-                example = next((row for row in rows if row.get(name) is not None), None)
-                self._examples[name] = example if example is not None else rows[0]
+        add_examples(self._examples, self._fields, fields, rows)
         return fields
 
     def _given_arrays(
@@ -136,36 +144,29 @@ class ParquetWriter(Writer):
         if unknown:
             raise CannotStore((min(map(str, unknown)),), "the schema has no such field")
         columns = {name: [row.get(name) for row in rows] for name in schema.names}
-        arrays = _arrays(columns, schema)
         for field in schema:
-            if not field.nullable and arrays[field.name].null_count:
-                raise CannotStore(
-                    (field.name,), "it is None, and the schema says that it is not null"
-                )
-        return arrays
+            check_fits(columns[field.name], field, (field.name,))
+        return _arrays(columns, schema)
 
     def _raise_for_item(self, rows: Sequence[dict[str, Any]], error: Exception) -> NoReturn:
         """Finds the item that could not be taken."""
         fields, examples = self._fields, dict(self._examples)
         for row in rows:
             try:
-                if self._given is None:
-                    found, columns = fields_and_columns([row])
-                    fields = unite(fields, found)
-                    _arrays(columns, arrow_schema(fields))
-                else:
+                if self._given is not None:
                     self._given_arrays([row], self._given)
+                    continue
+                before, fields = fields, unite(fields, fields_of([row]))
+                add_examples(examples, before, fields, [row])
             except CannotUnite as found_two:
-                text = cannot_unite(self._vertex, found_two, examples.get(found_two.path[0], row))
+                text = cannot_unite(self._vertex, found_two, examples[found_two.path[0]])
                 raise BadItem(f"{text}: {shorten(row)}", row) from None
             except CannotStore as why:
                 self._raise_for_row(row, why)
-            for name, value in row.items():
-                if value is not None:
-                    examples.setdefault(name, row)
-        for row in rows:  # each can be stored, but not all in one column
+        schema = arrow_schema(fields)
+        for row in rows if self._given is None else ():
             try:
-                _arrays(fields_and_columns([row])[1], arrow_schema(fields))
+                _arrays({name: [value] for name, value in row.items()}, schema)
             except CannotStore as why:
                 self._raise_for_row(row, why)
         raise error
