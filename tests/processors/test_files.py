@@ -1,5 +1,5 @@
-"""Files: every format reads back what it wrote; a job that fails leaves nothing; what cannot be
-read is named."""
+"""Files: every format reads back what it wrote, a failed job leaves no files, and errors name the
+file that cannot be read."""
 
 from __future__ import annotations
 

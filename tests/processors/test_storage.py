@@ -1,4 +1,4 @@
-"""Files that are found by a URL: read and written like those of this machine, in any format."""
+"""Files at a URL are read and written like local files, in any format."""
 
 from __future__ import annotations
 
