@@ -1,5 +1,5 @@
-"""What all tests share: an instance per pool size, hypothesis' profile, and a watch on threads left
-behind."""
+"""Fixtures for all tests: an instance per pool size, the profile of hypothesis, and a check that no
+thread is left."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def no_thread_is_left_behind() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def local_spark() -> Iterator[Instance]:
-    """One Spark on this machine for all tests that do not need one of their own: a process can have
-    only one at a time."""
+    """One Spark session for all tests that do not need their own. A process can have only one at a
+    time."""
     conf = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",

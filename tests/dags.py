@@ -1,8 +1,8 @@
-"""Random DAGs, and the reference interpreter that says what a DAG of them must give.
+"""Random DAGs, and a reference interpreter that computes their expected results.
 
-The vertices are such that the result does not depend on which processor an item went to, except
-where the pattern of the edge decides it: so the reference need not know the engine, only what each
-pattern promises.
+The vertices are chosen so that the result does not depend on which processor gets an item, except
+where the pattern of the edge decides it. So the reference needs no knowledge of the engine, only of
+the guarantees of each pattern.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Picture:
-    """A DAG to be built any number of times: the nodes, each after its parents."""
+    """A description of a DAG, which can be built any number of times. Each node comes after its
+    parents."""
 
     nodes: tuple[Node, ...]
 
@@ -80,7 +81,8 @@ class Picture:
         ]
 
     def expected(self, members: int = 1) -> dict[int, Counter[Any]]:
-        """What the sinks get, as multisets, by the number of the vertex before each."""
+        """The expected items of each sink, as multisets, by the number of the vertex before the
+        sink."""
         out: list[Counter[Any]] = []
         for node in self.nodes:
             arrived: Counter[Any] = Counter()
@@ -99,7 +101,7 @@ class Picture:
 
 
 def applied(node: Node, arrived: Counter[Any]) -> Counter[Any]:
-    """What a vertex emits for what arrived."""
+    """The items that a vertex emits for its input items."""
     if node.kind == "source":
         return Counter(node.items)
     result: Counter[Any] = Counter()
@@ -131,7 +133,7 @@ class Repeat(AbstractProcessor):
 
 
 class Hold(AbstractProcessor):
-    """Keeps everything until its input ends."""
+    """Emits nothing until its input ends, then all items."""
 
     def __init__(self) -> None:
         self.held: list[Any] = []

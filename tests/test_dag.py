@@ -1,5 +1,5 @@
-"""A DAG refuses what cannot run, with a sentence; it iterates, compares, pickles and draws
-itself."""
+"""A DAG that cannot run is refused with a clear error. A DAG can be iterated, compared, pickled and
+drawn."""
 
 from __future__ import annotations
 

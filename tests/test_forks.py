@@ -1,4 +1,5 @@
-"""A forked process runs jobs on threads of its own, and waits for nothing of its parent."""
+"""A forked process runs jobs on its own threads, and never waits for a lock or thread of its
+parent."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning
 
 
 def in_child(call: Callable[[], Any]) -> Any:
-    """What a call returns, or the error it raises, in a process that is forked here; a child that
-    hangs is killed."""
+    """Forks a process and calls a function there. Returns its result or error. Kills a child that
+    hangs."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -113,7 +114,7 @@ def test_a_callback_of_the_parents_job_is_not_called_in_the_child(pyr: Instance)
 
 @contextmanager
 def held(*locks: Any) -> Iterator[None]:
-    """Locks that another thread holds."""
+    """Holds locks in another thread."""
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:

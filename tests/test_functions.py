@@ -1,4 +1,4 @@
-"""Functions are named with file and line, and compared by what they do."""
+"""Functions are described with file and line, and compared by their code."""
 
 from __future__ import annotations
 

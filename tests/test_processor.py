@@ -1,4 +1,4 @@
-"""Inbox, outbox and AbstractProcessor keep their promises when called by hand."""
+"""Inbox, outbox and AbstractProcessor, called directly without the engine."""
 
 from __future__ import annotations
 

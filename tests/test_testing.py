@@ -1,4 +1,4 @@
-"""The harness finds the faults that it is there to find."""
+"""The harness finds faulty processors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Sum(AbstractProcessor):
 
 
 class Restarts(AbstractProcessor):
-    """Makes its traverser anew at each call: wrong as soon as the outbox is full."""
+    """Makes a new traverser at each call, so it starts again when the outbox was full."""
 
     def complete(self) -> bool:
         return self.emit_cooperatively(traverse([1, 2, 3]))
 
 
 class Forgets(Sum):
-    """Has a state, and does not save all of it."""
+    """Does not save all of its state."""
 
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         return []
@@ -71,10 +71,10 @@ def test_good_processors_pass() -> None:
 @pytest.mark.parametrize(
     ("supplier", "message"),
     [
-        (Restarts, "emitted more than the 3 items expected.*outbox full at every other call"),
+        (Restarts, "emitted more than the 3 expected items.*outbox full at every other call"),
         (Forgets, r"emitted \[0\].*expected \[6\].*state saved and restored"),
         (OneAtATime, r"emitted \[1\] .*; inbox of all items"),
-        (Stuck, "neither took an item, emitted one, nor finished"),
+        (Stuck, "did not take an item, emit an item or finish"),
         (Sum, None),
     ],
 )

@@ -1,4 +1,4 @@
-"""Inbox and Outbox: what a processor is given, and where it puts what it emits."""
+"""Inbox and Outbox: a processor takes its input from the inbox, and emits items to the outbox."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pyrite.errors import ProcessorError
 
 
 class Inbox:
-    """The items that arrived on one edge and are not processed yet. What a processor leaves in it
-    is presented again.
+    """Items of one edge that are not processed yet. The engine presents the items that a processor
+    leaves in it again.
 
-    Iterating takes the items out one by one; `drain` takes them all.
+    Iterating removes the items one by one; `drain` removes them all.
 
     >>> inbox = Inbox(["a", "b", "c"])
     >>> inbox.peek(), inbox.poll(), len(inbox), list(inbox), inbox.poll()
@@ -26,31 +26,32 @@ class Inbox:
         self._next = 0
 
     def peek(self) -> Any:
-        """The first item, which stays; None if there is none."""
+        """The first item, without removing it; None if the inbox is empty."""
         return self._items[self._next] if self._next < len(self._items) else None
 
     def poll(self) -> Any:
-        """Takes the first item out; None if there is none."""
+        """Removes and returns the first item; None if the inbox is empty."""
         if self._next >= len(self._items):
             return None
         self._next += 1
         return self._items[self._next - 1]
 
     def drain(self) -> list[Any]:
-        """Takes all items out, as a list."""
+        """Removes all items and returns them as a list."""
         items = self.pending()
         self.remove(len(items))
         return items
 
     def pending(self) -> list[Any]:
-        """All items, which stay until `remove`. The list is the inbox's own: do not change it."""
+        """All items as a list, without removing them. The list belongs to the inbox: do not change
+        it."""
         if self._next:
             del self._items[: self._next]
             self._next = 0
         return self._items
 
     def remove(self, count: int = 1) -> None:
-        """Takes the first `count` items out."""
+        """Removes the first `count` items."""
         if not 0 <= count <= len(self):
             raise ProcessorError(
                 f"cannot remove {count} items from an inbox that holds {len(self)}"
@@ -62,7 +63,7 @@ class Inbox:
             self._next += count
 
     def extend(self, items: list[Any]) -> None:
-        """Adds items at the end. For the engine, and for tests of processors."""
+        """Adds items at the end. Only the engine and tests of processors call this."""
         if self._next == len(self._items):
             self._items = items
             self._next = 0
@@ -70,8 +71,8 @@ class Inbox:
             self.pending().extend(items)
 
     def last_taken(self) -> Any:
-        """The item taken out last, as far as it is still known: the one to name when a processor
-        raises."""
+        """The item that was removed last, or the first item if the inbox no longer knows that. It
+        is named when a processor raises."""
         return self._items[self._next - 1] if self._next else self.peek()
 
     def __len__(self) -> int:
@@ -87,9 +88,10 @@ class Inbox:
 
 
 class Outbox:
-    """One bucket per outbound edge. `add` never refuses; a bucket at its high water mark is full.
+    """Has one bucket per outbound edge. A bucket is full at its high water mark, but `add` still
+    accepts items.
 
-    A processor that sees a full bucket should return and let the engine drain the outbox.
+    A processor should return when a bucket is full, so that the engine can drain the outbox.
 
     >>> outbox = Outbox([2, 2])
     >>> outbox.add("x"); outbox.add("y", 1); outbox.buckets, outbox.is_full(), outbox.is_full(0)
@@ -114,7 +116,7 @@ class Outbox:
             self.bucket(ordinal).append(item)
 
     def add_all(self, items: list[Any] | tuple[Any, ...], ordinal: int | None = None) -> None:
-        """Emits a list of items at once."""
+        """Emits all items of a list to the edge at `ordinal`, or to all edges."""
         if holds_none(items):
             raise none_emitted(self.vertex)
         if ordinal is None:
@@ -124,8 +126,8 @@ class Outbox:
             self.bucket(ordinal).extend(items)
 
     def room(self, ordinal: int | None = None) -> int:
-        """How many more items fit below the high water mark: of the edge at `ordinal`, or of the
-        fullest of all."""
+        """How many more items fit into the bucket at `ordinal`, or into every bucket, below the
+        high water mark."""
         if ordinal is None:
             buckets = self.buckets
             if len(buckets) == 1:
@@ -147,8 +149,8 @@ class Outbox:
             edges = len(self.buckets)
             raise ProcessorError(
                 f"vertex '{self.vertex}' emitted to ordinal {ordinal}, but it has {edges or 'no'} "
-                "outbound "
-                f"{'edge' if edges == 1 else 'edges'}{f' (0 to {edges - 1})' if edges else ''}"
+                f"outbound {'edge' if edges == 1 else 'edges'}"
+                f"{f' (0 to {edges - 1})' if edges else ''}"
             )
         return self.buckets[ordinal]
 
@@ -156,21 +158,21 @@ class Outbox:
         return sum(map(len, self.buckets))
 
 
-_NO_EDGE_ROOM = 1 << 30  # a sink may "emit" without end: nothing is kept
+_NO_EDGE_ROOM = 1 << 30  # without outbound edges, emitted items are dropped
 
 
 def none_emitted(vertex: str, what: str = "") -> ProcessorError:
     return ProcessorError(
-        f"vertex '{vertex}' emitted None{what}; None cannot travel over an edge: leave it out, or "
-        "emit a value that stands for it"
+        f"vertex '{vertex}' emitted None{what}; an edge cannot carry None. Emit nothing, or "
+        "another value in place of None"
     )
 
 
 def holds_none(items: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether None itself is among the items, whatever their == answers."""
+    """Whether one of the items is None. Items may have an unusual `==`."""
     try:
         if None not in items:
             return False
-    except Exception:  # an item's == raised, as that of an array may: only identity can tell
+    except Exception:  # == of an item raised, as for arrays: compare by identity instead
         pass
     return any(item is None for item in items)

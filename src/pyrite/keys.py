@@ -1,7 +1,7 @@
-"""Keys of groups and of named maps: NaN is one key, as in Spark SQL, pandas and Polars.
+"""Keys of groups and named maps: all NaNs are one key, as in Spark SQL, pandas and Polars.
 
-In Python two NaNs are not equal, so a dict keeps each NaN object as a key of its own. `one_nan`
-maps all NaNs to the same object, which a dict finds by identity.
+In Python two NaNs are not equal, so a dict keeps each NaN object as a separate key. `one_nan` maps
+all NaNs to the same object, which a dict finds by identity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAN_FREE: Final = frozenset(
 
 
 def one_nan(key: Any) -> Any:
-    """The key to store for `key`: the key itself, unless it is a NaN or contains one.
+    """The key to store in place of `key`: the key itself, unless it is or contains a NaN.
 
     >>> one_nan(float("nan")) is one_nan(float("nan"))
     True
@@ -51,7 +51,7 @@ def one_nan(key: Any) -> Any:
     try:
         if key == key:
             return key
-    except Exception:  # an array, or pandas.NA: its own rules decide what is equal
+    except Exception:  # == gives no single answer, as for an array or pandas.NA
         return key
     is_time = kind.__name__ == "timedelta64"  # numpy takes it for a number
     if isinstance(key, Number) and not is_time:
@@ -66,14 +66,14 @@ def is_compared_by_fields(kind: type) -> bool:
 
 
 def with_one_nan(pairs: dict[Any, Any]) -> dict[Any, Any]:
-    """The same pairs, under the keys to store; the dict itself if there is nothing to change."""
+    """The same pairs with `one_nan(key)` as keys. Returns the dict itself if no key changes."""
     if NAN_FREE.issuperset(map(type, pairs)):
         return pairs
     return {one_nan(key): value for key, value in pairs.items()}
 
 
 _NOT_EQUAL_TO_THEMSELVES: dict[type, Any] = {}
-"""By type, the one that stands for all: numpy's and pandas' NaT."""
+"""By type, the value that stands for all values that are not equal to themselves, such as NaT."""
 
 
 def _tuple(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -85,7 +85,7 @@ def _tuple(key: tuple[Any, ...]) -> tuple[Any, ...]:
     kind: Any = type(key)
     if kind is tuple:
         return tuple(parts)
-    return kind._make(parts) if hasattr(kind, "_make") else key  # a named tuple, or unknown
+    return kind._make(parts) if hasattr(kind, "_make") else key  # a named tuple has _make
 
 
 def _dataclass(key: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Pace: how many items to hand to a processor at a time, so that a call takes about a millisecond
-and yet costs little per item."""
+"""Pace: how many items to pass to a processor per call, so that a call takes about a millisecond
+and its overhead per item is small."""
 
 from __future__ import annotations
 
 
 class Pace:
-    """Starts small, doubles while calls are quick, and halves when one took too long.
+    """A limit that starts small, doubles while calls are fast, and shrinks when a call is slow.
 
     >>> pace = Pace()
     >>> for _ in range(10): pace.took(pace.limit, 0.0001)
@@ -24,7 +24,7 @@ class Pace:
         self.limit = self.START
 
     def took(self, count: int, seconds: float) -> None:
-        """Learns from a call that handled `count` items."""
+        """Adapts the limit after a call that took `count` items and this many seconds."""
         if seconds < self.QUICK:
             if count >= self.limit and self.limit < self.MOST:
                 self.limit *= 2
@@ -33,7 +33,7 @@ class Pace:
 
 
 class SteadyPace(Pace):
-    """Always the same number: for whoever must do the same again, however long it takes."""
+    """A limit that never changes, so that a task that is run again makes the same calls."""
 
     __slots__ = ()
 
@@ -41,4 +41,4 @@ class SteadyPace(Pace):
         self.limit = self.MOST
 
     def took(self, count: int, seconds: float) -> None:
-        """Nothing to learn."""
+        """Does nothing."""

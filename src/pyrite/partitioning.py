@@ -1,9 +1,8 @@
-"""From a key to a partition id, the same in every process, on every member, whatever PYTHONHASHSEED
-is.
+"""Maps a key to a partition id. The id is the same in every process, whatever PYTHONHASHSEED is.
 
 Keys that are equal in Python have the same id: 1, 1.0, True and Decimal(1); a tuple and a named
-tuple; one moment in two time zones. The way there: the key in canonical bytes, their Murmur3 hash
-(x86, 32 bit), modulo the number of partitions.
+tuple; the same moment in two time zones. The id is the Murmur3 hash (x86, 32 bit) of the key's
+canonical bytes, modulo the number of partitions.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from pyrite.functions import describe, shorten
 from pyrite.keys import is_compared_by_fields
 
 PARTITION_COUNT = 271
-"""How many partitions a job has, unless it has many members or says otherwise."""
+"""The number of partitions of a job that has few members and does not set it."""
 PARTITIONS_PER_MEMBER = 4
 
 _CACHE_LIMIT = 1 << 16
@@ -36,8 +35,8 @@ _pack_hash = _HASHED.pack
 
 
 class InvalidKey(PyriteError, ValueError):
-    """A partition key that cannot be used: None, of a type without canonical bytes, or sent out of
-    range."""
+    """A partition key that cannot be used: it is None, its type has no canonical bytes, or a
+    partitioner returned an id out of range for it."""
 
 
 def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
@@ -50,8 +49,8 @@ def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
 
 
 def default_partition_count(members: int) -> int:
-    """How many partitions a job has on a number of members: 271, or the next prime above four per
-    member, so that each member has its share of them.
+    """The default number of partitions of a job: 271, or the next prime above four per member, so
+    that all members get a similar number of partitions.
 
     >>> default_partition_count(2), default_partition_count(67), default_partition_count(128)
     (271, 271, 521)
@@ -65,8 +64,8 @@ def default_partition_count(members: int) -> int:
 
 
 def canonical_bytes(key: Any) -> bytes:
-    """Bytes that are the same for equal keys. Those of a string are its UTF-8, which Murmur3 takes
-    as it is; of other keys the first byte tells the kind, so that keys of two kinds differ."""
+    """Bytes that are the same for equal keys. For a string they are its UTF-8. For other keys the
+    first byte is a tag for the kind of key, so that keys of different kinds differ."""
     kind = type(key)
     if kind is str:
         return key.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
@@ -81,9 +80,9 @@ def canonical_bytes(key: Any) -> bytes:
 def partition_function(
     partition_count: int, *, partitioner: Callable[[Any, int], int] | None = None, edge: str
 ) -> Callable[[Any], int]:
-    """A function from key to partition id for one edge; `edge` is its name, for messages.
+    """A function from key to partition id for one edge. `edge` is the name for error messages.
 
-    It keeps the ids of keys that it has met, as long as the same ones come again and again.
+    It caches the ids of keys, and stops caching if most keys are new.
     """
     if partitioner is not None:
         return _custom(partition_count, partitioner, edge)
@@ -93,8 +92,8 @@ def partition_function(
 
     def partition(key: Any) -> int:
         nonlocal room, asked
-        if type(key) is str:  # to look it up would take longer than to compute it
-            # Murmur3's own way of encoding does not survive half a surrogate pair.
+        if type(key) is str:  # the cache would be slower than the hash
+            # mmh3 cannot encode a string with half a surrogate pair itself.
             return (
                 hashed(key if key.isascii() else key.encode("utf-8", "surrogatepass"), 0, False)
                 % partition_count
@@ -129,8 +128,8 @@ def _computed(key: Any, partition_count: int, edge: str) -> int:
 
 def none_key(edge: str) -> InvalidKey:
     return InvalidKey(
-        f"the partition key of an item on edge {edge} is None, which belongs to no partition; "
-        f"give the edge a key function that never returns None, or filter such items out before it"
+        f"the partition key of an item on edge {edge} is None, but None cannot be a partition key; "
+        "give the edge a key function that never returns None, or filter such items out before it"
     )
 
 
@@ -148,8 +147,8 @@ def _custom(
         if not 0 <= number < partition_count:
             raise InvalidKey(
                 f"return value of the partitioner {describe(partitioner)} of edge {edge} must be a "
-                "whole number from 0 to "
-                f"{partition_count - 1}; got {shorten(found)} for key {shorten(key)}"
+                f"whole number from 0 to {partition_count - 1}; got {shorten(found)} for key "
+                f"{shorten(key)}"
             )
         return number
 
@@ -157,31 +156,32 @@ def _custom(
 
 
 def _encoder_of(kind: type) -> Callable[[Any], bytes]:
-    """How keys of a type become bytes. A subclass (an IntEnum, a named tuple) equals its plain
-    form, so it is encoded as that."""
+    """The function that encodes keys of a type. Values of a subclass, such as an IntEnum or a named
+    tuple, equal values of its base class, so they are encoded like these."""
     if kind.__module__ == "numpy":
         found = _numpy_encoder(kind)
         if found is not None:
             return found
     for known, encode in _KINDS:
         if issubclass(kind, known):
-            if known in _OWN_EQUALITY and getattr(kind, "__eq__") is not getattr(known, "__eq__"):  # noqa: B009 mypy takes them for bound
-                break  # it decides by itself which of its values are equal
+            # getattr, because mypy takes kind.__eq__ for a bound method.
+            if known in _OWN_EQUALITY and getattr(kind, "__eq__") is not getattr(known, "__eq__"):  # noqa: B009
+                break  # the subclass has its own ==
             return encode
     else:
         if is_compared_by_fields(kind):
             return _dataclass
     if "__eq__" not in (name for each in kind.__mro__[:-1] for name in vars(each)):
-        why = "two of them are equal only if they are the same object"
+        why = "the class does not define ==, so each object equals only itself"
     else:
-        why = "only its own == knows which of them are equal"
+        why = "the class defines its own ==, so Pyrite cannot tell which of its objects are equal"
     return _refusal(kind, why)
 
 
 def _refusal(kind: type, why: str) -> Callable[[Any], bytes]:
     message = (
         f"a {describe(kind)} cannot be a partition key: {why}. Give the edge a key function that "
-        f"returns a string, a number, bytes, a date, an enum, a dataclass, or a tuple of these"
+        "returns a string, a number, bytes, a date, an enum, a dataclass, or a tuple of these"
     )
 
     def refuse(key: Any) -> bytes:
@@ -191,32 +191,33 @@ def _refusal(kind: type, why: str) -> Callable[[Any], bytes]:
 
 
 def _numpy_encoder(kind: type) -> Callable[[Any], bytes] | None:
-    """How scalars of numpy's become bytes: as the Python value that they equal, if there is one."""
+    """The function that encodes numpy scalars. They are encoded like the equal Python value. None
+    if the type has no equal Python values."""
     if kind.__name__ == "ndarray":
-        return _refusal(kind, "== of two arrays gives an array, not one answer")
+        return _refusal(kind, "== of two arrays returns an array, not True or False")
     if kind.__name__ in ("datetime64", "timedelta64"):
-        return _refusal(kind, "equal ones may have different units; use .item() to convert it")
+        return _refusal(kind, "equal values may have different units; convert it with .item()")
     if not hasattr(kind, "item"):
         return None
 
     def encode(key: Any) -> bytes:
         value = key.item()
-        # A longdouble has no Python equal: item() gives it back. Its hash is that of equal numbers.
+        # item() of a longdouble returns a longdouble. Its hash equals that of equal numbers.
         return canonical_bytes(value) if type(value) is not kind else _number(key)
 
     return encode
 
 
 def _number(key: Any) -> bytes:
-    if key != key:  # NaN: its hash differs from object to object
+    if key != key:  # the hashes of two NaN objects differ
         return b"nan"
-    # Python gives equal numbers of all types one hash, which does not depend on PYTHONHASHSEED.
+    # Equal numbers of all types have the same hash, which does not depend on PYTHONHASHSEED.
     return _pack_hash(b"n", hash(key))
 
 
 def _sequence(tag: str) -> Callable[[Any], bytes]:
-    """For tuples and lists: the parts as one text, which takes a third of the time that it takes to
-    join them as bytes. Parts that differ may make the same text; equal parts always do."""
+    """The function that encodes tuples and lists. It joins the parts as text, which takes a third
+    of the time of joining bytes. Equal keys give the same text; different keys may, too."""
 
     def encode(key: Any) -> bytes:
         parts = [
@@ -232,7 +233,7 @@ def _text(key: Any) -> str:
     data = canonical_bytes(key)
     if isinstance(key, str):
         return data.decode("utf-8", "surrogatepass")
-    if len(data) == _HASHED.size and data[:1] == b"n":  # a number, of whichever type
+    if len(data) == _HASHED.size and data[:1] == b"n":  # a number of any type
         return f"\x1e{_HASHED.unpack(data)[1]}"
     return data.decode("latin-1")
 
@@ -248,15 +249,15 @@ def _dict(key: dict[Any, Any]) -> bytes:
 
 
 def _joined(parts: list[bytes]) -> bytes:
-    """The parts with the length of each before it, so that ('a', 'bc') and ('ab', 'c') differ."""
+    """Joins the parts, with its length before each, so that ('a', 'bc') and ('ab', 'c') differ."""
     return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 
 
 def _datetime(key: datetime.datetime) -> bytes:
-    if key != key:  # pandas' NaT
+    if key != key:  # NaT of pandas
         return b"nan"
-    # `fold` tells apart the two passes of the hour that a clock is set back over. Python's == and
-    # hash ignore it, so its offset must be ignored, too.
+    # When a clock is set back, an hour occurs twice, and `fold` says which one is meant. Python's
+    # == and hash ignore `fold`, so it must be ignored here, too.
     offset = key.replace(fold=0).utcoffset()
     if offset is None:
         return b"T" + key.replace(tzinfo=None, fold=0).isoformat().encode()
@@ -292,7 +293,7 @@ def _enum(key: Enum) -> bytes:
 
 
 def _path(key: PurePath) -> bytes:
-    if isinstance(key, PureWindowsPath):  # upper and lower case are the same there
+    if isinstance(key, PureWindowsPath):  # == ignores the case of Windows paths
         return b"w" + key.as_posix().lower().encode("utf-8", "surrogatepass")
     return b"p" + str(key).encode("utf-8", "surrogatepass")
 
@@ -306,7 +307,7 @@ def _class_name(key: Any) -> bytes:
     return f"{type(key).__module__}.{type(key).__qualname__}".encode()
 
 
-# In the order of the checks: an IntEnum is a number before it is an enum, a datetime is a date.
+# The first match counts: an IntEnum is encoded as a number, and a datetime is not taken for a date.
 _KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
     (int, lambda key: _pack_hash(b"n", int.__hash__(key))),
     (Number, _number),
@@ -329,5 +330,5 @@ _KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
     (type(...), lambda key: b"..."),
 ]
 _OWN_EQUALITY = {int, str, bytes, bytearray, tuple, list, frozenset, set, dict}
-"""A subclass of these that defines == of its own is not encoded as what it derives from."""
+"""A subclass of these with its own == is not encoded like its base class."""
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {}

@@ -1,5 +1,5 @@
-"""Processor: the code of a vertex; and AbstractProcessor, which takes the trouble out of writing
-one."""
+"""Processor, the interface for the code of a vertex, and AbstractProcessor, a simpler base class
+that handles one item at a time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pyrite.traverser import Traverser, iterate
 
 
 class FailedAt(NamedTuple):
-    """Where a call of a processor raised. `vertex` and `edge` only if it does the work of several
-    vertices."""
+    """The item at which a call of a processor raised. `vertex` and `edge` are set only by a
+    processor that runs several vertices."""
 
     item: Any
     vertex: str | None = None
@@ -25,18 +25,18 @@ class FailedAt(NamedTuple):
 
 
 class Processor:
-    """Takes items from its inbound edges and puts items into its outbox; one of those that do a
-    vertex's work.
+    """Takes items from its inbound edges and puts items into its outbox. A vertex has one or more
+    processors, which run in parallel.
 
-    The engine sets `outbox`, then calls `init` once, then the others from one thread at a time, and
-    `close` last. A call of a cooperative processor should take no more than about a millisecond;
-    one with `cooperative = False` has a thread of its own and may block.
+    The engine sets `outbox` and calls `init` once, then the other methods from one thread at a
+    time, and `close` last. A call of a cooperative processor should take no more than about a
+    millisecond. A processor with `cooperative = False` has its own thread and may block.
     """
 
     cooperative: bool = True
     polls: bool = True
-    """Whether `complete` that returns False and emits nothing may be waiting for something, so that
-    the engine may pause."""
+    """Whether a processor that takes and emits nothing in a call may be waiting for something. If
+    so, the engine may sleep before the next call."""
     outbox: Outbox
 
     def attach(self, outbox: Outbox) -> None:
@@ -44,61 +44,59 @@ class Processor:
         self.outbox = outbox
 
     def init(self, context: ProcessorContext) -> None:
-        """Called once, before anything else. It may block."""
+        """Called once before all other methods. It may block."""
 
     def process(self, ordinal: int, inbox: Inbox) -> None:
-        """Takes items from `inbox`, which is never empty here. What is left in it comes again
-        before anything new."""
+        """Takes items from `inbox`, which is never empty here. Items that are left in it are
+        presented again before new items."""
         raise ProcessorError(
             f"{describe(type(self))} got items on inbound edge {ordinal} but does not define "
             "process(ordinal, inbox)"
         )
 
     def try_process(self) -> bool | None:
-        """Called when there is nothing to deliver. Return False to be called again before anything
-        is delivered."""
+        """Called when there are no input items. Return False to be called again before the next
+        items are delivered."""
         return True
 
     def complete_edge(self, ordinal: int) -> bool | None:
-        """Called when the edge at `ordinal` has ended, again and again until it does not return
-        False."""
+        """Called when the edge at `ordinal` has ended. Return False to be called again."""
         return True
 
     def complete(self) -> bool | None:
-        """Called when all inbound edges have ended, again and again until it does not return
-        False."""
+        """Called when all inbound edges have ended. Return False to be called again."""
         return True
 
     def close(self, error: BaseException | None) -> None:
-        """Called exactly once, last, also when `init` raised or was not reached. What it raises is
-        logged."""
+        """Called exactly once, as the last method, even if `init` raised or was not called. Errors
+        that it raises are logged."""
 
     @property
     def saves_state(self) -> bool:
-        """Whether the processor has a state to save: by default, whether it defines
+        """Whether the processor has state to save. By default this is true if the class defines
         `save_snapshot`."""
         return type(self).save_snapshot is not Processor.save_snapshot
 
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
-        """The state, as (key, value) pairs, from which another processor can go on. Only called
-        between other calls."""
+        """Returns the state as (key, value) pairs, from which another processor can continue. It is
+        called only between other calls."""
         return ()
 
     def restore_snapshot(self, key: Any, value: Any) -> None:
-        """Takes back one pair of what `save_snapshot` gave. Called after `init`, before any
-        item."""
+        """Restores one pair that `save_snapshot` returned. It is called after `init` and before the
+        first item."""
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
-        """After a call raised: where it was."""
+        """Called after another method raised. Returns the item that it was working on."""
         return FailedAt(item=inbox.last_taken())
 
 
 class AbstractProcessor(Processor):
     """A processor that handles one item at a time.
 
-    Override `try_process_0` .. `try_process_4` for an edge each, or `try_process_any` for all.
-    Return False to be given the same item again, when there is room in the outbox; True or None
-    takes the item.
+    Override `try_process_0` to `try_process_4` for one edge each, or `try_process_any` for all
+    edges. If the method returns False, the same item is presented again when there is room in the
+    outbox. True or None means that the item is done.
 
     >>> class Doubler(AbstractProcessor):
     ...     def try_process_0(self, item):
@@ -106,8 +104,8 @@ class AbstractProcessor(Processor):
     """
 
     _emitted_at_once = 1
-    """How many items to take from a traverser at a time: learned, so that slow ones do not hold up
-    others, and quick ones cost little."""
+    """How many items to take from a traverser at a time. It adapts: slow traversers must not block
+    the thread for long, and fast ones should have little overhead."""
     _is_steady = False
     _failed_item: Any = None
     _holding_item: bool = False
@@ -124,9 +122,9 @@ class AbstractProcessor(Processor):
             self._try.append(self._try_method(len(self._try)))
         try_process = self._try[ordinal]
         outbox = self.outbox
-        # The one edge that nearly every vertex has is checked at next to no cost. A sink never
-        # fills its outbox; with several edges the mark is one that is always reached, and the
-        # outbox is asked.
+        # Most vertices have one outbound edge; comparing the length of its bucket with `mark` is
+        # the cheapest check. Without edges `mark` is 1 and `bucket` stays empty, so it is never
+        # reached. With several edges `mark` is negative, so `is_full` checks all buckets.
         edges = len(outbox.buckets)
         bucket: list[Any] = outbox.buckets[0] if edges else []
         mark = outbox.high_water_marks[0] if edges == 1 else 1 - edges
@@ -181,17 +179,16 @@ class AbstractProcessor(Processor):
     def emit_cooperatively(
         self, traverser: Traverser[Any] | Iterator[Any], ordinal: int | None = None
     ) -> bool:
-        """Emits from a traverser until the outbox is full. True once all is emitted; else call
-        again with the same one.
+        """Emits items of a traverser until the outbox is full. Returns True when all items are
+        emitted. If it returns False, call it again with the same traverser.
 
-        Make the traverser once and keep it: it remembers how far it got.
+        Make the traverser once and keep it for the following calls: it keeps the position.
         """
         if not isinstance(traverser, Iterator):
             raise ProcessorError(
-                f"emit_cooperatively of {describe(type(self))} needs a traverser that remembers "
-                "how far it got; got "
-                f"{shorten(traverser)}. Make one with traverse(...), once, and keep it for the "
-                "calls that follow"
+                f"emit_cooperatively of {describe(type(self))} needs a traverser, which keeps its "
+                f"position between calls; got {shorten(traverser)}. Make one with traverse(...) "
+                "once, and keep it for the following calls"
             )
         count, started = self._emitted_at_once, perf_counter()
         while True:
@@ -216,8 +213,8 @@ class AbstractProcessor(Processor):
         self._is_steady = True
 
     def flat_mapper(self, function: Callable[[Any], Traverser[Any] | Iterable[Any]]) -> FlatMapper:
-        """Maps each item to any number of items once, and emits them over as many calls as it
-        takes."""
+        """A helper that calls `function` once per item and emits all items that it returns, over
+        several calls if the outbox is full."""
         return FlatMapper(self, function)
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
@@ -231,8 +228,8 @@ class AbstractProcessor(Processor):
 
 
 class FlatMapper:
-    """Made by `AbstractProcessor.flat_mapper`. Call it, or its `try_process`, from `try_process_N`
-    and return what it returns."""
+    """Made by `AbstractProcessor.flat_mapper`. Call it from `try_process_N`, and return its
+    result."""
 
     __slots__ = ("_function", "_processor", "_rest")
 
@@ -246,7 +243,7 @@ class FlatMapper:
     def try_process(self, item: Any) -> bool:
         if self._rest is None:
             made = self._function(item)
-            if type(made) is list or type(made) is tuple:  # all of it is there already
+            if type(made) is list or type(made) is tuple:  # all items exist already
                 outbox = self._processor.outbox
                 if len(made) <= outbox.room():
                     outbox.add_all(made)
@@ -263,7 +260,7 @@ class FlatMapper:
 _TRY_NAMES: tuple[str, ...] = tuple(f"try_process_{ordinal}" for ordinal in range(5))
 _CHUNK = 1024
 _LONG_ENOUGH = 0.001
-"""Seconds after which emitting should let others have their turn."""
+"""After this many seconds, `emit_cooperatively` returns so that other processors can run."""
 
 
 def wrong_answer(method: Callable[..., Any], answer: object) -> ProcessorError:

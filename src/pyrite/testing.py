@@ -1,5 +1,4 @@
-"""A test harness for processors: runs one by hand, under the conditions that an engine may put it
-in."""
+"""A test harness for processors: calls a processor in all the ways that the engine may call it."""
 
 from __future__ import annotations
 
@@ -35,11 +34,11 @@ def verify_processor(
     """Raises AssertionError unless a processor turns `inputs` into `expected`, however it is
     called.
 
-    `supplier` is whatever a vertex takes. `inputs` is a list of the items of the edge at ordinal 0,
-    or a dict of such lists by ordinal; `expected` likewise for the outbound edges. The processor is
-    run with an inbox of one item and of all, with an outbox that has room and with one that is full
-    at every other call, and, if it saves its state, with its state saved and restored between
-    calls.
+    `supplier` is any supplier that `dag.vertex` accepts. `inputs` is a list of items for the
+    inbound edge at ordinal 0, or a dict from ordinal to such a list; `expected` is the same for the
+    outbound edges. The processor is run with one item and with all items in its inbox, and with an
+    outbox that has room and one that is full at every other call. If it saves its state, it is also
+    run with the state saved and restored between calls.
 
     >>> from pyrite import processors as p
     >>> verify_processor(p.map(str.upper), ["a", "b"], ["A", "B"])
@@ -141,8 +140,8 @@ class _Trial:
                 self._restore()
 
     def _call(self, call: Callable[[], Any]) -> Any:
-        """Calls the processor; then drains its outbox, of which the high water mark is 0 at every
-        other call: it is full from the start."""
+        """Calls the processor, then drains its outbox. In one mode the high water mark is 0 at
+        every other call, so that the outbox is full before the call."""
         outbox = self._processor.outbox
         full = self._mode.full_every_other_call and self._calls % 2 == 0
         mark = 0 if full else 1 if self._mode.full_every_other_call else 2048
@@ -154,11 +153,10 @@ class _Trial:
                 self._idle_calls = 0
             emitted += bucket
             bucket.clear()
-            if len(emitted) > len(wanted):  # it may never stop
+            if len(emitted) > len(wanted):  # stop now, because it may emit for ever
                 raise AssertionError(
-                    f"{describe(self._supplier)} emitted more than the {len(wanted)} items "
-                    "expected: "
-                    f"{shorten(emitted, 1000)}; {self._mode}"
+                    f"{describe(self._supplier)} emitted more than the {len(wanted)} expected "
+                    f"items: {shorten(emitted, 1000)}; {self._mode}"
                 )
         return answer
 
@@ -166,13 +164,12 @@ class _Trial:
         self._idle_calls = 0 if progress else self._idle_calls + 1
         if self._idle_calls > MOST_CALLS_WITHOUT_PROGRESS:
             raise AssertionError(
-                f"{name} of {describe(self._supplier)} was called {self._idle_calls} times and "
-                "neither took an item, emitted one, nor "
-                f"finished; {self._mode}"
+                f"{name} of {describe(self._supplier)} was called {self._idle_calls} times, but it "
+                f"did not take an item, emit an item or finish; {self._mode}"
             )
 
     def _restore(self) -> None:
-        """Replaces the processor by a new one that gets the state of the old."""
+        """Replaces the processor with a new one that gets the saved state."""
         if not self._mode.restores:
             return
         saved = cloudpickle.loads(cloudpickle.dumps(list(self._processor.save_snapshot())))
@@ -233,7 +230,7 @@ def _by_ordinal(items: ItemsByOrdinal) -> dict[int, list[Any]]:
 
 
 def _same_items(found: list[Any], wanted: list[Any]) -> bool:
-    """Whether two lists hold equal items, whatever their order. The items need not be hashable."""
+    """Whether two lists have equal items in any order. The items need not be hashable."""
     rest = list(wanted)
     for item in found:
         try:

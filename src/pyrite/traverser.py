@@ -1,5 +1,5 @@
-"""Traverser: a lazy sequence that hands out one item at a time, so that emitting it can stop and go
-on at any point."""
+"""Traverser: a lazy sequence that returns one item at a time, so that a processor can stop emitting
+it at any item and continue later."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ R = TypeVar("R")
 
 
 class Traverser(Generic[T]):
-    """A sequence of items that are not None. `next()` gives the next one, and None for ever once
-    there are no more.
+    """A sequence of items that are not None. `next()` returns the next item, and None after the
+    last.
 
-    A subclass need only define `next`. The methods that transform are lazy, and share the position
-    with the traverser they were called on.
+    A subclass only needs to define `next`. Methods such as `map` are lazy, and they share the
+    position of the traverser that they are called on.
 
     >>> evens = traverse([1, 2, 3, 4]).filter(lambda n: n % 2 == 0)
     >>> evens.next(), evens.next(), evens.next(), evens.next()
@@ -31,20 +31,20 @@ class Traverser(Generic[T]):
         )
 
     def map(self, function: Callable[[T], R]) -> Traverser[R]:
-        """Each item passed through a function."""
+        """The results of a function for each item."""
         return traverse(_not_none((function(item) for item in self), function))
 
     def filter(self, predicate: Callable[[T], Any]) -> Traverser[T]:
-        """The items for which the predicate holds."""
+        """The items for which the predicate is true."""
         return traverse(item for item in self if predicate(item))
 
     def flat_map(self, function: Callable[[T], Traverser[R] | Iterable[R]]) -> Traverser[R]:
-        """The items of what the function returns for each item: a traverser, or anything that can
-        be iterated."""
+        """The items of the traversers or other iterables that the function returns for each
+        item."""
         return traverse(each for item in self for each in iterate(function(item), function))
 
     def take_while(self, predicate: Callable[[T], Any]) -> Traverser[T]:
-        """The items before the first for which the predicate does not hold."""
+        """The items before the first item for which the predicate is false."""
 
         def items() -> Iterator[T]:
             for item in self:
@@ -55,7 +55,7 @@ class Traverser(Generic[T]):
         return traverse(items())
 
     def append(self, item: T) -> Traverser[T]:
-        """The items, and one more after the last."""
+        """The items, followed by one more item."""
 
         def items() -> Iterator[T]:
             yield from self
@@ -69,7 +69,7 @@ class Traverser(Generic[T]):
     def __next__(self) -> T:
         try:
             item = self.next()
-        except StopIteration as error:  # it would end the sequence, and nobody would know
+        except StopIteration as error:  # it would end the iteration silently
             raise ProcessorError(
                 f"next() of {describe(type(self))} raised StopIteration; a traverser ends by "
                 "returning None"
@@ -80,7 +80,7 @@ class Traverser(Generic[T]):
 
 
 def traverse(iterable: Iterable[T]) -> Traverser[T]:
-    """A traverser over anything that can be iterated.
+    """A traverser over any iterable.
 
     >>> letters = traverse("ab").append("c")
     >>> [letters.next() for _ in range(4)]
@@ -92,12 +92,15 @@ def traverse(iterable: Iterable[T]) -> Traverser[T]:
 
 
 def iterate(value: Any, function: Callable[..., Any] | None) -> Iterator[Any]:
-    """An iterator over what a function returned, or an error that names the function."""
+    """An iterator over the value that `function` returned. Raises an error that names the function
+    if the value cannot be iterated."""
     try:
         return iter(value)
     except TypeError:
         who = (
-            f"return value of {describe(function)}" if function is not None else "what is traversed"
+            f"return value of {describe(function)}"
+            if function is not None
+            else "argument of traverse()"
         )
         raise ProcessorError(
             f"{who} must be an iterable or a Traverser; got {shorten(value)}"
@@ -115,22 +118,22 @@ class _IteratorTraverser(Traverser[T]):
         for item in self._iterator:
             if item is None:
                 raise ProcessorError(
-                    "a traverser met None, which stands for its end; leave None out of what it "
-                    "traverses"
+                    "a traverser cannot have None as an item, because None means its end; filter "
+                    "None out of the iterable that it reads"
                 )
             return item
         self._ended = True
         return None
 
     def __iter__(self) -> Iterator[T]:
-        return self._iterator  # what takes many items at once need not come through next()
+        return self._iterator  # faster than next() for each item
 
 
 def _not_none(items: Iterable[R], function: Callable[..., R]) -> Iterator[R]:
     for item in items:
         if item is None:
             raise ProcessorError(
-                f"{describe(function)} returned None, which a traverser cannot hold; filter such "
-                "items out"
+                f"{describe(function)} returned None, but a traverser cannot have None as an item; "
+                "filter such items out"
             )
         yield item

@@ -1,5 +1,4 @@
-"""Links between members that are all in this process: what a cluster does over sockets, done with
-lists."""
+"""Links between members in one process. They use lists where a cluster uses sockets."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import DONE, Done
 
 ROOM = 5
-"""Few enough that senders are refused now and then."""
+"""So few that senders sometimes find no room."""
 
 
 class LoopbackLinks:

@@ -1,4 +1,4 @@
-"""Whatever a user's function raises, the job fails, and the right vertex and item are named.
+"""Whatever a user's function raises, the job fails, and the error names the right vertex and item.
 
 The loop of a fused chain is a generator if there is a flat map in it, and Python gives some
 exceptions a meaning of their own inside generators and iterators: StopIteration ends them.
@@ -131,8 +131,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 def cause_of(failed: JobFailed, error: Any) -> bool:
-    """Whether the job failed of this error, or of the RuntimeError that Python makes of a
-    StopIteration in a generator of the user's."""
+    """Whether the job failed with this error, or with the RuntimeError that replaces a
+    StopIteration inside a user's generator."""
     cause = failed.__cause__
     kind = error if isinstance(error, type) else type(error)
     return isinstance(cause, kind) or isinstance(getattr(cause, "__cause__", None), kind)

@@ -1,5 +1,5 @@
-"""A job can be cancelled at every stage, fails with a sentence that says where, and the instance
-lives on."""
+"""A job can be cancelled at every stage, its errors say where it failed, and the instance works
+afterwards."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def works(pyr: Instance) -> bool:
 
 
 class Gate:
-    """Stops a job at one of its stages until it is let go on."""
+    """Stops a job at one point until the test opens the gate."""
 
     def __init__(self) -> None:
         self.reached, self.opened = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Steps in a row are fused where that cannot show, and only there."""
+"""Steps in a row are fused only where this does not change the result."""
 
 from __future__ import annotations
 

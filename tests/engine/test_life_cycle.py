@@ -1,5 +1,5 @@
-"""Suppliers and processors are initialized, asked and closed as often as they should be, whatever
-fails."""
+"""Suppliers and processors are initialized, called and closed the right number of times, also after
+failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Events = list[tuple[str, Any]]
 
 
 class Recorder:
-    """Notes what is called, and raises where it is told to."""
+    """Records its calls, and raises in the calls that the test chooses."""
 
     def __init__(self, fails_at: str = "") -> None:
         self.fails_at = fails_at

@@ -1,5 +1,5 @@
-"""Every forwarding pattern brings items to the processors that it promises, for parallelism 1 to 4
-on both sides."""
+"""Every forwarding pattern sends items to the right processors, for parallelism 1 to 4 on both
+sides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.test_dag import fork_and_rejoin
 
 
 class Number(AbstractProcessor):
-    """Emits (its index, n) for a hundred n."""
+    """Emits (its index, n) for n from 0 to 99."""
 
     def init(self, context: ProcessorContext) -> None:
         self.rest = iter([(context.local_index, n) for n in range(100)])
@@ -131,7 +131,7 @@ def test_the_distributed_flag_changes_nothing_on_one_member(pyr: Instance) -> No
 
 
 class Order(AbstractProcessor):
-    """Emits what happens to it."""
+    """Emits the order of its calls."""
 
     def try_process_any(self, ordinal: int, item: Any) -> None:
         self.emit(ordinal)

@@ -1,5 +1,5 @@
-"""Partitions are owned evenly, by members and by the processors of each, and every edge agrees
-about it."""
+"""Partitions are distributed evenly over members and their processors, and in the same way for
+every edge."""
 
 from __future__ import annotations
 

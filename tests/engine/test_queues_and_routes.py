@@ -1,4 +1,4 @@
-"""Queues and routes never lose, double or reorder an item, whatever refuses when."""
+"""Queues and routes never lose, duplicate or reorder an item, whichever outlet is full when."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_an_unbounded_queue_takes_everything() -> None:
 def drive(
     route: Route, queues: list[SpscQueue], batches: list[list[Any]], polls: list[tuple[int, int]]
 ) -> list[list[Any]]:
-    """Feeds batches into a route, each once the last is gone, while consumers take at their own
-    pace. Returns what each got."""
+    """Feeds batches into a route, each when the route has no items left, while consumers take items
+    at different times. Returns the items of each consumer."""
     got: list[list[Any]] = [[] for _ in queues]
     bucket: list[Any] = []
     waiting = list(batches)

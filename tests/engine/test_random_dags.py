@@ -1,5 +1,5 @@
-"""Random DAGs give what the reference interpreter says: on pools of every size, and on several
-members."""
+"""Random DAGs give the same results as the reference interpreter, on pools of every size and on
+several members."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.engine.links import LoopbackLinks
 def test_a_random_dag_gives_what_the_reference_says(
     pyr_of_any_size: Instance, picture: Picture
 ) -> None:
-    pool = pyr_of_any_size  # one for all examples: nothing of one may show in the next
+    pool = pyr_of_any_size  # shared by all examples, which must not affect each other
     for end in picture.ends():
         pool.list(f"out{end}").clear()
     pool.new_light_job(picture.build()).execute().result(20)

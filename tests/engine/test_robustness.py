@@ -1,4 +1,4 @@
-"""What a hostile or careless user may do to an instance, and what it survives."""
+"""An instance survives hostile or careless use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The execution service goes round its tasklets, moves them only where the gap is two, and sleeps
-when there is nothing."""
+"""Workers call their tasklets in turn, steal one only from a worker that has two more, and sleep
+when there is no work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyrite.engine.tasklets import DONE_NOW, IDLE, PROGRESS, Tasklet
 
 
 class Script(Tasklet):
-    """Answers what its function says, and notes which thread called it."""
+    """A tasklet that returns the result of a function, and records which thread called it."""
 
     def __init__(self, answer: Callable[[], int]) -> None:
         super().__init__(Halt())

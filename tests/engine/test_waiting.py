@@ -1,4 +1,4 @@
-"""A wait that could never end is refused, and closing never waits for its own caller."""
+"""A wait that could never end raises an error, and `close` never waits for its own caller."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Calls(AbstractProcessor):
 
 
 def places(act: Callable[[], Any]) -> dict[str, tuple[Any, Any]]:
-    """Suppliers of a vertex, and keys of the edge to it, that act on a cooperative thread."""
+    """Pairs of a supplier and an edge key that call `act` on a cooperative thread."""
 
     def call(*arguments: Any) -> Any:
         act()
@@ -206,7 +206,7 @@ def closing(place: str, close: Callable[[], None]) -> DAG:
 
 
 def test_a_second_close_waits_for_the_first(own: Instance) -> None:
-    """Whoever leaves a `with` block may rely on it that nothing runs any more."""
+    """After a `with` block nothing of the instance may run."""
     entered, may_go_on = threading.Event(), threading.Event()
 
     def slow() -> None:

@@ -1,5 +1,4 @@
-"""A word count counts whole lists at a time, and nobody can tell: the counts, what is refused, and
-what is named are as in the loop."""
+"""Counting whole lists at a time gives the same counts and errors as the loop over single items."""
 
 from __future__ import annotations
 

@@ -121,7 +121,8 @@ def test_an_iterator_can_be_read_by_one_job_only(pyr: Instance) -> None:
     )
     pyr.new_light_job(dag).execute().result(10)
     with pytest.raises(
-        JobFailed, match=r"vertex 'read' come from .* which an earlier execution has used up"
+        JobFailed,
+        match=r"vertex 'read' reads .*, an iterator that an earlier execution has used up",
     ):
         pyr.new_light_job(dag).execute().result(10)
     assert list(pyr.list("out")) == [1, 2]
@@ -136,7 +137,7 @@ def test_a_map_takes_pairs_only(pyr: Instance, item: Any) -> None:
         )
     )
     with pytest.raises(
-        JobFailed, match="vertex 'sink' writes to a map, but got an item that"
+        JobFailed, match=r"vertex 'sink' cannot put item .* into a map: it"
     ) as failed:
         pyr.new_light_job(dag).execute().result(10)
     assert (failed.value.vertex, failed.value.item) == ("sink", item)

@@ -1,5 +1,4 @@
-"""A grouping that may not hold all its groups emits each of them once all the same, with all its
-items in order."""
+"""A grouping that spills to disk still emits each group once, with all its items in order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checks that need a process of their own, since they end or limit its Spark: the program runs them
-all and prints which held, and the tests read that."""
+"""Checks that need their own process, because they end or limit its Spark. The program runs all
+checks and prints which passed; the tests read its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.spark.test_masters import ENVIRONMENT, ROOT
 
 
 def run_checks(checks: Sequence[Callable[[], None]]) -> None:
-    """In the program."""
+    """Called in the program: runs the checks."""
     for check in checks:
         try:
             check()
@@ -24,7 +24,7 @@ def run_checks(checks: Sequence[Callable[[], None]]) -> None:
 
 
 def what_held(program: str) -> str:
-    """In a test: what a program of this folder says."""
+    """Called in a test: runs a program of this folder and returns its output."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.spark.{program}"],
         env=ENVIRONMENT,

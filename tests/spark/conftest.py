@@ -1,4 +1,4 @@
-"""One Spark on this machine for all tests of this folder that do not need one of their own."""
+"""One local Spark session for all tests of this folder that do not need their own."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ def pyr(local_spark: Instance) -> Instance:
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left_behind() -> None:
-    """The instance outlives each test here, and so may its threads."""
+    """Turns the check off: the instance is shared by several tests, so its threads stay."""

@@ -1,4 +1,4 @@
-"""A job's line of stages run in this process: what Spark does between stages, done with lists."""
+"""Runs the stages of a job in this process, with lists in place of Spark's exchanges."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ def run_task(
     *,
     attempt: str = "0",
 ) -> Rows:
-    """What one task makes of the rows that arrive for its member, in the order that `arrange`
-    says."""
+    """The output rows of one task for its input rows. `arrange` sets the order of the input."""
     arrived = arrange([row for row in rows if row["member"] == member])
     for column in reversed(work.stage.sort_columns):
         arrived = sorted(arrived, key=lambda row: row[column])

@@ -1,5 +1,5 @@
-"""Run as a program: ends Spark sessions in every way, in mid-job and between jobs, and prints the
-name of each check that held."""
+"""A program that ends Spark sessions in every way, during and between jobs, and prints the name of
+each check that passed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def works(pyr: Instance) -> bool:
 
 @contextmanager
 def running(pyr: Instance) -> Iterator[Execution]:
-    """A job that is in the middle of a task, and would be for a minute."""
+    """A job whose task is running, and would run for a minute."""
     with tempfile.TemporaryDirectory() as folder:
         started = Path(folder) / "started"
 
@@ -156,7 +156,7 @@ def given_session() -> None:
 
 
 def users_next_session_is_left_alone() -> None:
-    """Closing an instance whose session was stopped must not stop another that came after it."""
+    """Closing an instance whose session was stopped must not stop a session that started later."""
     pyr = ours()
     pyr.spark().stop()
     next_one = users()
@@ -169,7 +169,7 @@ def users_next_session_is_left_alone() -> None:
 
 
 def start_that_fails() -> None:
-    """A start that fails half-way leaves nothing behind, nor does a wrong setting."""
+    """A start that fails, or that has a wrong setting, leaves no session behind."""
     for name in ("spark.driver.port", "spark.sql.shuffle.partitions"):
         end_java()
         with pyrite.instance(spark_master=MASTER, spark_conf={**CONF, name: "many"}) as pyr:
@@ -190,7 +190,7 @@ def settings_of_an_earlier_session() -> None:
 
 
 def end_java() -> None:
-    """The next session launches Java anew."""
+    """Ends the Java process, so that the next session starts a new one."""
     gateway: Any = SparkContext._gateway
     if gateway is not None:
         gateway.proc.kill()

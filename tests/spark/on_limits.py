@@ -1,4 +1,5 @@
-"""Run as a program: jobs that reach a limit of Spark: of memory, of the driver, of an executor."""
+"""A program that runs jobs which reach a limit of Spark: of memory, of the driver, of an
+executor."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def too_much_for_a_worker() -> None:
         error = failed(pyr, p.read_items([3]), p.map(lambda n: len(bytearray(1 << 33))))
     assert (error.vertex, error.item) == ("b", 3)
     assert isinstance(error.__cause__, MemoryError)
-    assert "Spark lets a Python worker take 700 MiB here (spark.executor.pyspark" in str(error)
+    assert "Spark limits this Python worker to 700 MiB (spark.executor.pyspark" in str(error)
 
 
 def kill_executor(n: int) -> int:

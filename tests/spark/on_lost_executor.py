@@ -1,8 +1,8 @@
-"""Run as a program: a job of which an executor dies after a part of its output was read. The
-outcome must be exact all the same.
+"""A program that runs a job and kills an executor after a part of its output was read. The result
+must still be exact.
 
-Of the last stage's tasks, one waits until the others have completed and their executor is gone, and
-then fails. When Spark runs it again, half of the stages before must be computed anew.
+One task of the last stage waits until the others have completed and their executor is killed, and
+then fails. When Spark runs it again, it must compute half of the earlier stages again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
-        time.sleep(0.02)  # in other processes, of another's making: there is no event to wait for
+        time.sleep(0.02)  # another process sets the condition, so there is no event to wait for
 
 
 def in_last_stage(folder: Path) -> Callable[[int], int]:
@@ -37,9 +37,8 @@ def in_last_stage(folder: Path) -> Callable[[int], int]:
         task = TaskContext.get()
         assert task is not None
         if task.partitionId() == 0 and not (folder / "first").exists():
-            with open(
-                f"/proc/{os.getppid()}/stat"
-            ) as file:  # the executor is the parent of the daemon that forks workers
+            # The executor is the parent of the daemon that forks workers.
+            with open(f"/proc/{os.getppid()}/stat") as file:
                 (folder / "pid").write_text(file.read().rsplit(")", 1)[1].split()[1])
             (folder / "pid").rename(folder / "first")
         elif task.partitionId() == 1 and not (folder / "failed").exists():

@@ -1,4 +1,4 @@
-"""Run as a program with the URL of a Spark master: runs jobs there, and prints what they gave."""
+"""A program that runs jobs on the Spark master with the given URL, and prints their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.spark.test_jobs import LINES, word_count
 
 @dataclass(frozen=True)
 class Record:
-    """A class of the script itself: the workers have no module to find it in."""
+    """A class of the script itself, which workers cannot import."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""What a job brings along is found by its tasks, and by no other job's."""
+"""The tasks of a job find its modules, wheels and files; tasks of other jobs do not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyrite import processors as p
 
 @pytest.fixture
 def module(tmp_path: Path) -> Any:
-    """A module that this process has, and whose folder is on nobody's path."""
+    """A module that is loaded in this process and whose folder is not on `sys.path`."""
     source = tmp_path / "deployed_functions.py"
     source.write_text("def double(n):\n    return 2 * n\n")
     spec = importlib.util.spec_from_file_location("deployed_functions", source)

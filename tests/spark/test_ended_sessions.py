@@ -1,4 +1,5 @@
-"""Sessions that were stopped or killed from outside: a sentence, no hang, and the next job runs."""
+"""If a session is stopped or killed from outside, jobs fail with a clear error and do not hang, and
+the next job runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark reports is told in a sentence or two that say where, why, and what to do."""
+"""Errors of Spark become one or two sentences that say where, why, and what to do."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Faults on Spark: workers killed, tasks that fail once, jobs cancelled. The output is exact, or
-nothing."""
+"""Faults on Spark: after killed workers and failed tasks the output is exact; after a cancel there
+is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrite import processors as p
 
 
 def once(marker: Path, act: Any) -> Any:
-    """A function that acts once in all processes together, when it meets item 500."""
+    """A function that calls `act` at item 500, but only once in all processes."""
 
     def step(n: int) -> int:
         if n == 500:
@@ -65,9 +65,8 @@ def test_a_task_that_dies_once_leaves_an_exact_result(
     execution.result(60)
     assert (tmp_path / "marker").exists()
     assert Counter(pyr.list("out")) == Counter(range(1000))
-    assert (
-        execution.metrics()["after"]["received"] == 1000
-    )  # the attempt that failed does not count
+    # The failed attempt does not count.
+    assert execution.metrics()["after"]["received"] == 1000
 
 
 @pytest.mark.parametrize("act", [kill_worker, fail])
@@ -138,9 +137,8 @@ def test_cancel_takes_less_than_three_seconds_and_commits_nothing(
         execution.result(10)
     assert time.monotonic() - asked < 3
     assert list(pyr.list("out")) == []
-    pyr.new_job(job(same, same, p.write_list("out"))).execute().result(
-        60
-    )  # the session is still good
+    # The session still works.
+    pyr.new_job(job(same, same, p.write_list("out"))).execute().result(60)
     assert len(pyr.list("out")) == 1000
 
 

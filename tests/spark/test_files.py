@@ -1,4 +1,4 @@
-"""Files on Spark: found once, by whoever plans; and by URL."""
+"""Files on Spark: they are listed once, by the driver, and may have URLs."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_items_that_do_not_fit_the_schema_are_named(pyr: Instance) -> None:
         )
     )
     with pytest.raises(
-        JobFailed, match=r"makes rows with the columns name, n, but got \('b',\)"
+        JobFailed, match=r"writes rows with the columns name, n; .* got \('b',\)"
     ) as failed:
         pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
     assert (failed.value.vertex, failed.value.item) == ("save", ("b",))
@@ -100,7 +100,7 @@ def test_a_light_job_refuses_dataframes_with_the_reason(pyr: Instance) -> None:
     dag = DAG()
     dag.vertex("rows", p.read_spark(pyr.spark().range(3)))
     with pytest.raises(
-        JobFailed, match="vertex 'rows' reads a Spark DataFrame, which only a normal job can"
+        JobFailed, match="vertex 'rows' reads a Spark DataFrame, but only a normal job can"
     ):
         pyr.new_light_job(dag).execute().result(10)
 

@@ -1,5 +1,5 @@
-"""The same DAG gives the same on Spark as a light job; errors, metrics and named collections come
-through."""
+"""A DAG gives the same result on Spark and as a light job; errors, metrics and named collections
+reach the driver."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_items_maps_lists_and_iterators_are_read_once_in_all(pyr: Instance) -> N
 
 
 class Collect(AbstractProcessor):
-    """A processor that notes the order of its edges."""
+    """A processor that records the order in which it reads its edges."""
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -153,8 +153,7 @@ def test_a_fork_that_rejoins_finishes_with_a_buffered_edge(pyr: Instance) -> Non
 
 
 def test_nothing_is_computed_twice(pyr: Instance, tmp_path: Any) -> None:
-    """Two consumers of one vertex, at different distances, with an all-to-one behind: the source is
-    called once per item."""
+    """The source is called once per item, although two vertices in different stages read it."""
     calls = tmp_path / "calls"
 
     def note(n: int) -> int:
@@ -194,7 +193,7 @@ def test_a_failing_function_gives_vertex_item_and_cause(pyr: Instance) -> None:
 
 
 def test_a_function_of_a_light_job_may_wait_for_a_job_on_spark(pyr: Instance) -> None:
-    """It holds up its thread, but the job on Spark does not need that."""
+    """It blocks its cooperative thread, but the job on Spark does not need that thread."""
     inner = pyr.new_job(word_count(LINES), JobConfig(members=1))
     dag = DAG()
     waits = dag.vertex("waits", p.map(lambda n: inner.execute().exception(60) or n))
@@ -272,8 +271,8 @@ def test_two_jobs_at_once_in_one_session(pyr: Instance) -> None:
 
 
 def test_a_join_with_a_step_on_its_large_side_finishes(pyr: Instance) -> None:
-    """What arrives for the large side must wait in Spark, not in the task, until the small side has
-    been read."""
+    """The rows of the large side must wait in Spark, not in the memory of the task, until the small
+    side has been read."""
     dag = DAG()
     small, large = (
         dag.vertex("small", p.read_items(range(50_000))),

@@ -45,8 +45,8 @@ def run_program(*arguments: str, says: str) -> None:
 
 @contextmanager
 def server(log: Path, says: str, *arguments: str) -> Iterator[str]:
-    """A server that runs until the block ends. Gives what stands in the group of the pattern that
-    it prints when it is ready."""
+    """Runs a server inside the `with` block. Waits until its output matches the pattern, and yields
+    the group of the match."""
     with open(log, "w") as output:
         process = subprocess.Popen(
             [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
@@ -59,7 +59,7 @@ def server(log: Path, says: str, *arguments: str) -> Iterator[str]:
         while (found := re.search(says, log.read_text())) is None:
             assert process.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < deadline, log.read_text()[-3000:]
-            time.sleep(0.1)  # a server of another's making has no event to wait for
+            time.sleep(0.1)  # the server gives no event to wait for
         yield found.group(1)
     finally:
         process.terminate()

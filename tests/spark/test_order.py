@@ -1,5 +1,5 @@
-"""A task that Spark runs again hands each member what it did before; else items would be lost, or
-be there twice."""
+"""A task that Spark runs again sends the same items to each member. Otherwise items would be lost
+or duplicated."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MEMBERS = 3
 
 
 def spread_after_an_exchange() -> DAG:
-    """Items that arrive over one exchange, beside those of a source in the same stage, are spread
-    in turn over the next."""
+    """A DAG whose second stage sends items of an exchange and of a source round-robin over the next
+    exchange."""
     dag = DAG()
     numbers = dag.vertex("numbers", p.read_items(range(2000)))
     groups = dag.vertex(
@@ -38,7 +38,7 @@ def spread_after_an_exchange() -> DAG:
 
 
 def sent(rows: Rows) -> dict[int, list[Any]]:
-    """What goes to each member over the edges, in any order."""
+    """The items that are sent to each member over the edges, in any order."""
     return {
         member: sorted(
             item
@@ -52,7 +52,7 @@ def sent(rows: Rows) -> dict[int, list[Any]]:
 
 @pytest.fixture
 def unsteady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some calls take long, others do not."""
+    """Makes the pace change at random, as if some calls were slow and others fast."""
     chance = random.Random(1)
     monkeypatch.setattr(
         Pace, "took", lambda self, count, seconds: setattr(self, "limit", chance.randrange(1, 50))
@@ -78,8 +78,7 @@ def test_what_is_spread_in_turn_does_not_depend_on_the_order_of_arrival_nor_on_t
 
 @pytest.mark.usefixtures("unsteady")
 def test_a_task_that_is_run_again_makes_the_same_rows() -> None:
-    """Spark compares them: if they differ, it runs everything after them again, or gives the job
-    up."""
+    """Spark compares the rows. If they differ, it runs all later stages again, or fails the job."""
     first, second, _ = works_of(spread_after_an_exchange(), MEMBERS)
     arrived = [row for member in range(MEMBERS) for row in run_task(first, member, [])]
     assert [row for member in range(MEMBERS) for row in run_task(first, member, [])] == arrived

@@ -1,5 +1,4 @@
-"""Packets without Spark: what goes into them comes out, of the same type, at the partition of its
-key."""
+"""Packets without Spark: each item comes out with the same type, at the partition of its key."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def edge_by(key: Callable[[Any], Any] | None, partitioner: Any = None) -> EdgePl
 
 
 def sent(items: list[Any], edge: EdgePlan, chunk: int = 3) -> dict[int, list[Any]]:
-    """What arrives, by partition, when items are sent in chunks."""
+    """Sends items in chunks. Returns the items that arrive, by partition."""
     writer = PacketWriter(0)
     partition = partition_function(
         PARTITIONS, partitioner=edge.settings.partitioner, edge=edge.name

@@ -1,4 +1,4 @@
-"""The session of an instance, with a start that the test holds in its hand."""
+"""The session of an instance, with a start of Spark that the test controls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyrite.spark.session import LazySession
 
 
 class FakeSpark:
-    """As much of a session as an instance looks at before a job."""
+    """The part of a session that an instance uses before a job."""
 
     def __init__(self) -> None:
         self.stopped = False
@@ -37,7 +37,8 @@ class FakeSpark:
 
 
 class Start:
-    """Stands for the start of Spark: it ends when it is let, with a session or an error."""
+    """Replaces the start of Spark. The test decides when it ends, and with a session or an
+    error."""
 
     def __init__(self) -> None:
         self.begun, self.may_end = threading.Event(), threading.Event()

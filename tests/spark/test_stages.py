@@ -1,5 +1,5 @@
-"""Stages, planned without Spark: which vertices stand together, and in which order what arrives is
-read."""
+"""Planning of stages, without Spark: which vertices share a stage, and in which order it reads its
+edges."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_edges_are_read_in_the_order_of_their_priorities_and_of_what_these_wait_
     dag = DAG()
     s1, s2, s3 = (dag.vertex(f"s{i}", p.read_items([1])) for i in range(3))
     x, y = dag.vertex("x", p.noop()), dag.vertex("y", p.noop())
-    dag.edge(from_(s1).to(x).distributed().priority(7))  # alone at x: its number means nothing
+    dag.edge(from_(s1).to(x).distributed().priority(7))  # the only edge to x: 7 has no effect
     dag.edge(from_(x).to(y, 0))
     dag.edge(from_(s2).to(y, 1).distributed().priority(3))  # waits for x, and so for the first
     dag.edge(from_(s3).to(y, 2).distributed().priority(5))
@@ -99,9 +99,8 @@ def grouping(edge: Any, parallelism: int = 1) -> Stage:
 
 def test_a_grouping_by_the_edges_own_key_is_read_partition_by_partition() -> None:
     assert grouping(lambda e: e.partitioned(key=lambda n: n % 5)).sort_columns == ("partition",)
-    assert (
-        grouping(lambda e: e.partitioned(key=lambda n: n % 7)).sort_columns == ()
-    )  # a group may be in many partitions
+    # With another key, the items of a group may be in several partitions.
+    assert grouping(lambda e: e.partitioned(key=lambda n: n % 7)).sort_columns == ()
     assert grouping(lambda e: e.partitioned(key=lambda n: n % 5), parallelism=2).sort_columns == ()
 
 

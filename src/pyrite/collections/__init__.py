@@ -1,4 +1,4 @@
-"""Named maps and lists, which jobs read from and write to."""
+"""Named maps and lists, which jobs can read and write."""
 
 from pyrite.collections.memory import MemoryCollections, MemoryList, MemoryMap
 

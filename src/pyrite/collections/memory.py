@@ -1,4 +1,4 @@
-"""Named maps and lists in this process' memory."""
+"""Named maps and lists in the memory of this process."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from pyrite.keys import one_nan, with_one_nan
 
 
 class MemoryCollections:
-    """The maps and lists of one instance. One that does not exist yet is made when it is asked
-    for."""
+    """The maps and lists of one instance. A map or list is created when it is first used."""
 
     def __init__(self) -> None:
         self._maps: dict[str, MemoryMap] = {}
@@ -51,7 +50,8 @@ class MemoryCollections:
             named_list._lock = threading.Lock()
 
     def contents(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
-        """(`map` or `list`, name, items or pairs) for each that has anything in it."""
+        """A triple for each map and list that is not empty: `"map"` or `"list"`, the name, and the
+        pairs or items."""
         maps = [
             ("map", name, builtins.list(each.items()))
             for name, each in self._maps.copy().items()
@@ -63,10 +63,11 @@ class MemoryCollections:
 
 
 class MemoryMap(MutableMapping[Any, Any]):
-    """A named map. Safe to use from several threads: each call is one step. A loop over it sees
-    what was there when it began. All NaNs are one key.
+    """A named map. It is thread-safe: each call is atomic. Iteration sees the contents at its
+    start. All NaNs are one key.
 
-    What a caller hands in is looked at before the lock is taken, so that it may itself use the map.
+    Arguments are evaluated before the lock is taken, so an iterable that uses the map itself cannot
+    deadlock.
     """
 
     __slots__ = ("_items", "_lock", "name")
@@ -99,7 +100,7 @@ class MemoryMap(MutableMapping[Any, Any]):
         return one_nan(key) in self._items
 
     def copy(self) -> dict[Any, Any]:
-        """What the map holds now, as a dict."""
+        """The current contents as a dict."""
         with self._lock:
             return self._items.copy()
 
@@ -132,14 +133,14 @@ class MemoryMap(MutableMapping[Any, Any]):
         with self._lock:
             self._items.clear()
 
-    @recursive_repr()  # one may hold itself
+    @recursive_repr()  # a collection may contain itself
     def __repr__(self) -> str:
         return f"Map({self.name!r}, {self.copy()!r})"
 
 
 class MemoryList(MutableSequence[Any]):
-    """A named list. Safe to use from several threads: each call is one step. A loop over it sees
-    what was there when it began."""
+    """A named list. It is thread-safe: each call is atomic. Iteration sees the contents at its
+    start."""
 
     __slots__ = ("_items", "_lock", "name")
 
@@ -172,7 +173,7 @@ class MemoryList(MutableSequence[Any]):
         return iter(self.copy())
 
     def copy(self) -> builtins.list[Any]:
-        """What the list holds now."""
+        """The current contents as a list."""
         with self._lock:
             return self._items.copy()
 
@@ -210,6 +211,6 @@ class MemoryList(MutableSequence[Any]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    @recursive_repr()  # one may hold itself
+    @recursive_repr()  # a collection may contain itself
     def __repr__(self) -> str:
         return f"List({self.name!r}, {self.copy()!r})"

@@ -1,9 +1,8 @@
-"""Where items come in to a member and where they go out: the one interface between the engine and
-whatever joins members.
+"""The interface between the engine and the network, or whatever else connects members.
 
-A local edge has queues at both ends, within the member. A distributed edge goes on over `Links`:
-one `Outlet` for each place that items may leave to, and one `Inlet` that the items of all other
-members arrive at.
+A local edge is a set of queues inside one member. A distributed edge uses `Links`: each producer
+has one `Outlet` per destination, and each member has one `Inlet` that receives the items of all
+other members.
 """
 
 from __future__ import annotations
@@ -19,22 +18,23 @@ if TYPE_CHECKING:
 
 
 class Outlet(Protocol):
-    """Takes items. A local queue is one; a link to another member has others."""
+    """Takes the items of one producer. A local queue is an outlet, and so is a connection to
+    another member."""
 
     def offer(self, items: list[Any]) -> int:
-        """Takes as many of the items as there is room for, from the first on; returns how many. The
-        list is then the outlet's."""
+        """Takes items from the start of the list until there is no more room. Returns how many it
+        took. The outlet keeps the list: the caller must not change it afterwards."""
 
     def room(self) -> int:
-        """How many items it would take now."""
+        """How many items `offer` would take now."""
 
     def finish(self) -> None:
-        """There will be no more items from this producer."""
+        """Tells the outlet that this producer sends no more items."""
 
 
 class Packet(NamedTuple):
-    """Items of one edge that came from another member: on a partitioned edge all of one partition,
-    else of no particular one."""
+    """Items of one edge that came from another member. On a partitioned edge they all belong to
+    one partition; on other edges `partition` is None."""
 
     partition: int | None
     items: list[Any]
@@ -44,36 +44,37 @@ class Inlet(Protocol):
     """Gives the packets of one distributed edge that came from the other members."""
 
     def poll(self) -> Packet | Done | None:
-        """The next packet; the done marker once all other members are done; None when there is
-        nothing yet."""
+        """Returns the next packet, None if there is none yet, or the done marker after the last
+        packet of all other members."""
 
 
 class Links(Protocol):
-    """What joins a member to the others, for one execution."""
+    """Connects a member to the other members during one execution."""
 
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> Outlet:
-        """Where a processor puts items of an edge for another member: those of one partition, or of
-        none (unicast, broadcast)."""
+        """The outlet for items that a processor sends over an edge to another member. `partition`
+        is None on unicast and broadcast edges."""
 
     def partitioned_route(
         self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
     ) -> Route | None:
-        """A way of its own for the items of a partitioned edge that all leave, if the links have a
-        better one than outlets."""
+        """A faster route for a partitioned edge whose items all leave the member. None if the
+        links have none; then the engine uses outlets."""
 
     def done(self, edge: EdgePlan, processor: int) -> None:
-        """A processor has put its last item on an edge, for whichever member."""
+        """Called when a processor has sent its last item over an edge, to any member."""
 
     def inlet(self, edge: EdgePlan) -> Inlet:
-        """Where the items of an edge come in."""
+        """The inlet that receives the items of an edge."""
 
 
 class NoLinks:
-    """The links of a member that is alone."""
+    """The links of a job with a single member. No edge may use them."""
 
     def outlet(self, edge: EdgePlan, processor: int, member: int, partition: int | None) -> Outlet:
         raise AssertionError(
-            f"edge {edge.name} leads to member {member}, but there is only one member"
+            f"internal error: edge {edge.name} sends to member {member}, but the job has only one "
+            "member; please report this"
         )
 
     def partitioned_route(
@@ -83,10 +84,12 @@ class NoLinks:
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         raise AssertionError(
-            f"edge {edge.name} leads to other members, but there is only one member"
+            f"internal error: edge {edge.name} sends to other members, but the job has only one "
+            "member; please report this"
         )
 
     def inlet(self, edge: EdgePlan) -> Inlet:
         raise AssertionError(
-            f"edge {edge.name} waits for other members, but there is only one member"
+            f"internal error: edge {edge.name} receives from other members, but the job has only "
+            "one member; please report this"
         )

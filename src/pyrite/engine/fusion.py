@@ -1,9 +1,9 @@
-"""Fusion: which vertices run as one. Chains of ready-made steps over local edges become a single
-loop, without queues between.
+"""Fusion decides which vertices run together. Ready-made steps that local edges connect become a
+single loop, without queues between them.
 
-Fusing must not show: a vertex is fused to the one before it only where each processor of the first
-would feed the one processor of the second with the same index anyway, or where nobody can tell
-which processor of the second got an item.
+Fusion must not change results. Two vertices are fused only in two cases: each processor of the
+first vertex sends only to the processor of the second vertex with the same index, or the result
+does not depend on which processor of the second vertex gets an item.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pyrite.processors.transforms import FlatMap
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One vertex, or several that run as one. Its `chain` is None if the vertex has processors of
-    its own making."""
+    """One vertex, or several fused vertices. `chain` is None if the vertex has the user's own
+    processors."""
 
     vertices: tuple[VertexPlan, ...]
     chain: Chain | None
@@ -47,8 +47,7 @@ class Stretch:
 
 
 def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """Divides the vertices of a topology, or of a part of one, into stretches, in topological
-    order."""
+    """Divides the vertices of a topology, or of one stage, into stretches in topological order."""
     by_name = {vertex.name: vertex for vertex in topology.vertices}
     follower: dict[str, VertexPlan] = {}
     depths: dict[str, int] = {}
@@ -73,8 +72,7 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
 
 
 DEEPEST_LOOP = 8
-"""How many flat maps may stand in one loop: Python compiles only so many loops inside one
-another."""
+"""The most flat maps in one loop. Each is a nested loop, and Python limits how deep these nest."""
 
 
 def _nested_loops(supplier: Any) -> int:
@@ -112,7 +110,8 @@ def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topolo
 
 
 def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
-    """A fused partitioned edge has one place to go to, but a bad key on it is as bad as on any."""
+    """The key check of a fused partitioned edge. The edge has only one receiver, but it must refuse
+    the same keys as an edge that is not fused."""
     settings = edge.settings
     if settings.pattern is not Pattern.PARTITIONED:
         return None

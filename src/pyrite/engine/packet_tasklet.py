@@ -1,9 +1,8 @@
-"""A processor fed straight from the packets of an edge that comes in over links, where it is the
-only one behind that edge.
+"""A tasklet whose processor reads the packets of a distributed edge directly, without a queue. It
+is used where a single processor receives all packets of the edge.
 
-There is no queue between, and the processor of a grouping can be told when a partition has ended,
-if the packets come sorted by partition: it then emits the groups of that partition and forgets
-them.
+If the packets are sorted by partition, a grouping emits and frees the groups of each partition as
+soon as that partition has ended.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ class PacketTasklet(ProcessorTasklet):
         return PROGRESS
 
     def _take_packets(self) -> int:
-        """Puts as many packets into the inbox as the pace allows; those of one partition only, if
-        it matters."""
+        """Fills the inbox with packets up to the limit of the pace. A grouping by partition gets
+        packets of one partition at a time."""
         while len(self.inbox) < self.pace.limit:
             if self._packet is None:
                 self._packet = self._inlet.poll()
@@ -89,8 +88,8 @@ class PacketTasklet(ProcessorTasklet):
         return PROGRESS
 
     def _begin_partition(self, partition: int | None) -> bool:
-        """Emits the groups of the partition before. False if they are still on their way: what was
-        emitted goes first."""
+        """Emits the groups of the previous partition. Returns False while groups are left to emit
+        or the outbox is not empty; then the caller must try again."""
         if (
             self._partition is not None
             and self._grouping is not None

@@ -1,8 +1,8 @@
-"""The queue between two processors: bounded, for a single producer and a single consumer.
+"""The queue between two processors: bounded, with a single producer and a single consumer.
 
-It holds chunks (lists) and counts items. Neither side waits or locks: the producer alone writes
-`_added`, the consumer alone `_taken`; what one reads of the other's number may be old, which only
-makes the queue look fuller, or emptier, than it is.
+It holds chunks (lists) and counts items. It needs no lock: only the producer writes `_added`, and
+only the consumer writes `_taken`. Each side may read an old value of the other's counter. Then the
+producer sees less room, or the consumer fewer items, than there are; that is safe.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ UNBOUNDED: Final = sys.maxsize
 
 
 class Done:
-    """The done marker: follows the last item on a queue."""
+    """The done marker, which follows the last item of a queue."""
 
     __slots__ = ()
 
@@ -44,19 +44,19 @@ class SpscQueue:
         self._added = 0
         self._taken = 0
         self._at = 0
-        """How much of the first chunk has been taken. The consumer's own."""
+        """How many items of the first chunk have been taken. Only the consumer uses this."""
 
     def offer(self, items: list[Any]) -> int:
-        """Adds as many of the items as there is room for, from the first on; returns how many. The
-        list is then the queue's."""
+        """Adds items from the start of the list until the queue is full. Returns how many it added.
+        The queue keeps the list: the caller must not change it afterwards."""
         room = self.room()
         if room <= 0:
             return 0
         if len(items) > room:
             items = items[:room]
-        self._added += len(
-            items
-        )  # before the items are there, so that they are never counted as taken first
+        # Before the chunk is appended: otherwise the consumer could take items that are not counted
+        # yet, and the length would be negative.
+        self._added += len(items)
         self._chunks.append(items)
         return len(items)
 
@@ -68,8 +68,8 @@ class SpscQueue:
         self._chunks.append(DONE)
 
     def poll(self, limit: int) -> list[Any] | Done | None:
-        """The next items, at most `limit` of them; the done marker; or None when there is
-        nothing."""
+        """Returns the next items, at most `limit`; the done marker; or None if the queue is
+        empty."""
         chunks = self._chunks
         if not chunks:
             return None

@@ -1,9 +1,9 @@
-"""Routing: how one producer spreads the items of an edge over the outlets it has, for each
-forwarding pattern.
+"""Routing: how one producer distributes the items of an edge over its outlets, for each forwarding
+pattern.
 
-A route takes the items out of a bucket and puts them into outlets. What no outlet has room for it
-keeps, and says so by `pending`: then the processor is not called, so what a route keeps is bounded
-as the bucket is. It never drops an item and never gives one out twice.
+A route moves items from a bucket of the outbox to outlets. It keeps the items that no outlet has
+room for; then `pending` is true, and the engine does not call the processor. So a route holds no
+more items than a bucket. It never drops or duplicates an item.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pyrite.engine.ends import Outlet
 
 
 class Route:
-    """The way of one producer's items over one edge. It empties the bucket at once, and keeps what
-    no outlet has room for."""
+    """Sends the items of one producer over one edge. It empties the bucket at once, and keeps the
+    items that no outlet has room for."""
 
     __slots__ = ("_at", "_rest", "moved", "outlets")
 
@@ -24,19 +24,19 @@ class Route:
         self.outlets = list(outlets)
         self._rest: list[Any] = []
         self._at = 0
-        """How many of the rest have been given out to all that they are for."""
+        """How many items of `_rest` every receiver has got."""
         self.moved = 0
-        """How many items have come from the bucket."""
+        """How many items the route has taken from the bucket."""
 
     def drain(self, bucket: list[Any]) -> bool:
-        """Moves on what can be moved. Returns whether anything moved."""
+        """Moves items to the outlets as far as these have room. Returns whether any item moved."""
         if bucket:
             self._take(bucket)
         return self._give()
 
     @property
     def pending(self) -> bool:
-        """Whether anything is still on its way."""
+        """Whether the route holds items that are not in their outlets yet."""
         return self._at < len(self._rest)
 
     def finish(self) -> None:
@@ -54,7 +54,7 @@ class Route:
         raise NotImplementedError
 
     def _gave(self, count: int) -> bool:
-        """Notes that the next `count` items are with all that they are for."""
+        """Notes that every receiver has got the next `count` items."""
         self._at += count
         if self._at == len(self._rest):
             self._rest, self._at = [], 0
@@ -62,7 +62,7 @@ class Route:
 
 
 class ToOne(Route):
-    """There is one outlet, and everything goes there."""
+    """Sends all items to a single outlet."""
 
     __slots__ = ("_outlet",)
 
@@ -81,7 +81,7 @@ class ToOne(Route):
 
 
 class Unicast(Route):
-    """Item by item in turn, passing over outlets that are full."""
+    """Sends each item to the next outlet in turn, and skips outlets that are full."""
 
     __slots__ = ("_turn",)
 
@@ -93,7 +93,7 @@ class Unicast(Route):
         outlets, rest, at, turn = self.outlets, self._rest, self._at, self._turn
         count = len(rest) - at
         rooms = [max(0, outlet.room()) for outlet in outlets]
-        if min(rooms) < -(-count // len(outlets)):  # not each has room for its share
+        if min(rooms) < -(-count // len(outlets)):  # an outlet has no room for its share
             return self._give_one_by_one(rooms)
         for i in range(min(len(outlets), count)):
             outlets[(turn + i) % len(outlets)].offer(rest[at + i :: len(outlets)])
@@ -118,15 +118,15 @@ class Unicast(Route):
 
 
 class Broadcast(Route):
-    """Every item to every outlet. Each outlet gets on at its own pace; an item stays until the last
-    has taken it."""
+    """Sends every item to every outlet. Outlets may be at different positions; an item is kept
+    until all outlets have taken it."""
 
     __slots__ = ("_given",)
 
     def __init__(self, outlets: Sequence[Outlet]) -> None:
         super().__init__(outlets)
         self._given = [0] * len(self.outlets)
-        """How many of the rest each outlet has taken."""
+        """How many items of `_rest` each outlet has taken."""
 
     def _take(self, bucket: list[Any]) -> None:
         self._given = [given - self._at for given in self._given]
@@ -146,8 +146,8 @@ class Broadcast(Route):
 
 
 class Partitioned(Route):
-    """Each item to the outlet of its partition. The partition is computed once, when the item is
-    taken from the bucket."""
+    """Sends each item to the outlet of its partition. The partition is computed once, when the
+    item is taken from the bucket."""
 
     __slots__ = ("_edge", "_key", "_outlet_of_partition", "_partition", "_waiting")
 
@@ -166,7 +166,7 @@ class Partitioned(Route):
         self._key = key
         self._partition = partition
         self._waiting: dict[int, ToOne] = {}
-        """By outlet, the way of what waits for it."""
+        """By outlet index, the route that holds the items for that outlet."""
 
     @property
     def pending(self) -> bool:
@@ -206,7 +206,8 @@ class Partitioned(Route):
 
 
 class RoutingFailed(Exception):
-    """A key function or a partitioner raised, for this item. Never leaves the engine."""
+    """Carries the error of a key function, a partitioner or a pickler, with the item and the edge.
+    The engine turns it into JobFailed."""
 
     def __init__(self, edge: str, item: Any, error: BaseException) -> None:
         super().__init__(edge, item, error)

@@ -1,5 +1,4 @@
-"""Work stealing: which worker should give a tasklet away, decided from the numbers of tasklets
-alone."""
+"""Work stealing: decides which worker gives a tasklet away, from the tasklet counts alone."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ from collections.abc import Sequence
 
 
 def worker_to_rob(tasklet_counts: Sequence[int], thief: int) -> int | None:
-    """The index of the worker with most tasklets, if it has at least two more than the thief; else
-    None.
+    """The index of the worker with the most tasklets if it has at least two more than the thief;
+    otherwise None.
 
     >>> worker_to_rob([1, 4, 3], thief=0), worker_to_rob([1, 2], thief=0)
     (1, None)

@@ -1,5 +1,5 @@
-"""Tasklets: the units that workers run in turn. Each does a little, and says whether it got on and
-whether it is done."""
+"""Tasklets: the units of work that a worker thread calls in turn. Each call does a little work and
+returns whether it made progress and whether the tasklet is done."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ from pyrite.processor import FailedAt, Processor, wrong_answer
 IDLE: Final = 0
 PROGRESS: Final = 1
 DONE_NOW: Final = 2
-"""What a tasklet's call answers: nothing to do now; it got on; it is done for good."""
+"""What `Tasklet.call` returns: it had nothing to do; it made progress; it is done and must not be
+called again."""
 
 SLOW_CALL = 0.1
-"""Seconds after which a call of a cooperative processor is worth a warning."""
+"""A call of a cooperative processor that takes more seconds than this is logged as a warning."""
 
 
 class Tasklet:
-    """Something that a worker calls again and again until it answers DONE_NOW."""
+    """A unit of work that a worker thread calls until it returns DONE_NOW."""
 
     __slots__ = ("halt", "taker")
 
     def __init__(self, halt: Halt) -> None:
         self.halt = halt
         self.taker: Any = None
-        """The worker that asked to be given this tasklet."""
+        """The worker that has asked to take this tasklet over."""
 
     def call(self) -> int:
         raise NotImplementedError
 
 
 class InboundEdge:
-    """The queues of one inbound edge of one processor, read in turn until each has given its done
-    marker."""
+    """The queues of one inbound edge of one processor. They are read in turn until each has
+    returned its done marker."""
 
     __slots__ = ("_turn", "ordinal", "plan", "priority", "queues")
 
@@ -53,8 +54,8 @@ class InboundEdge:
         self._turn = 0
 
     def fill(self, inbox: Inbox, limit: int) -> bool:
-        """Moves up to `limit` items into the inbox. Returns whether anything came, be it a done
-        marker."""
+        """Moves up to `limit` items into the inbox. Returns whether a queue returned items or its
+        done marker."""
         queues = self.queues
         came = False
         position = self._turn
@@ -86,7 +87,7 @@ class InboundEdge:
 
 
 class ProcessorTasklet(Tasklet):
-    """Drives one processor: fills its inbox, lets it work, drains its outbox."""
+    """Runs one processor: fills its inbox, calls it, and drains its outbox."""
 
     __slots__ = (
         "_at",
@@ -145,7 +146,7 @@ class ProcessorTasklet(Tasklet):
         self._waiting = sorted(self.inbound, key=lambda edge: edge.priority)
         self._group: list[InboundEdge] = []
         self._at: InboundEdge | None = None
-        """The edge that the items in the inbox came over."""
+        """The edge that the items in the inbox came from."""
         self._call: Callable[[], int] = self._complete if not self._waiting else self._process
         self._next_group()
 
@@ -189,8 +190,8 @@ class ProcessorTasklet(Tasklet):
         return self._try_process() if self._has_try_process else IDLE
 
     def _deliver(self) -> int:
-        """Lets the processor work on its inbox. One that neither takes nor emits anything is
-        idle."""
+        """Calls the processor with its inbox. Returns IDLE if it may be waiting
+        (`polls`) and neither took nor emitted an item."""
         count = len(self.inbox)
         self._timed_process()
         assert self._at is not None
@@ -303,14 +304,13 @@ class ProcessorTasklet(Tasklet):
             place = self.processor.failed_at(self.inbox)
         except BaseException:
             return FailedAt(None)
-        # Outside of process() there is no item that the error is about, unless the processor knows
-        # one.
+        # Only errors in process() are about an item of the inbox. A chain names its own item.
         return place if self._processing or place.vertex is not None else place._replace(item=None)
 
 
 class ReceiverTasklet(Tasklet):
-    """Takes the packets of one distributed edge that come from other members, and routes them to
-    the processors of this one."""
+    """Receives the packets of one distributed edge from the other members, and routes their items
+    to the processors of this member."""
 
     __slots__ = ("_edge", "_inlet", "_partition_routes", "_route", "_waiting")
 

@@ -1,5 +1,7 @@
-"""The ready-made processors. `from pyrite import processors as p`, then `dag.vertex("words",
-p.flat_map(str.split))`."""
+"""The ready-made processors.
+
+Use them as `from pyrite import processors as p`, then `dag.vertex("words", p.flat_map(str.split))`.
+"""
 
 from pyrite.processors.collections import read_list, read_map, write_list, write_map
 from pyrite.processors.files import read_files, write_files

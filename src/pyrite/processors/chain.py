@@ -1,7 +1,7 @@
-"""A chain: the steps of one vertex, or of several that local edges join, which one processor runs.
+"""A chain: the steps of one vertex, or of several vertices in a row, which one processor runs.
 
-The ready-made processors give a vertex a `StepSupplier`. The engine may join several of them in a
-row to one `Chain`.
+A ready-made processor is a `StepSupplier`. The engine may fuse the steps of several vertices that
+local edges connect into one `Chain`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform
 
 @dataclass(frozen=True, slots=True)
 class StepSupplier:
-    """Makes processors that run one step. The engine takes the step out and runs it as part of a
-    Chain."""
+    """Makes processors that run one step. The engine may run the step as a part of a longer
+    chain."""
 
     step: Step
 
     @property
     def absorbs_input(self) -> bool:
-        """Whether it takes all its input before it emits anything."""
+        """Whether its processors read all their input before they emit anything."""
         return isinstance(self.step, Fold)
 
     def __call__(self) -> ChainProcessor:
@@ -41,7 +41,7 @@ class StepSupplier:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One vertex of a chain. `guard` checks the keys of the edge to it, if that is partitioned."""
+    """One vertex of a chain. If its inbound edge is partitioned, `guard` checks the keys there."""
 
     vertex: str
     step: Step
@@ -49,8 +49,8 @@ class Link:
 
 
 class Chain:
-    """Steps in a row. Only the first may be a source, only the last a fold or a sink. A chain is
-    made once, and many processors run it."""
+    """Steps in a row. Only the first may be a source, and only the last may be a fold or a sink.
+    Many processors share one chain."""
 
     def __init__(self, links: Sequence[Link], *, emits: bool) -> None:
         self.links = tuple(links)
@@ -80,14 +80,14 @@ class Chain:
 
     @cached_property
     def fold_loop(self) -> Loop:
-        """The loop of the fold alone, for spilled items: these have passed the rest of the chain
-        already."""
+        """The loop of the fold alone. It is for spilled items, which have already passed the other
+        steps."""
         assert self.fold is not None
         return write_loop([(self.links[-1].vertex, self.fold)], emits=False, check_first=None)
 
     def link_at(self, step: int) -> int:
-        """The index of the link that a step of the loop belongs to: the first for -1, an input item
-        that was not valid; the last for what runs after the loop."""
+        """The index of the link that a step of the loop belongs to. Step -1, the check of the input
+        items, belongs to the first link; code that runs after the loop belongs to the last."""
         if step < 0:
             return 0
         return self._link_of_step[step] if step < len(self._link_of_step) else len(self.links) - 1
@@ -97,7 +97,8 @@ class Chain:
         return 0 <= step < len(self._guards) and self._guards[step]
 
     def emitted(self, received: int, counts: Sequence[int], results: int) -> list[tuple[int, int]]:
-        """How many items each vertex received and emitted, from the counts of the loop."""
+        """The numbers of items that each vertex received and emitted, from the counts of the
+        loop."""
         numbers = []
         position = 0
         for link in self.links:
@@ -117,7 +118,7 @@ class Chain:
 
 
 class ChainProcessor(Processor):
-    """Runs a chain: takes batches of items from its inbox or its source, and emits lists."""
+    """Runs a chain: takes batches of items from the inbox or the source, and emits the results."""
 
     polls = False
 
@@ -146,8 +147,8 @@ class ChainProcessor(Processor):
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
-        # With one outbound edge the loop appends to the bucket directly. Otherwise it appends to a
-        # list of its own, which is then copied to all buckets, or written.
+        # With one outbound edge the loop appends to the bucket directly. Otherwise it appends to
+        # its own list, which is then copied to all buckets or passed to the writer.
         if len(outbox.buckets) == 1 and self.chain.sink is None:
             self._out = outbox.buckets[0]
 
@@ -198,8 +199,8 @@ class ChainProcessor(Processor):
             file.close()
 
     def emit_groups(self) -> bool:
-        """Emits all groups and removes them, because no more of their items will come. Returns
-        False if the outbox is full; then call again."""
+        """Emits all groups and frees them. The caller must know that no more of their items will
+        come. Returns False if the outbox is full; then call it again."""
         fold = self.chain.fold
         assert fold is not None
         if not self._emit_results(fold):
@@ -234,7 +235,7 @@ class ChainProcessor(Processor):
         if failure is None:
             return FailedAt(None, links[index].vertex, edge)
         if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
-            index -= 1  # a key belongs to the edge, and the edge to the vertex that sends
+            index -= 1  # a bad key is a fault of the vertex that sends the item
         return FailedAt(failure.item, links[index].vertex, edge)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
@@ -242,8 +243,8 @@ class ChainProcessor(Processor):
         return self.chain.emitted(self._received, self._counts, self._result_count)
 
     def _read_on(self, source: Iterator[Any]) -> bool:
-        """Passes one batch of the source's items through the chain. True when the source has
-        ended."""
+        """Passes one batch of items from the source through the chain. Returns True when the source
+        has ended."""
         started = perf_counter()
         if not self._batch:
             wanted = self.pace.limit
@@ -262,7 +263,7 @@ class ChainProcessor(Processor):
         return False
 
     def _pass(self, items: list[Any]) -> int:
-        """Passes items through the chain, as many as there is room for. Returns how many."""
+        """Passes items through the chain until the outbox is full. Returns how many it took."""
         outbox = self.outbox
         room = outbox.room()
         if room <= 0:
@@ -284,8 +285,8 @@ class ChainProcessor(Processor):
         return len(items)
 
     def _pass_with_pauses(self, items: list[Any], room: int) -> int:
-        """Returns 0 until the loop has finished all the items: they stay in the inbox until then,
-        because a snapshot of the state is only right between two batches."""
+        """Returns 0 until the loop has processed all items. Until then they stay in the inbox,
+        because a snapshot of the state is only consistent between two batches."""
         if self._paused is None:
             self._paused = self._run(
                 items, self._out, len(self._out) + room, self._counts, self._state, self._spill
@@ -303,7 +304,7 @@ class ChainProcessor(Processor):
         return 0
 
     def _deliver(self) -> None:
-        """Emits or writes what the loop appended to its own list."""
+        """Emits or writes the items that the loop appended to its own list."""
         out = self._out
         if not out:
             return
@@ -316,7 +317,7 @@ class ChainProcessor(Processor):
             except BaseException as error:
                 self._failure = Failure(self.chain.step_count, None, error)
                 raise
-            out.clear()  # not a new list: a paused loop keeps appending to this one
+            out.clear()  # not a new list: a paused loop continues to append to this one
         elif len(self.outbox.buckets) != 1:
             self.outbox.add_all(out)
             out.clear()
@@ -327,7 +328,8 @@ class ChainProcessor(Processor):
             return False
         if self._results is None:
             self._results = fold.results(self._state)
-            self._results.reverse()  # results are taken from its end; the rest remains the state
+            # Results are removed from the end, which is cheap. A snapshot saves the ones left.
+            self._results.reverse()
             self._state = None
         if fold.finishes:
             room = min(room, self.pace.limit)
@@ -350,8 +352,8 @@ class ChainProcessor(Processor):
             raise
 
     def _group_spilled(self, fold: Fold) -> bool:
-        """Groups the next part of the spilled items, so that its groups are emitted next. Returns
-        False if there is none."""
+        """Groups the next file of spilled items, so that its groups are emitted next. Returns False
+        if no file is left."""
         if not isinstance(self._spill, Spill) or self._memory is None:
             return False
         self._spilled += self._spill.parts()

@@ -1,4 +1,4 @@
-"""Checks of what the ready-made processors are given."""
+"""Checks of the arguments of the ready-made processors."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def checked_optional_function(
 def checked_name(processor: str, name: str) -> str:
     if not isinstance(name, str) or not name:
         raise InvalidDAG(
-            f"{processor}() needs the name of a collection, a non-empty string; got {shorten(name)}"
+            f"{processor}() needs the name of a collection as a non-empty string; got "
+            f"{shorten(name)}"
         )
     return name

@@ -75,7 +75,9 @@ class _MapWriter(Writer):
     def write(self, items: list[Any]) -> None:
         for item in items:
             if not isinstance(item, (tuple, list)) or len(item) != 2:
-                raise self._refused(item, "is not a (key, value) pair; map it to one first")
+                raise self._refused(
+                    item, "it is not a (key, value) pair; make pairs in a vertex before this one"
+                )
         try:
             pairs = dict(items)
         except TypeError:
@@ -85,14 +87,15 @@ class _MapWriter(Writer):
                 except TypeError as error:
                     raise self._refused(
                         item,
-                        f"has a key that cannot be in a map ({error}); map it to another first",
+                        f"its key is not hashable ({error}); use another key, such as a tuple or a "
+                        "string",
                     ) from None
             raise
         self._target.update(pairs)
 
     def _refused(self, item: Any, why: str) -> BadItem:
         return BadItem(
-            f"vertex '{self._vertex}' writes to a map, but got an item that {why}: {shorten(item)}",
+            f"vertex '{self._vertex}' cannot put item {shorten(item)} into a map: {why}",
             item,
         )
 

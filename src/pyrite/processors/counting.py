@@ -1,8 +1,8 @@
-"""Counting equal items a whole list at a time, where a flat map gives lists to a grouping that only
-counts: the word count.
+"""Counts equal items one list at a time. This is for a flat map that returns lists, followed by a
+grouping that only counts, as in a word count.
 
-CPython has this in C, for its Counter; it takes half as long as the loop. It does not look at the
-keys that it meets, so what must hold for a new key is checked afterwards, on those that were added.
+The C function behind `collections.Counter` takes half the time of the generated loop. It does not
+check keys, so the keys that it added are checked afterwards.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def counting_lines(
     none_lines: list[str],
     check_new_key: Callable[[Any], Any] | None,
 ) -> Lines:
-    """The lines that take the list `items` in, if memory is not short. They stand in a loop of its
-    own for each list.
+    """The lines that count the list `items` at once, unless the grouping has begun to spill. They
+    go before the loop over the items of the list, and skip it.
 
-    `none_lines` are those that look whether `value`, a new key, is None.
+    `none_lines` are the lines that check whether `value`, a new key, is None.
     """
     code = [
         f"if limit{index} == unlimited{index}:",
@@ -53,13 +53,13 @@ def counting_lines(
 
 
 def last_keys(state: dict[Any, Any], count: int) -> Iterator[Any]:
-    """The keys that were added last."""
+    """The last `count` keys that were added."""
     return islice(reversed(state), count)
 
 
 def merge_nans(state: dict[Any, Any], count: int) -> None:
-    """Among the keys that were added last, gives the counts of all NaNs to the one that stands for
-    them."""
+    """Adds the counts of all NaNs among the last `count` keys to the one NaN that stands for all
+    NaNs."""
     if NAN_FREE.issuperset(map(type, islice(reversed(state), count))):
         return
     for key in list(last_keys(state, count)):
@@ -69,7 +69,7 @@ def merge_nans(state: dict[Any, Any], count: int) -> None:
 
 
 def first_unhashable(items: list[Any]) -> Any:
-    """The item to name when a list of items could not be counted."""
+    """The first item that is not hashable, which the error message names."""
     for item in items:
         try:
             hash(item)

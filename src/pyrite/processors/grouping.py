@@ -1,5 +1,5 @@
-"""Folds: accumulate (a value replaced by the next) and collect (a container that is changed), for
-all items or per key."""
+"""Folds, for all items or per key: accumulate replaces a value with each item, collect adds each
+item to a container."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from pyrite.processors.steps import Fold, Lines
 
 
 def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> StepSupplier:
-    """Each processor emits one value when its input ends: `initial`, replaced by `fn(value, item)`
-    for each item."""
+    """Each processor emits one value when its input ends. The value starts as `initial`, and each
+    item replaces it with `fn(value, item)`."""
     checked_initial("accumulate", initial)
     return StepSupplier(Accumulate(initial, checked_function("accumulate", "fn", fn)))
 
 
 def collect(new_container: Callable[[], Any], fn: Callable[[Any, Any], Any]) -> StepSupplier:
-    """Each processor emits one container when its input ends: `new_container()`, changed by
-    `fn(container, item)` for each item."""
+    """Each processor emits one container when its input ends. It is made by `new_container()`, and
+    `fn(container, item)` adds each item to it."""
     checked_function("collect", "new_container", new_container)
     return StepSupplier(Collect(new_container, checked_function("collect", "fn", fn)))
 
@@ -35,8 +35,9 @@ def group_and_accumulate(
     accumulate: Callable[[Any, Any], Any],
     finish: Callable[[Any, Any], Any] | None = None,
 ) -> StepSupplier:
-    """Emits `(key, value)`, or `finish(key, value)`, for each key: `initial`, replaced by
-    `accumulate(value, item)` for each item."""
+    """Emits `(key, value)`, or `finish(key, value)`, for each key when the input ends. The value
+    starts as a copy of `initial`, and each item of the key replaces it with
+    `accumulate(value, item)`."""
     name = "group_and_accumulate"
     return StepSupplier(
         GroupAndAccumulate(
@@ -54,8 +55,9 @@ def group_and_collect(
     collect: Callable[[Any, Any], Any],
     finish: Callable[[Any, Any], Any] | None = None,
 ) -> StepSupplier:
-    """Emits `(key, container)`, or `finish(key, container)`, for each key: `new_container()`,
-    changed by `collect(container, item)` for each item."""
+    """Emits `(key, container)`, or `finish(key, container)`, for each key when the input ends. The
+    container is made by `new_container()`, and `collect(container, item)` adds each item of the key
+    to it."""
     name = "group_and_collect"
     return StepSupplier(
         GroupAndCollect(
@@ -68,14 +70,14 @@ def group_and_collect(
 
 
 def count_distinct(key: Callable[[Any], Any]) -> StepSupplier:
-    """Each processor emits how many distinct keys it saw. Partition the edge to it by the same key,
-    then sum up."""
+    """Each processor emits the number of distinct keys that it received. For a total, partition the
+    inbound edge by the same key and sum up the numbers."""
     return StepSupplier(CountDistinct(checked_function("count_distinct", "key", key)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Single(Fold):
-    """A fold with one value; its state is a list that holds it."""
+    """A fold with a single value. Its state is a list with that value."""
 
     def results(self, state: list[Any]) -> list[Any]:
         return state
@@ -127,7 +129,7 @@ class Collect(_Single):
 
 @dataclass(frozen=True, slots=True)
 class _Grouping(Fold):
-    """A fold with a value per key; its state is a dict."""
+    """A fold with one value per key. Its state is a dict."""
 
     is_grouping = True
 
@@ -162,8 +164,8 @@ class _Grouping(Fold):
 
 
 def _known(index: int) -> list[str]:
-    """Finds the group of a key that was seen before. A NaN is found only as the one that stands for
-    all NaNs; a string or an int, as most keys are, cannot be one."""
+    """The lines that find the group of a known key. A key that is or contains NaN is found only
+    after `one_nan`. Strings and ints, the most common keys, do not need that call."""
     key = f"key{index}"
     return [
         f"if {key} in state: old{index} = state[{key}]",
@@ -173,7 +175,7 @@ def _known(index: int) -> list[str]:
 
 
 def _spilling(index: int, value: str) -> list[str]:
-    """What becomes of an item whose group has no place in memory."""
+    """The lines that spill an item of a new key when memory is short."""
     return ["else:", f"    spill.add(key{index}, {value})", "    continue"]
 
 

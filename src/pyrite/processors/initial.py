@@ -1,6 +1,6 @@
-"""Initial values of folds: each group, and each execution, starts from a value of its own.
+"""Initial values of folds. Each group and each execution starts from its own value.
 
-The user's function may change the value in place, so a value that can change is copied deeply.
+The user's function may change the value in place, so a mutable value is copied deeply.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _IMMUTABLE = (datetime.date, datetime.time, datetime.timedelta, uuid.UUID)
 
 
 def checked_initial(processor: str, initial: Any) -> Any:
-    """The initial value, if each group can have a copy of it. Raises InvalidDAG if not."""
+    """Returns the initial value. Raises InvalidDAG if it cannot be copied."""
     try:
         copy.deepcopy(initial)
     except Exception as error:
@@ -31,7 +31,7 @@ def checked_initial(processor: str, initial: Any) -> Any:
 
 
 def maker_of(initial: Any) -> Callable[[], Any] | None:
-    """A function that makes a start value; None if all groups can share `initial` itself."""
+    """A function that makes a start value. None if all groups can share `initial` itself."""
     if is_shareable(initial):
         return None
     make: Callable[[], Any]
@@ -45,12 +45,12 @@ def maker_of(initial: Any) -> Callable[[], Any] | None:
 
 
 def is_shareable(value: Any) -> bool:
-    """Whether nothing can change the value, so that it needs no copy."""
+    """Whether the value is immutable, so that it needs no copy."""
     if isinstance(value, _IMMUTABLE) and type(value).__module__ in ("datetime", "uuid"):
         return True
     if type(value) is frozenset:
         return all(map(is_shareable, value))
-    return copy.deepcopy(value) is value  # numbers, strings, functions, tuples of such
+    return copy.deepcopy(value) is value  # numbers, strings, functions, and tuples of these
 
 
 _WITH_CONTAINER = {

@@ -1,8 +1,7 @@
-"""Inlining: the smallest functions, which only hand on, pick, add or append, are written into a
-loop instead of being called.
+"""Inlining: the generated loops contain the expression of a very small function instead of a call.
 
-They are what keys and counts are mostly made of, and a call costs more than all that they do. A
-function is known by its bytecode.
+Most key and count functions only return an argument, pick a field, add or append. The call would
+cost more than the work that they do. Such a function is recognized by its bytecode.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _SMALLEST: list[tuple[Callable[..., Any], str]] = [
 
 
 def call_or_inline(function: Callable[..., Any], name: str, *arguments: str) -> str:
-    """The expression that stands for a call of `function`, which the loop knows as `name`.
+    """The expression for `function` in a loop: its inlined body, or a call of it as `name`.
 
     >>> call_or_inline(lambda pair: pair[0], "fn", "v"), call_or_inline(len, "fn", "v")
     ('v[0]', 'fn(v)')
@@ -42,8 +41,7 @@ def call_or_inline(function: Callable[..., Any], name: str, *arguments: str) -> 
 
 
 def _shape(code: CodeType) -> tuple[Any, ...]:
-    """What decides what a function does, of one that uses nothing but its arguments and
-    constants."""
+    """Equal for two functions that do the same and use only their arguments and constants."""
     constants = tuple(
         (type(constant), constant) for constant in code.co_consts if constant is not None
     )

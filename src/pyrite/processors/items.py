@@ -14,10 +14,10 @@ from pyrite.processors.steps import Source
 
 
 def read_items(iterable: Iterable[Any]) -> StepSupplier:
-    """Emits the items of an iterable, each once in all, whatever the parallelism.
+    """Emits each item of an iterable once, whatever the parallelism.
 
-    A list or anything else that can be iterated again can be read by any number of jobs; an
-    iterator, as a generator is one, by one job only.
+    Any number of jobs can read a list, or another iterable that can be iterated again. Only one job
+    can read an iterator, such as a generator.
     """
     if isinstance(iterable, (Set, Mapping)):
         iterable = list(iterable)  # two processes may iterate equal sets in different orders
@@ -27,7 +27,7 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
         iter(iterable)
     except TypeError:
         raise InvalidDAG(
-            f"read_items() needs something to iterate over; got {shorten(iterable)}"
+            f"read_items() needs an iterable, such as a list; got {shorten(iterable)}"
         ) from None
     return StepSupplier(ReadItems(iterable))
 
@@ -46,7 +46,7 @@ class ReadItems(Source):
 
 @dataclass(frozen=True, slots=True)
 class ReadOnce(Source):
-    """An iterator cannot be divided: the first processor emits all of it."""
+    """Reads an iterator. It cannot be divided, so the first processor emits all of it."""
 
     items: Iterator[Any]
     taken: list[bool]
@@ -57,9 +57,9 @@ class ReadOnce(Source):
     def take(self, vertex: str) -> Iterator[Any]:
         if self.taken[0]:
             raise ProcessorError(
-                f"the items of vertex '{vertex}' come from {shorten(self.items)}, which an earlier "
-                "execution has "
-                f"used up; give read_items() a list, or something else that can be iterated again"
+                f"vertex '{vertex}' reads {shorten(self.items)}, an iterator that an earlier "
+                "execution has used up; give read_items() a list, or another iterable that can be "
+                "read more than once"
             )
         self.taken[0] = True
         return self.items
@@ -69,10 +69,10 @@ _CAN_BE_SLICED = (list, tuple, range, str, bytes)
 
 
 def share_of(items: Iterable[Any], context: ProcessorContext) -> Iterator[Any]:
-    """Every n-th item, from this processor's index on, of n processors.
+    """The items that this processor of n reads: every n-th item, starting at its index.
 
-    What is not a plain sequence may give other items, or in another order, each time it is
-    iterated: one processor reads it all.
+    Other iterables than plain sequences may return other items, or another order, each time they
+    are iterated. So one processor reads all of their items.
     """
     index, step = context.global_index, context.total_parallelism
     if step == 1:

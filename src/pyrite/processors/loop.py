@@ -1,10 +1,9 @@
 """Generates the Python loop for a chain of transforms, which may end with a fold.
 
-The loop calls the user's functions one after the other, with no code of the engine between them.
-Its source depends only on the kinds of steps in the chain. So it is compiled once for each
-combination of kinds, and then bound to the functions of a chain. When a user's function raises, the
-line number in the traceback says which vertex the function belongs to, so the loop keeps no record
-of that.
+The loop calls the user's functions one after the other, with no engine code between them. Its
+source depends only on the kinds of steps in the chain. So it is compiled once for each combination
+of kinds, and then bound to the functions of a chain. When a user's function raises, the line number
+in the traceback tells which vertex the function belongs to, so the loop need not keep track of it.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from pyrite.processors.counting import counting_lines
 from pyrite.processors.steps import Fold, Lines, Transform
 
 PAUSE_EVERY = 1024
-"""How many items a flat map may make before the loop pauses, so that one item cannot block the
-thread for long."""
+"""The loop pauses after a flat map has made this many items, so that one input item cannot block
+the thread for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Checks the keys of a partitioned edge inside a chain. There is only one processor to send to,
-    but a key that is not valid must still be refused."""
+    """Checks the keys of a partitioned edge inside a chain. There is only one receiver, but an
+    invalid key must still be refused."""
 
     edge: str
     key: Callable[[Any], Any] | None
@@ -41,7 +40,7 @@ class Guard:
         code = [f"key{index} = keyof{index}({value})" if self.key else f"key{index} = {value}"]
         if self.always:
             code.append(f"check{index}(key{index})")
-        else:  # keys of these two types are always valid, and they are the most common
+        else:  # keys of these two types are the most common, and always valid
             code.append(
                 f"if type(key{index}) is not str and type(key{index}) is not int: "
                 f"check{index}(key{index})"
@@ -51,8 +50,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which step a line of the loop belongs to, by its index in the chain, and which variable holds
-    the item of that step."""
+    """The step that a line of the loop belongs to, by its index in the chain, and the variable that
+    holds the item of that step."""
 
     index: int
     value: str
@@ -60,25 +59,25 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`run(items, out, room, counts, state, spill)`: passes the items through the chain.
+    """`run(items, out, room, counts, state, spill)` passes the items through the chain.
 
-    Results are appended to `out`. The number of items that each step emitted is added to `counts`.
-    If there is a flat map in the chain, `pauses` is true and `run` is a generator that yields when
-    `out` holds `room` items, and after every PAUSE_EVERY items. Otherwise it is a plain function
-    that appends at most one item to `out` for each input item.
+    It appends results to `out`, and adds the number of items that each step emitted to `counts`. If
+    the chain has a flat map, `pauses` is true and `run` is a generator that yields when `out` holds
+    `room` items, and after every PAUSE_EVERY items. Otherwise `run` is a plain function that
+    appends at most one item to `out` for each input item.
     """
 
     run: Callable[..., Any]
     pauses: bool
     places: tuple[Place, ...]
     counted: tuple[int, ...]
-    """The steps that are in `counts`; all others emit as many items as they receive."""
+    """The steps that are in `counts`. All other steps emit as many items as they receive."""
 
     def explain(self, error: BaseException) -> Failure | None:
-        """Which step raised an error that came out of `run`, and at which item."""
+        """The step that raised an error in `run`, and its item."""
         traceback = self._own_frame(error)
         if traceback is None and isinstance(error.__cause__, StopIteration):
-            # Python raises a RuntimeError in place of a StopIteration that leaves a generator.
+            # Python replaces a StopIteration that leaves a generator with a RuntimeError.
             error = error.__cause__
             traceback = self._own_frame(error)
         if traceback is None:
@@ -97,7 +96,7 @@ class Loop:
         return Failure(place.index, variables.get(place.value), error)
 
     def _own_frame(self, error: BaseException) -> TracebackType | None:
-        """The part of an error's traceback that is in `run`."""
+        """The entry of `run` in the traceback of an error."""
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
             traceback = traceback.tb_next
@@ -106,8 +105,8 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a loop stopped: the index of the step (-1 if an input item was not valid), the item, and
-    the error to show."""
+    """Why a loop stopped: the index of the step (-1 for the check of an input item), the item, and
+    the error to report."""
 
     index: int
     item: Any
@@ -115,7 +114,7 @@ class Failure:
 
 
 def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError | None:
-    """The error to show if the step at `index` groups by a key that has no hash."""
+    """The error to report if the step at `index` groups by a key that is not hashable."""
     function, key = variables.get(f"keyof{index}"), variables.get(f"key{index}")
     try:
         hash(key)
@@ -123,7 +122,7 @@ def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError 
         return ProcessorError(
             f"return value of the key function {describe(function)} must be hashable, because "
             f"groups are kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, "
-            f"or another value that does not change"
+            "or another immutable value"
         )
     return None
 
@@ -131,9 +130,8 @@ def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError 
 def write_loop(
     steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: bool, check_first: str | None
 ) -> Loop:
-    """The loop for (vertex, step) pairs. `emits` says whether the results are used at all.
-    `check_first` is the vertex to name if an input item is None; without it the input is not
-    checked."""
+    """The loop for (vertex, step) pairs. If `emits` is false, results are dropped. `check_first` is
+    the vertex to name if an input item is None; if it is None itself, the input is not checked."""
     writer = _Writer()
     if check_first is not None:
         writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(check_first)})
@@ -143,7 +141,7 @@ def write_loop(
     for index, (vertex, step) in enumerate(steps):
         if isinstance(step, Guard):
             if _is_merged(step, steps[index + 1 :]):
-                guarded_key = step  # the fold uses the same key: it checks each new one
+                guarded_key = step  # the fold uses the same key, and checks each new one
                 continue
             lines = step.lines(index, value)
         elif isinstance(step, Fold):
@@ -170,8 +168,8 @@ def _is_merged(guard: Guard, following: Sequence[tuple[str, Transform | Fold | G
 def _counted_whole(
     following: Sequence[tuple[str, Transform | Fold | Guard]], index: int, lines: Lines
 ) -> tuple[int, Lines] | None:
-    """If step `index` makes lists and only counting follows: the index of the counting step, and
-    the lines that count a whole list at once."""
+    """If step `index` makes lists and the next step only counts: the index of the counting step,
+    and the lines that count a whole list at once. Otherwise None."""
     if not lines.whole or not following:
         return None
     guard = following[0][1]
@@ -202,8 +200,8 @@ class _Writer:
     def add_step(
         self, index: int, value: str, lines: Lines, whole: tuple[int, Lines] | None
     ) -> None:
-        """Adds the lines of a step. `whole`, if given, has lines of a later step, which go before
-        the last loop of this one."""
+        """Adds the lines of a step. `whole` has lines of a later step, which go before the last
+        loop of this step."""
         self._names.update(lines.names)
         self._setup += lines.setup
         if lines.counts:
@@ -213,7 +211,7 @@ class _Writer:
                 later, counting = whole
                 self._names.update(counting.names)
                 for each in counting.code:
-                    # The step's own lines among these check for None: they belong to its own item.
+                    # The lines that check for None are this step's, so they name its item.
                     own = each.strip() in lines.code
                     self.add(Place(index, value) if own else Place(later, counting.value), each)
             self.add(Place(index, value), line)

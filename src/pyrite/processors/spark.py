@@ -1,7 +1,7 @@
-"""Spark's DataFrames as sources and sinks of normal jobs: every connector of Spark's is one of
-Pyrite's.
+"""Spark DataFrames as sources and sinks of normal jobs, so that a job can use every connector of
+Spark.
 
-Only what is said of them is here; how they are read and written is the business of the Spark room.
+This file only describes the steps; `pyrite.spark` reads and writes the DataFrames.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 def read_spark(df: DataFrame) -> StepSupplier:
-    """Emits the rows of a Spark DataFrame, each as a dict. In normal jobs only."""
+    """Emits each row of a Spark DataFrame as a dict. Only normal jobs can use it."""
     if not callable(getattr(df, "mapInArrow", None)):
         raise InvalidDAG(f"read_spark() needs a Spark DataFrame; got {shorten(df)}")
     return StepSupplier(ReadSpark(df))
 
 
 def write_spark(save: Callable[[DataFrame], Any], schema: str) -> StepSupplier:
-    """Hands all items, as a DataFrame with a schema like `"word string, n long"`, to a function
-    that saves it: `p.write_spark(lambda df: df.write.parquet(path), "word string, n long")`. In
-    normal jobs only.
+    """Passes all items as a DataFrame to `save`, for example
+    `p.write_spark(lambda df: df.write.parquet(path), "word string, n long")`. Only normal jobs can
+    use it.
 
-    An item is a dict with the schema's columns, or a tuple in their order, or, for a single column,
-    its value. `save` is called once, when all tasks have completed.
+    An item is a dict with the columns of the schema, or a tuple in their order. If there is one
+    column, an item can also be its value. `save` is called once, when all tasks have completed.
     """
     if not isinstance(schema, str) or not schema:
         raise InvalidDAG(
-            f"write_spark() needs a schema, as in 'word string, n long'; got {shorten(schema)}"
+            f"write_spark() needs a schema, such as 'word string, n long'; got {shorten(schema)}"
         )
     return StepSupplier(WriteSpark(checked_function("write_spark", "save", save), schema))
 
@@ -50,8 +50,8 @@ class ReadSpark(Source):
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         raise ProcessorError(
-            f"vertex '{context.vertex_name}' reads a Spark DataFrame, which only a normal job can; "
-            "use new_job, not new_light_job"
+            f"vertex '{context.vertex_name}' reads a Spark DataFrame, but only a normal job can "
+            "do that; use new_job, not new_light_job"
         )
 
 
@@ -62,6 +62,6 @@ class WriteSpark(Sink):
 
     def open(self, context: ProcessorContext) -> Writer:
         raise ProcessorError(
-            f"vertex '{context.vertex_name}' writes a Spark DataFrame, which only a normal job "
-            "can; use new_job, not new_light_job"
+            f"vertex '{context.vertex_name}' writes a Spark DataFrame, but only a normal job can "
+            "do that; use new_job, not new_light_job"
         )

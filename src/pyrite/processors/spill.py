@@ -1,9 +1,8 @@
-"""Spilling: how a grouping holds more groups than fit into memory, and still emits each exactly
-once.
+"""Spilling: lets a grouping have more groups than fit into memory, and still emit each group once.
 
-When memory is short, the groups that are there go on taking their items; items of any other key are
-written to disk, divided by the hash of the key. When the input has ended and the groups in memory
-have been emitted, what was written is grouped one part after another, in the same way.
+When memory is short, items of the groups in memory are still added to them. Items of new keys are
+written to one of several files, chosen by the hash of the key. When the input has ended and the
+groups in memory have been emitted, the files are read and grouped one by one, in the same way.
 """
 
 from __future__ import annotations
@@ -18,11 +17,12 @@ from typing import IO, Any
 PARTS = 32
 ITEMS_PER_WRITE = 1024
 FEWEST_GROUPS = 1000
-"""Groups that are kept whatever the memory, so that every part gets done in the end."""
+"""At least this many groups are kept in memory, so that each pass over a file makes progress."""
 
 
 class Memory:
-    """How much memory the process has taken since a point in time, against a budget in bytes."""
+    """Compares the memory that the process has taken since this object was made with a budget in
+    bytes."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
@@ -38,17 +38,19 @@ class Memory:
 
 
 class Unlimited:
-    """For a grouping that has all the memory it wants."""
+    """Used in place of a `Spill` by a grouping without a memory budget."""
 
     limit = sys.maxsize
 
     def add(self, key: Any, item: Any) -> None:
-        raise AssertionError("there is no limit to reach")
+        raise AssertionError(
+            "internal error: a grouping without a memory limit spilled an item; please report this"
+        )
 
 
 class Spill:
-    """Where items go whose groups have no place in memory. `limit` is the number of groups from
-    which on that is so."""
+    """Takes the items of new keys when memory is short. A grouping that has `limit` groups must not
+    add any more in memory."""
 
     def __init__(self, memory: Memory, level: int = 0) -> None:
         self.limit = sys.maxsize
@@ -59,8 +61,8 @@ class Spill:
         self._calls = 0
 
     def watch(self, groups: int) -> None:
-        """Looks, now and then, whether memory is short. Called after each batch of items, with the
-        number of groups there are."""
+        """Checks, at every 16th call, whether memory is short. It is called after each batch of
+        items with the number of groups in memory."""
         self._calls += 1
         if self._calls % 16 == 0 and self.limit == sys.maxsize and self._memory.is_short():
             self.limit = max(groups, FEWEST_GROUPS)
@@ -73,8 +75,8 @@ class Spill:
             self._write(part)
 
     def parts(self) -> list[tuple[IO[bytes], int]]:
-        """The files that were written, each with the level at which it is to be divided again, and
-        forgets them."""
+        """Returns the files that were written, each with the level for the next spill. The caller
+        must close them."""
         for part in list(self._held):
             self._write(part)
         files, self._files = list(self._files.values()), {}
@@ -86,12 +88,14 @@ class Spill:
 
     def _write(self, part: int) -> None:
         if part not in self._files:
-            self._files[part] = tempfile.TemporaryFile(prefix="pyrite-spill-")  # noqa: SIM115 it outlives this call
+            # The file stays open until it has been read.
+            self._files[part] = tempfile.TemporaryFile(prefix="pyrite-spill-")  # noqa: SIM115
         pickle.dump(self._held.pop(part), self._files[part], 5)
 
 
 def batches_of(file: IO[bytes]) -> Iterator[list[Any]]:
-    """What was written to a file, a list of items at a time; the file is gone afterwards."""
+    """Reads the lists of items that were written to a file, then closes the file, which deletes
+    it."""
     with file:
         file.seek(0)
         while True:

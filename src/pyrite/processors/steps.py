@@ -1,9 +1,7 @@
-"""Steps: what the ready-made processors do, described so that a chain of them can be made into one
-loop.
+"""Steps describe the work of the ready-made processors, so that one loop can run several of them.
 
 A step is plain data. It is a source, a transform (items in, items out), a fold (items in, results
-at the end) or a sink. How steps run is the business of `chain`, how their loop is written that of
-`loop`.
+at the end) or a sink. `loop` generates the code for steps, and `chain` runs it.
 """
 
 from __future__ import annotations
@@ -20,43 +18,43 @@ from pyrite.errors import ProcessorError
 class Lines:
     """The lines that a step adds to a loop, and the values that they use.
 
-    A line is indented by what stands open before it; one that ends in a colon and is not a
-    one-liner opens a level. `value` is the variable that holds the item after the step.
+    A line that starts with `for` opens a loop: all lines after it, also those of later steps, go
+    into that loop. Lines of other blocks have their own indentation. `value` is the variable that
+    holds the item after the step.
     """
 
     value: str
     code: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     counts: bool = False
-    """Whether the lines count in `n<index>` what they let through; else as many come out as go
-    in."""
+    """Whether the lines count the items that they emit in `n<index>`. If not, the step emits one
+    item for each item."""
     setup: list[str] = field(default_factory=list)
-    """Lines that stand before the loop."""
+    """The lines that go before the loop."""
     whole: str = ""
-    """The variable with a list of values, if there is one, that the last loop among the lines goes
-    through."""
+    """The variable with the list that the last loop of the lines iterates over. Empty if there is
+    none."""
 
 
 class Step:
-    """One vertex' work."""
+    """The work of one vertex."""
 
     __slots__ = ()
 
 
 class Source(Step):
-    """Makes items out of nothing the DAG knows."""
+    """Emits items from outside the DAG."""
 
     __slots__ = ()
     may_hold_none = True
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        """The items that are this processor's share. Every item is in the share of exactly one
-        processor."""
+        """The items that this processor must emit. Each item belongs to exactly one processor."""
         raise NotImplementedError
 
 
 class Transform(Step):
-    """Makes any number of items of each item, one at a time, without memory."""
+    """Turns each item into any number of items. It keeps no state between items."""
 
     __slots__ = ()
 
@@ -65,19 +63,18 @@ class Transform(Step):
 
 
 class Fold(Step):
-    """Takes all items into a state, and emits when there are no more.
+    """Adds all items to a state, and emits results when the input has ended.
 
-    `state` below is what `new_state` made; the lines find it under the name `state`.
+    `new_state` makes the state; the lines use it as the variable `state`.
     """
 
     __slots__ = ()
     finishes = False
-    """Whether a function of the user's is called for each result."""
+    """Whether `finished` calls a user's function for each result."""
     is_grouping = False
-    """Whether what is emitted for a key depends on the items of that key only."""
+    """Whether the result for a key depends only on the items with that key."""
     only_counts = False
-    """Whether it emits how many of each item there were, and no more: its state is a dict of these
-    numbers."""
+    """Whether the fold only counts equal items, so that its state is a dict from item to count."""
 
     def new_state(self) -> Any:
         raise NotImplementedError
@@ -85,20 +82,20 @@ class Fold(Step):
     def lines(
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
     ) -> Lines:
-        """The lines that take one item in. `check_new_key`, if given, is called with each key that
-        was not seen before."""
+        """The lines that add one item to the state. They call `check_new_key`, if it is given, for
+        each new key."""
         raise NotImplementedError
 
     def key_function(self) -> Callable[[Any], Any] | None:
-        """The function that takes an item's key, if the fold groups by one."""
+        """The function from an item to its key. None if the fold does not group by key."""
         return None
 
     def results(self, state: Any) -> list[Any]:
-        """What there is to emit. The state is not used after this."""
+        """The results to emit. The caller does not use the state afterwards."""
         raise NotImplementedError
 
     def finished(self, results: Iterable[Any]) -> list[Any]:
-        """The items that a part of the results is emitted as, if the fold finishes."""
+        """The items to emit for some of the results. It is called only if `finishes` is true."""
         raise NotImplementedError
 
     def save(self, state: Any) -> Iterable[tuple[Any, Any]]:
@@ -109,17 +106,17 @@ class Fold(Step):
 
 
 class Sink(Step):
-    """Takes items out of the DAG."""
+    """Writes items to a place outside the DAG."""
 
     __slots__ = ()
     commits = False
-    """Whether what is written becomes visible only by `commit`."""
+    """Whether written items become visible only with `commit`."""
 
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
 
     def target(self) -> str | None:
-        """What only one sink of a job may write to, in words; None if several may."""
+        """A description of the target if only one sink of a job may write to it; otherwise None."""
         return None
 
     def begin(self, context: MetaSupplierContext) -> Commit:
@@ -130,39 +127,41 @@ class Sink(Step):
 
 
 class Commit:
-    """What one execution of a sink does on the coordinator: `commit` and `finish` if the job
-    completes, else `discard`; `undo` if another part of the job could not be committed."""
+    """The coordinator's part of one execution of a sink. If the job completes, `commit` and
+    `finish` are called, otherwise `discard`. `undo` is called if a later commit of the same job
+    fails."""
 
     def commit(self, reports: Sequence[Any]) -> None:
-        """Makes visible what the writers have written; `reports` is what each said when it
-        completed."""
+        """Makes the items of a completed job visible. `reports` has the return values of
+        `Writer.complete`."""
 
     def undo(self) -> None:
-        """Puts back what was there before `commit`, which may have raised half-way."""
+        """Restores the target as it was before `commit`. It is called if this `commit`, or a later
+        one of the same job, has raised."""
 
     def finish(self) -> None:
-        """The whole job is committed, and `undo` will not be called any more."""
+        """Called when all sinks of the job are committed. `undo` is not called after this."""
 
     def discard(self) -> None:
-        """Removes what the writers of a job that failed have written."""
+        """Removes what the writers of a failed job have written."""
 
 
 class Writer:
-    """What one processor of a sink writes with."""
+    """Writes the items of one processor of a sink."""
 
     def write(self, items: list[Any]) -> None:
         raise NotImplementedError
 
     def complete(self) -> Any:
-        """All items have been written. What it returns is told to the sink's `commit`, if this
-        attempt is the one that counts."""
+        """Called when all items have been written. Its return value is passed to `Sink.commit`,
+        unless Spark has taken the result of another attempt of the task."""
 
     def close(self) -> None:
-        """Called once, also after a failure."""
+        """Called exactly once, also after a failure."""
 
 
 class BadItem(ProcessorError):
-    """An item that a step cannot take."""
+    """Raised by a step that cannot process an item. `item` is that item."""
 
     def __init__(self, message: str, item: Any) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""map, filter and flat_map: they apply a plain function to one item at a time."""
+"""map, filter and flat_map, which apply a plain function to one item at a time."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ def filter(fn: Callable[[Any], Any]) -> StepSupplier:
 
 
 def flat_map(fn: Callable[[Any], Iterable[Any]]) -> StepSupplier:
-    """Emits every item of what `fn(item)` returns: any iterable, or a Traverser. It may be
-    endless."""
+    """Emits all items of the iterable or Traverser that `fn(item)` returns. It may be endless."""
     return StepSupplier(FlatMap(checked_function("flat_map", "fn", fn)))
 
 
 def noop() -> StepSupplier:
-    """Emits each item as it came; at the end of a DAG it drops them."""
+    """Emits each item unchanged. At the end of a DAG it drops the items."""
     return StepSupplier(Pass())
 
 
@@ -72,7 +71,7 @@ class FlatMap(Transform):
         result = f"v{index}"
         code = [
             f"made{index} = fn{index}({value})",
-            # A list is used as it is. Other iterables may be endless, so they are read in parts.
+            # A list is used directly. Other iterables may be endless, so they are read in parts.
             f"for part{index} in (made{index},) if type(made{index}) is list else "
             f"parts{index}(made{index}):",
             f"n{index} += len(part{index})",
@@ -94,7 +93,7 @@ class FlatMap(Transform):
 
 
 def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """The items, as lists of at most PAUSE_EVERY items."""
+    """Divides the items into lists of at most PAUSE_EVERY items."""
     rest = iter(items)
     while part := list(islice(rest, PAUSE_EVERY)):
         yield part

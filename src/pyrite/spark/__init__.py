@@ -1,2 +1,2 @@
-"""A DAG on Spark: cut into stages at its distributed edges, run by the cooperative engine inside
-Spark's tasks."""
+"""Runs a DAG on Spark. The DAG is cut into stages at its distributed edges, and the cooperative
+engine runs each stage inside Spark tasks."""

@@ -1,5 +1,5 @@
-"""Named collections inside a task: what is put into one travels to the driver, and is put there
-once the job has completed."""
+"""Named maps and lists inside a task. The driver gets the items that a task adds, and puts them
+into the real map or list when the job has completed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrite.spark.packets import COLLECTED, PacketWriter
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Something to put into a named map or list."""
+    """Items that the driver must add to a named map or list."""
 
     kind: Literal["map", "list"]
     name: str
@@ -41,9 +41,8 @@ class TaskCollections:
 
 def _refuse(kind: str, name: str) -> NoReturn:
     raise ProcessorError(
-        f"the {kind} '{name}' is on the driver: a task of a Spark job can add to it, but not read "
-        "or change it; "
-        f"read it with p.read_{kind}('{name}')"
+        f"the {kind} '{name}' is on the driver; a task of a Spark job can only add to it. To read "
+        f"it, use p.read_{kind}('{name}')"
     )
 
 

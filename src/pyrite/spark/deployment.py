@@ -1,8 +1,8 @@
-"""Code deployment: the modules, packages, wheels and files that travel with one job, and that only
-this job sees.
+"""Code deployment: sends modules, packages, wheels and files to the workers with a job. Other jobs
+do not see them.
 
-On the driver they are read into memory; each worker unpacks them into a folder of its own while a
-task of the job runs.
+The driver reads them into memory. Each worker unpacks them into a temporary folder while a task of
+the job runs.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from pyrite.job import JobConfig
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What a job brings along: archives of code to be put on the path, and files by name."""
+    """The code and files of a job: zip archives for `sys.path`, and files by name."""
 
     code: tuple[bytes, ...] = ()
     files: tuple[tuple[str, bytes], ...] = ()
 
     @staticmethod
     def of(config: JobConfig) -> Deployment:
-        """Reads what a config names. Raises, with the name, what cannot be found."""
+        """Reads the modules, wheels and files of a config. Raises PyriteError if one cannot be
+        found."""
         code = [_zipped(_source_of(module)) for module in config.modules]
         code += [_read(wheel, "wheel") for wheel in config.wheels]
         return Deployment(
@@ -42,8 +43,8 @@ class Deployment:
 
     @contextmanager
     def unpacked(self) -> Iterator[Path | None]:
-        """Makes the code importable while the block runs. Gives the folder with the files, if there
-        are any."""
+        """Makes the code importable inside the `with` block. Yields the folder with the files, or
+        None if the job has neither code nor files."""
         if not self.code and not self.files:
             yield None
             return
@@ -63,7 +64,8 @@ class Deployment:
 
 
 def _forget(folder: Path) -> None:
-    """A worker goes on to other jobs, which must not find the modules of this one."""
+    """Removes the modules of this job. The worker process runs other jobs afterwards, and these
+    must not import them."""
     sys.path[:] = [entry for entry in sys.path if entry != str(folder / "code")]
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None) or "").startswith(str(folder)):
@@ -78,7 +80,7 @@ def _source_of(module: str | Path | ModuleType) -> Path:
         path = Path(module)
         if not path.exists():
             raise PyriteError(
-                f"the job's config names the module '{path}', and there is no such file or folder"
+                f"the job's config has the module '{path}', but this file or folder does not exist"
             )
         return path
     else:
@@ -86,7 +88,8 @@ def _source_of(module: str | Path | ModuleType) -> Path:
         origin = spec.origin if spec is not None else None
     if origin is None:
         raise PyriteError(
-            f"the job's config names the module {shorten(module)}, and no source of it can be found"
+            f"the job's config has the module {shorten(module)}, but its source file cannot be "
+            "found; check the name, or give the path of the .py file or of the package"
         )
     return Path(origin).parent if Path(origin).name == "__init__.py" else Path(origin)
 
@@ -107,5 +110,5 @@ def _read(path: str | Path, what: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise PyriteError(
-            f"the job's config names the {what} '{path}', which cannot be read: {error}"
+            f"the job's config has the {what} '{path}', but it cannot be read: {error}"
         ) from error

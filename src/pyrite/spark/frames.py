@@ -1,5 +1,5 @@
-"""DataFrames into and out of a job: rows become packets for a source, packets become rows with a
-schema."""
+"""Converts the rows of a DataFrame that a job reads to packets, and the items that a job writes to
+rows of a DataFrame."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROWS = 1 << 20
-"""Added to an id, instead of an edge: rows for one of the DataFrames that a job gives."""
+"""A row with `ROWS + id` in the `edge` column has rows for the DataFrame with that id."""
 
 RowsFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def packets_of(members: int, edge: int) -> RowsFunction:
-    """A function that makes the rows of a DataFrame into packets of an edge, spread over the
-    members."""
+    """A function for `mapInArrow` that converts rows to packets of an edge, and distributes these
+    over the members."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -61,8 +61,8 @@ def packets_of(members: int, edge: int) -> RowsFunction:
 
 
 def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
-    """The DataFrame of the rows that a job's tasks wrote under an id, from the frame that runs the
-    job."""
+    """Selects the rows that tasks wrote for the DataFrame with this id. `frame` is the one that
+    runs the job."""
     wanted = ROWS + id
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -77,8 +77,8 @@ def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class EmitRows(Sink):
-    """What stands in a task for a sink that becomes a DataFrame: its items leave the task as Arrow
-    batches of its schema."""
+    """Replaces `write_spark` inside a task. Its items leave the task as Arrow batches with the
+    schema of the DataFrame."""
 
     id: int
     arrow_schema: pa.Schema | None
@@ -107,7 +107,7 @@ class _RowsWriter(Writer):
             batch = pa.RecordBatch.from_pydict(columns, schema=self._schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise ProcessorError(
-                f"vertex '{self._context.vertex_name}' has items that do not fit its schema "
+                f"vertex '{self._context.vertex_name}' got items that do not match its schema "
                 f"({self._schema}): {error}"
             ) from error
         collections: Any = self._context.collections
@@ -121,15 +121,16 @@ class _RowsWriter(Writer):
         if len(names) == 1 and not isinstance(item, (dict, tuple, list)):
             return (item,)
         raise BadItem(
-            f"vertex '{self._context.vertex_name}' makes rows with the columns {', '.join(names)}, "
-            f"but got {shorten(item)}",
+            f"vertex '{self._context.vertex_name}' writes rows with the columns "
+            f"{', '.join(names)}; an item must be a dict with these columns or a tuple in their "
+            f"order; got {shorten(item)}",
             item,
         )
 
 
 def arrow_schema_of(schema: str, spark: Any) -> pa.Schema:
-    """A schema in Spark's words as Arrow has it. A timestamp without a zone is one of the
-    session's."""
+    """Converts a schema in Spark's syntax to an Arrow schema. A timestamp without a time zone is in
+    the time zone of the session."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 

@@ -1,9 +1,9 @@
-"""The DataFrame that runs all stages of a job: `mapInArrow` for each stage, an exchange between.
+"""The DataFrame that runs all stages of a job: a `mapInArrow` for each stage, with an exchange
+between each two.
 
-The stages form a line. Rows for a later stage than the next may take a way around those between
-(`bypass`): the later stage reads the exchange that they crossed first a second time. Spark must not
-compute that exchange twice, so its plan is looked at; where Spark would, rows are handed on by the
-stages between.
+The stages form a line. Rows that skip stages may bypass the stages between (`bypass`): the later
+stage reads the first exchange of these rows a second time. Spark must not compute that exchange
+twice, so the plan is checked. If Spark would, the stages between forward the rows.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def job_frame(
     *,
     bypass: bool = False,
 ) -> DataFrame:
-    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy:
-    nothing runs yet. `bypass` needs a session of the classic kind without adaptive execution."""
+    """The lazy DataFrame that runs all stages. Its rows are the messages of the tasks to the
+    driver. `bypass` needs a classic session (not Spark Connect) without adaptive execution."""
     skips = skips_of([work.stage for work in works]) if bypass else []
     if skips:
         frame = _JobFrame(spark, works, suppliers, deployment, skips).frame()
         if _reused_exchanges(frame) == len(skips):
             return frame
         logger.warning(
-            "Spark would compute an exchange twice, so rows that skip stages pass through all of "
-            "them, which takes longer"
+            "Spark's plan would compute an exchange twice for the rows that skip stages; these "
+            "rows pass through all stages instead, which is slower"
         )
     return _JobFrame(spark, works, suppliers, deployment, []).frame()
 
@@ -73,7 +73,7 @@ class _JobFrame:
             inputs = [] if frame is None else [frame]
             inputs += self._frames_read_by(work)
             if inputs and frame is None:
-                # Every member must get a row, from which its task learns which member it is.
+                # A task learns its member number from its first row, so each needs at least one.
                 inputs.append(self._seeds())
             inputs += [
                 _only(exchanges[skip.source + 1], skip.edges)
@@ -95,7 +95,7 @@ class _JobFrame:
         return frame
 
     def _frames_read_by(self, work: StageWork) -> list[DataFrame]:
-        """The rows of the DataFrames that vertices of a stage read, as packets."""
+        """The DataFrames that the vertices of a stage read, as packets."""
         frames = []
         for vertex in work.stage.vertices:
             step = step_of(self._suppliers[vertex.name])
@@ -109,9 +109,10 @@ class _JobFrame:
         return self._spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS)
 
 
-# A condition that Spark takes for random is not moved below the exchange; if it were, the two that
-# read the exchange would each have their own, and the stages before would run twice. `coalesce`
-# keeps Spark from inferring another condition, that the edge is not null, which it would move.
+# Spark must not push this filter below the exchange: the two readers of the exchange have different
+# filters, so Spark would then compute the exchange, and the stages before it, twice. Spark does not
+# push down a filter with rand(). `coalesce` prevents that Spark infers the filter `edge is not
+# null`, which it would push down.
 _EDGE = "coalesce(edge, 0) + cast(rand(0) * 0 as int)"
 
 
@@ -128,6 +129,6 @@ def _listed(edges: Collection[int]) -> str:
 
 
 def _reused_exchanges(frame: DataFrame) -> int:
-    """How often Spark's plan reads an exchange that it has computed already."""
+    """How many times Spark's plan reads an exchange again instead of computing it again."""
     plan = frame._jdf.queryExecution().executedPlan().toString()
     return str(plan).count("ReusedExchange ")

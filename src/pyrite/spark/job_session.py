@@ -1,5 +1,5 @@
-"""The session that the stages of a job run in: it shares the user's SparkContext and has its own
-configuration, so that what suits our packets does not change the user's queries."""
+"""The Spark session that runs the stages of jobs. It shares the SparkContext of the user's session
+but has its own configuration, so settings for Pyrite do not affect the user's queries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JOB_CONF = {
-    # Adaptive execution plans again after every exchange and starts a Spark job for each. It cannot
-    # improve anything here: the number of tasks is fixed, and rows are packets of our own.
+    # Adaptive execution plans again after every exchange, and starts a Spark job for each. It has
+    # nothing to improve here: the number of tasks is fixed, and the rows are opaque packets.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
-    # A worker that crashes in a native library says where.
+    # If a worker crashes in a native library, its Python traceback is printed.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
 
@@ -26,9 +26,9 @@ _making = threading.Lock()
 
 
 def job_session(spark: SparkSession) -> SparkSession:
-    """The session for the stages of jobs that neither read nor write DataFrames of the user's.
+    """The session for jobs that neither read nor write DataFrames of the user.
 
-    Over Spark Connect it is the user's own: another would be another connection.
+    Over Spark Connect it is the user's session, because a new session would need a new connection.
     """
     if is_connect(spark):
         return spark
@@ -44,7 +44,7 @@ def job_session(spark: SparkSession) -> SparkSession:
 
 
 def _leave_rdd_methods_to(spark: SparkSession) -> None:
-    """A new session makes `rdd.toDF()` its own; give that back to the user's."""
+    """Makes `rdd.toDF()` use the user's session again. Each new session takes it over."""
     from pyspark.sql import session as module
 
     patch = getattr(module, "_monkey_patch_RDD", None)

@@ -1,5 +1,5 @@
-"""A DAG as a lazy DataFrame: planned now, run when Spark needs its rows, as often as it needs
-them."""
+"""A DAG as a lazy DataFrame. It is planned at once, and runs each time that Spark needs its
+rows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ OUTPUT = "<the rows of the DataFrame>"
 
 
 def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
-    """The rows of what the one end of a DAG emits. What sinks the DAG has besides are not allowed:
-    nothing would commit them."""
+    """The DataFrame of the items that the last vertex of a DAG emits. The DAG must not have sinks,
+    because nothing would commit them."""
     dag.validate()
     check_serializable(dag)
     suppliers: dict[str, Any] = {vertex.name: vertex.supplier for vertex in dag.vertices}
@@ -39,8 +39,8 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
     if len(ends) != 1 or isinstance(step_of(ends[0].supplier), Sink):
         names = ", ".join(vertex.name for vertex in ends)
         raise InvalidDAG(
-            "to be a DataFrame, a DAG must have exactly one vertex that emits and has no outbound "
-            f"edge; this one ends at: {names}"
+            "a DAG that becomes a DataFrame must have exactly one vertex without outbound edges, "
+            f"and that vertex must not be a sink; this DAG ends at: {names}"
         )
     members = default_members(spark)
     topology = with_frames(

@@ -1,5 +1,4 @@
-"""The ends of the edges that leave or enter a stage: outlets that fill packets, inlets that read
-them."""
+"""Connects a stage in a task to Spark's exchanges: outlets fill packets, and inlets read them."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from pyrite.spark.partition_packets import PartitionPackets
 
 
 class ExchangeLinks:
-    """Joins the stage that runs in a task to the exchanges before and after it. `ranks` are those
-    of all edges of the job."""
+    """Connects the stage that runs in a task to the exchanges before and after it. `ranks` has the
+    rank of every edge of the job."""
 
     def __init__(
         self,
@@ -37,8 +36,8 @@ class ExchangeLinks:
     ) -> PacketOutlet:
         members: Sequence[int] = (member,)
         if edge.settings.pattern is Pattern.BROADCAST and edge.is_distributed:
-            # All members get the same. The first outlet sends to all, so that items are pickled
-            # once, however many members there are; the others have nothing to do.
+            # All members get the same packets. The outlet for member 0 sends them to all members,
+            # so that items are pickled only once; the other outlets do nothing.
             members = range(self._topology.member_count) if member == 0 else ()
         return self._writer.outlet(edge, self._ranks[edge.id], members, partition)
 
@@ -53,15 +52,15 @@ class ExchangeLinks:
         return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, owners)
 
     def done(self, edge: EdgePlan, processor: int) -> None:
-        """Nothing to tell: an exchange ends when all tasks before it have."""
+        """Does nothing: an exchange ends when all tasks of the stage before it have ended."""
 
     def inlet(self, edge: EdgePlan) -> ExchangeInlet:
         return ExchangeInlet(self._reader, edge.id)
 
 
 class ExchangeInlet:
-    """The packets of one edge. It gives one only when that is the next row of the task's input: so
-    no edge can fill the memory."""
+    """Reads the packets of one edge. It returns a packet only if that is the next row of the task's
+    input, so packets are never buffered in memory."""
 
     __slots__ = ("_edge", "_reader")
 

@@ -1,9 +1,11 @@
-"""Packets: the rows that cross an exchange. Many items of one edge for one member, pickled as one
-list; if all are pairs, as two lists, of their halves.
+"""Packets: the rows that cross an exchange.
 
-Besides items, rows carry what is meant for the driver: what was put into named collections, and
-each task's report. These are handed on from stage to stage like packets for a later stage, and so
-count only for the attempt of a task that Spark takes.
+A packet has many items of one edge for one member, pickled as one list. Pairs are pickled as two
+lists, one of the first and one of the second halves.
+
+Other rows are messages to the driver: the report of each task, and items for named maps and lists.
+Later stages forward them like packets. So Spark drops the messages of a failed attempt of a task,
+and the driver gets each message once.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ ARROW_SCHEMA: Final = pa.schema(
 REPORT: Final = -1
 COLLECTED: Final = -2
 SEED: Final = -3
-"""Instead of an edge: a task's report; something to put into a named collection; nothing, but for
-the member that it is for."""
+"""Values of the `edge` column in rows without packets: the report of a task; items for a named map
+or list; an empty row that only tells a task its member."""
 SEED_COLUMNS: Final = (
     "cast(id as int) member",
     "cast(-1 as int) rank",
@@ -54,20 +56,21 @@ SEED_COLUMNS: Final = (
 NO_PARTITION: Final = -1
 ITEMS_PER_PACKET = 8192
 ITEMS_HELD = 1 << 15
-"""How many items a task may hold back to fill its packets: so few that they are still in the CPU's
-cache when they are pickled."""
+"""How many items a task may hold before it pickles them. The limit is so low that they are still in
+the CPU cache when they are pickled."""
 ITEMS_PER_CHUNK = 32
-"""How many items of a partition are pickled together, at least: with many partitions more items are
-held, up to MOST_TIMES_HELD times as many."""
+"""The average number of items of a partition to pickle together. With many partitions a task holds
+more items to reach it, up to MOST_TIMES_HELD times ITEMS_HELD."""
 MOST_TIMES_HELD = 16
 OPEN_BYTES_HELD = 64 << 20
-"""How many bytes the open packets of a task may have."""
+"""The largest total size of the open packets of a task."""
 FULL_PACKET_BYTES = 1 << 16
-"""From this size on a packet is worth its fixed cost as a row of Spark's."""
+"""A packet of this size is closed. The fixed cost of a Spark row is small compared with it."""
 PACKET_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 MOST_BATCHES_WAITING = 4
-"""A processor with a thread of its own goes on while Spark takes a batch; but not without end."""
+"""Processors that are not cooperative run on while Spark reads a batch. They stop when this many
+batches wait."""
 
 
 class Row(NamedTuple):
@@ -78,32 +81,33 @@ class Row(NamedTuple):
     items: bytes | memoryview
     sender: int
     sequence: int
-    """The member that made the row, and how many it had made before: together, a place in an order
-    that does not depend on arrival."""
+    """`sender` is the member that made the row, and `sequence` counts its rows. Sorting by both
+    gives an order that does not depend on the order of arrival."""
 
 
 class PacketWriter:
-    """Gathers items to packets, and packets to Arrow batches. Processors with threads of their own
-    may use it, too."""
+    """Collects items into packets, and packets into Arrow batches. It has a lock, because
+    processors that are not cooperative use it from their own threads."""
 
     def __init__(self, member: int, open_bytes: int = OPEN_BYTES_HELD) -> None:
         self.lock = threading.RLock()
         self._open_bytes = open_bytes
         self.routes = 1
-        """How many share the memory for open packets: the outlets together, and each route."""
+        """How many users share the memory for open packets: each PartitionPackets route is one, and
+        all outlets together are one."""
         self._member = member
         self._outlets: list[PacketOutlet] = []
         self._held = 0
         self._pickled = 0
-        """How many items the outlets hold, and how many bytes their open packets have."""
+        """The number of items that the outlets hold, and the size of their open packets."""
         self._rows: list[Row] = []
         self._bytes = 0
         self._made = 0
         self._bytes_per_item = 1 << 10
         self.items_per_packet = 64
         self.items_held = 256
-        """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits
-        into a batch."""
+        """Both adapt to the size of the items: a packet has at most about PACKET_BYTES, and the
+        items held have at most about BATCH_BYTES."""
 
     def pack(self, items: list[Any], edge: EdgePlan) -> bytes:
         """Pickles the items of one packet."""
@@ -112,19 +116,19 @@ class PacketWriter:
         return packed
 
     def pack_pairs(self, firsts: list[Any], seconds: list[Any], edge: EdgePlan) -> bytes:
-        """Pickles the items of one packet, all of them pairs, as two lists."""
+        """Pickles the pairs of one packet as two lists."""
         packed = pickled((firsts, seconds), zip(firsts, seconds), edge)
         self._learn(len(packed), len(firsts))
         return packed
 
     def items_held_for(self, partitions: int) -> int:
-        """How many items a route to that many partitions may hold as objects."""
+        """How many items a route to this number of partitions may hold before it pickles them."""
         wanted = min(ITEMS_PER_CHUNK * partitions, MOST_TIMES_HELD * ITEMS_HELD)
         room = self.open_bytes_held() // 2 // self._bytes_per_item
         return max(self.items_held, min(wanted, room))
 
     def open_bytes_held(self) -> int:
-        """How many bytes the open packets of a route, or of all outlets, may have."""
+        """The largest total size of the open packets of one route, or of all outlets together."""
         return self._open_bytes // self.routes
 
     def _learn(self, size: int, count: int) -> None:
@@ -135,7 +139,8 @@ class PacketWriter:
     def outlet(
         self, edge: EdgePlan, rank: int, members: Sequence[int], partition: int | None
     ) -> PacketOutlet:
-        """Where items of one edge go, for one partition; each of the members gets them all."""
+        """A new outlet for the items of one edge and partition. Each of the members gets all its
+        items."""
         outlet = PacketOutlet(
             self, edge, rank, members, NO_PARTITION if partition is None else partition
         )
@@ -143,7 +148,7 @@ class PacketWriter:
         return outlet
 
     def tell_driver(self, kind: int, message: Any) -> None:
-        """Sends a report, or something to collect."""
+        """Sends a message to the driver; `kind` is REPORT, COLLECTED, or ROWS plus an id."""
         try:
             packed = pickle.dumps(message, 5)
         except Exception:
@@ -151,19 +156,20 @@ class PacketWriter:
         self.add(self._member, -1, kind, NO_PARTITION, packed)
 
     def add(self, member: int, rank: int, edge: int, partition: int, items: bytes) -> None:
-        """Adds a row that is made here."""
+        """Adds a new row."""
         with self.lock:
             self.hand_on(Row(member, rank, edge, partition, items, self._member, self._made))
             self._made += 1
 
     def hand_on(self, row: Row) -> None:
-        """Adds a row as it came."""
+        """Forwards a row from an earlier stage unchanged."""
         with self.lock:
             self._rows.append(row)
             self._bytes += len(row.items)
 
     def note_held(self, count: int) -> None:
-        """Notes that the outlets hold more items, or fewer."""
+        """Adds to the number of items that the outlets hold. Pickles them all if it is too
+        large."""
         self._held += count
         if self._held >= self.items_held:
             for outlet in self._outlets:
@@ -173,22 +179,22 @@ class PacketWriter:
                 self._close_packets()
 
     def note_pickled(self, size: int) -> None:
-        """Notes that the outlets' open packets have more bytes, or fewer."""
+        """Adds to the total size of the outlets' open packets."""
         self._pickled += size
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches that are full."""
+        """Yields batches if enough rows have been collected."""
         if self._bytes >= BATCH_BYTES:
             yield from self._batches()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left at the end."""
+        """Closes all open packets, and yields the last batch."""
         self._close_packets()
         yield from self._batches()
 
     @property
     def is_full(self) -> bool:
-        """Whether so many rows wait for Spark to take them that no more should be made."""
+        """Whether so many rows wait to be read by Spark that no more should be made."""
         return self._bytes >= MOST_BATCHES_WAITING * BATCH_BYTES
 
     def _close_packets(self) -> None:
@@ -216,7 +222,7 @@ def _batch_of(rows: list[Row]) -> pa.RecordBatch:
 
 
 class OpenPacket:
-    """A packet that is not full yet: pickles of lists of items."""
+    """A packet that is not full yet. It has several pickles, each of a list of items."""
 
     __slots__ = ("_chunks", "size")
 
@@ -225,7 +231,7 @@ class OpenPacket:
         self.size = 0
 
     def add(self, chunk: bytes) -> int:
-        """Adds a pickle. Returns how many bytes the packet has now."""
+        """Adds a pickle. Returns the new size of the packet."""
         self._chunks.append(chunk)
         self.size += len(chunk)
         return self.size
@@ -235,8 +241,8 @@ class OpenPacket:
 
 
 class PacketOutlet:
-    """An outlet of the engine that fills packets. It always has room: what is held is bounded by
-    the writer."""
+    """An outlet of the engine that fills packets. It always has room: the writer limits how many
+    items are held."""
 
     __slots__ = ("_edge", "_items", "_members", "_open", "_partition", "_rank", "_writer")
 
@@ -252,7 +258,7 @@ class PacketOutlet:
         self._edge = edge
         self._rank = rank
         self._members = members
-        """Who gets each packet. Nobody, if another outlet sends the same to all."""
+        """The members that get each packet. Empty if another outlet sends the items to all."""
         self._partition = partition
         self._items: list[Any] = []
         self._open = OpenPacket()
@@ -277,7 +283,7 @@ class PacketOutlet:
         pass
 
     def pickle_items(self) -> None:
-        """Pickles the items that are held. The packet is closed if it is large enough."""
+        """Pickles the items that are held, and closes the packet if it is large enough."""
         if self._items:
             packed = self._writer.pack(self._items, self._edge)
             self._items = []
@@ -295,8 +301,8 @@ class PacketOutlet:
 
 
 class PacketReader:
-    """Reads the rows of a task's input one after another. Rows for later stages, and for the
-    driver, are handed on as they come."""
+    """Reads the rows of a task's input in order. It forwards rows for later stages and for the
+    driver."""
 
     def __init__(
         self, batches: Iterator[pa.RecordBatch], ranks: Mapping[int, int], handed_on: PacketWriter
@@ -309,7 +315,7 @@ class PacketReader:
         self.in_order = len(set(ranks.values())) > 1
 
     def head(self) -> Row | None:
-        """The next row for this stage, which stays; None at the end."""
+        """The next row for this stage, without removing it; None at the end."""
         while True:
             if self._rows:
                 row = self._rows[0]
@@ -324,13 +330,13 @@ class PacketReader:
                 self._read_batch()
 
     def take(self) -> tuple[int, list[Any]]:
-        """The partition and the items of the row that `head` showed."""
+        """Removes the row that `head` returned. Returns its partition and its items."""
         row = self._rows.popleft()
         return row.partition, items_of(row.items)
 
     def has_ended(self, edge: int) -> bool:
-        """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of
-        a later rank is next."""
+        """Whether all rows of an edge have been read. If rows are sorted by rank, this is true as
+        soon as the next row has a higher rank."""
         row = self.head()
         return row is None or (self.in_order and row.rank > self._ranks[edge])
 
@@ -346,7 +352,7 @@ class PacketReader:
 
 
 def joined(chunks: Sequence[bytes]) -> bytes:
-    """Several pickles of lists of items as one packet."""
+    """Joins several pickles of lists of items into one packet."""
     if len(chunks) == 1:
         return chunks[0]
     lengths = array("Q", map(len, chunks))
@@ -354,7 +360,7 @@ def joined(chunks: Sequence[bytes]) -> bytes:
 
 
 def items_of(packet: bytes | memoryview) -> list[Any]:
-    """The items of a packet.
+    """Unpickles the items of a packet.
 
     >>> items_of(joined([pickle.dumps([1, 2]), pickle.dumps((["a"], ["b"]))]))
     [1, 2, ('a', 'b')]
@@ -372,7 +378,7 @@ def items_of(packet: bytes | memoryview) -> list[Any]:
 
 
 _SEVERAL: Final = b"+"
-"""How a packet of several pickles begins; a pickle begins with another byte."""
+"""The first byte of a packet with several pickles. A pickle starts with another byte."""
 
 
 def _unpickled(packet: memoryview) -> list[Any]:
@@ -381,8 +387,8 @@ def _unpickled(packet: memoryview) -> list[Any]:
 
 
 def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:
-    """A packet of items as bytes. What the worker's own modules do not have, as a class of the
-    user's script, is pickled with its code."""
+    """Pickles a packet of items. If plain pickle fails, cloudpickle is used, which also pickles
+    the code of classes and functions that workers cannot import."""
     try:
         return pickle.dumps(packet, 5)
     except Exception:
@@ -404,7 +410,7 @@ def _first_unpicklable(items: Iterable[Any]) -> Any:
 
 
 def driver_rows(table: pa.Table, kinds: Collection[int]) -> Iterator[tuple[int, Any]]:
-    """What tasks told the driver, of some kinds, from the rows that the last stage gave."""
+    """Reads the messages of the given kinds to the driver from the output of the last stage."""
     edges = table.column("edge").to_pylist()
     items = table.column("items")
     for i, kind in enumerate(edges):

@@ -1,4 +1,4 @@
-"""The items of a partitioned edge on their way into packets, one packet per partition."""
+"""Collects the items of a partitioned edge into packets, each with items of one partition."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyrite.spark.spreading import write_spread, write_spread_pairs
 
 
 class PartitionPackets(Route):
-    """A route that has a list for each partition, and makes packets of all of them when they hold
-    enough together.
+    """A route with one list of items for each partition. It pickles all lists when they hold enough
+    items together.
 
-    As long as all items are pairs, it has two lists for each, for their halves. Few items are held
-    as objects: when there are enough, each list is pickled. A packet is made of several such
-    pickles, so that it is large also where there are many partitions.
+    As long as all items are pairs, each partition has two lists, one for each half of the pairs. A
+    packet has several such pickles, so that packets are large even with many partitions, although
+    few items are held at a time.
     """
 
     __slots__ = (
@@ -49,13 +49,13 @@ class PartitionPackets(Route):
         self._spread = write_spread(edge, partition, len(owners))
         self._spread_pairs = write_spread_pairs(edge, partition, len(owners))
         self._owners = owners
-        """By partition, the member that it belongs to."""
+        """By partition, the member that owns it."""
         self._lists: list[list[Any]] = [[] for _ in owners]
         self._seconds: list[list[Any]] | None = [[] for _ in owners]
         self._held = 0
         self._open = [OpenPacket() for _ in owners]
         self._pickled = 0
-        """How many bytes the open packets have together."""
+        """The total size of the open packets."""
         writer.routes += 1
 
     def drain(self, bucket: list[Any]) -> bool:
@@ -84,7 +84,7 @@ class PartitionPackets(Route):
         self.close_packets()
 
     def close_packets(self) -> None:
-        """Makes packets of all that is pickled."""
+        """Closes all open packets."""
         for partition, packet in enumerate(self._open):
             if packet.size:
                 self._close_packet(partition)

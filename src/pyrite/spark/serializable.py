@@ -1,4 +1,4 @@
-"""Whether a DAG can travel to other processes, found out before anything is started."""
+"""Checks that a DAG can be pickled, before Spark is started."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pyrite.processors.spark import ReadSpark, WriteSpark
 
 
 def check_serializable(dag: DAG) -> None:
-    """Raises, before Spark is touched, if a vertex or an edge cannot travel to the workers; names
-    it and what in it."""
+    """Raises PyriteError if a vertex or an edge cannot be pickled. The message names it and the
+    value inside that cannot be pickled."""
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
         if isinstance(step, (ReadOnce, ReadSpark, WriteSpark)):
-            continue  # these stay on the driver: what travels is items, and rows
+            continue  # these stay on the driver; only items or rows are sent to the workers
         _try_pickle(vertex.supplier, f"vertex '{vertex.name}'")
     for edge in dag.edges:
         _try_pickle((edge.settings.key, edge.settings.partitioner), f"edge {edge.name}")
@@ -32,13 +32,13 @@ def _try_pickle(thing: Any, where: str) -> None:
     except Exception as error:
         raise PyriteError(
             f"{where} cannot be sent to Spark's workers: {_culprit(thing) or shorten(thing)} "
-            f"cannot be pickled ({error}). "
-            f"Make it inside the function or in the processor's init(), where it is used"
+            f"cannot be pickled ({error}). Create it inside the function that uses it, or in "
+            "init() of the processor"
         ) from error
 
 
 def _culprit(thing: Any) -> str | None:
-    """What inside a function or an object it is that cannot be pickled."""
+    """Describes the value inside a function or object that cannot be pickled, if it is found."""
     inside: dict[str, Any] = {}
     step = step_of(thing)
     target: Any = step if step is not None else thing

@@ -1,9 +1,9 @@
-"""Takes the 40 ms out of each task: a Python worker acknowledges what the JVM sends at once.
+"""Avoids a delay of 40 ms in each task: makes a Python worker acknowledge the JVM's data at once.
 
-Where the two talk by TCP, the JVM sends the head of its data as a small segment and holds the rest
-back until that is acknowledged (Nagle's algorithm); the kernel on the worker's side delays the
-acknowledgement by 40 ms, in the hope of data to send it with. Unix domain sockets
-(`spark.python.unix.domain.socket.enabled`) do not have this problem; a session that the user
+Over TCP, the JVM sends the start of its data as a small segment, and waits for the acknowledgement
+before it sends the rest (Nagle's algorithm). The kernel on the worker's side delays that
+acknowledgement by 40 ms, to send it together with other data (delayed ACK). Unix domain sockets
+(`spark.python.unix.domain.socket.enabled`) do not have this problem, but sessions that the user
 started may not use them.
 """
 
@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 
 def acknowledged_at_once(batches: Iterator[T]) -> Iterator[T]:
-    """The same batches. Before each is read, the sockets of this process are told not to wait."""
+    """Yields the same batches. Before each read it turns delayed ACK off on the sockets to the
+    JVM."""
     global _sockets
     if _sockets is None:
         _sockets = _tcp_sockets()
@@ -27,13 +28,13 @@ def acknowledged_at_once(batches: Iterator[T]) -> Iterator[T]:
 
 
 _sockets: list[socket.socket] | None = None
-"""Found when the first task begins, and kept: a worker has one connection to the JVM for its whole
-life, and sockets that users' functions open later are none of ours."""
+"""Duplicates of the sockets to the JVM. They are looked up when the first task begins: a worker has
+one connection for its whole life. Sockets that users' functions open later are left alone."""
 
 
 def _reading(batches: Iterator[T], sockets: list[socket.socket]) -> Iterator[T]:
     while True:
-        for each in sockets:  # the kernel forgets this setting after a while
+        for each in sockets:  # the kernel resets this option after a while
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         batch = next(batches, None)
         if batch is None:
@@ -42,7 +43,7 @@ def _reading(batches: Iterator[T], sockets: list[socket.socket]) -> Iterator[T]:
 
 
 def _tcp_sockets() -> list[socket.socket]:
-    """Copies of the sockets by which this process talks to the JVM."""
+    """Duplicates of the TCP sockets between this process and the JVM."""
     found: list[socket.socket] = []
     if not hasattr(socket, "TCP_QUICKACK"):  # not on Linux
         return found
@@ -56,7 +57,7 @@ def _tcp_sockets() -> list[socket.socket]:
                 found.append(copy)
             else:
                 copy.close()
-        except OSError:  # it was closed meanwhile, or is not connected
+        except OSError:  # the socket was closed meanwhile, or is not connected
             continue
     return found
 

@@ -1,9 +1,8 @@
-"""Writes the loops that spread items over the lists of their partitions.
+"""Generates the loops that append items to the lists of their partitions.
 
-What most items need stands in the loop itself, where a call for each would cost more than all the
-rest: the hash of a key that is a string. And most are pairs, of which the two halves are kept
-apart: a pair that is not kept is two objects less to fetch from memory when packets are made, which
-is where the time goes.
+The hash of a string key is computed in the loop itself, because a function call per item would cost
+more than the rest of the loop. Most items are pairs. Their halves are appended to two lists: then
+the pairs need not be read from memory again to pickle them, which takes most of the time.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ SpreadPairs = Callable[[list[Any], list[list[Any]], list[list[Any]]], list[Any]]
 
 
 def write_spread(edge: EdgePlan, partition: Callable[[Any], int], partition_count: int) -> Spread:
-    """`spread(items, lists)`: appends each item to the list of its partition."""
+    """`spread(items, lists)` appends each item to the list of its partition."""
     spread: Spread = _written(_ANY, edge, partition, partition_count)
     return spread
 
@@ -31,10 +30,10 @@ def write_spread(edge: EdgePlan, partition: Callable[[Any], int], partition_coun
 def write_spread_pairs(
     edge: EdgePlan, partition: Callable[[Any], int], partition_count: int
 ) -> SpreadPairs:
-    """`spread(items, firsts, seconds)`: appends the halves of each pair to the lists of its
-    partition, up to an item that is no pair.
+    """`spread(items, firsts, seconds)` appends the two halves of each pair to the two lists of its
+    partition.
 
-    Returns that item and those after it.
+    It stops at the first item that is not a pair, and returns that item and all items after it.
     """
     spread: SpreadPairs = _written(_PAIRS, edge, partition, partition_count)
     return spread
@@ -57,7 +56,7 @@ def _written(
 
 
 _ANY_KEY = "                number = partition(key)"
-# The number that `partition` would give, which does the same for a string.
+# For a string this must give the same number as `partition`.
 _STRINGS_AT_ONCE = """\
                 if type(key) is str:
                     text = key if key.isascii() else key.encode("utf-8", "surrogatepass")

@@ -1,10 +1,10 @@
-"""Stages: which vertices of a DAG run together in a Spark task, and in which order what arrives
-there must be read. Pure.
+"""Plans stages: which vertices of a DAG run together in a Spark task, and in which order a task
+must read its input. Pure code.
 
-The stages of a job form a line. Stage k hands what it emits to the exchange after it, and an
-exchange brings each row to the task of its member in the next stage. A row for a later stage is
-handed on by those between; so nothing is ever computed twice, whatever the DAG looks like, and one
-Spark action runs the whole job.
+The stages of a job form a line with an exchange between each two. An exchange brings each row to
+the task of its member in the next stage. The stages between forward rows for later stages, unless
+`job_frame` lets these rows bypass them. So no vertex is computed twice, whatever the DAG looks
+like, and one Spark action runs the whole job.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from pyrite.processors.steps import Fold
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage. `ranks` has the edges that come in over the exchange before it, by id, with the
-    order in which they must be read."""
+    """One stage. `ranks` has the ids of the edges that arrive over the exchange before it. Edges
+    with a lower rank must be read first."""
 
     index: int
     vertices: tuple[VertexPlan, ...]
     ranks: Mapping[int, int]
     grouped: frozenset[int]
-    """The edges that lead to a grouping of their own key: read partition by partition, a
-    partition's groups can be forgotten."""
+    """The edges that lead to a grouping by the key of the edge. If they are read partition by
+    partition, the groups of a partition can be freed when it has ended."""
     in_order: bool
-    """Whether its tasks must make the same rows should Spark run one again, since these go over
-    another exchange: where some of them were read already, and the rest is lost, other rows would
-    mean items that are lost or there twice. So what arrives is put in order."""
+    """Whether a task that Spark runs again must make the same rows. This holds for all stages
+    before an exchange: after the loss of an executor, some tasks of the next stage have read the
+    rows of the first attempt, and others read those of the second. If these differed, items would
+    be lost or duplicated. So the input is sorted."""
 
     @property
     def label(self) -> str:
@@ -42,7 +43,7 @@ class Stage:
 
     @property
     def sort_columns(self) -> tuple[str, ...]:
-        """What the rows of each task must be sorted by, if at all."""
+        """The columns to sort the input of each task by. Empty if it need not be sorted."""
         if self.in_order:
             return ("rank", "partition", "edge", "sender", "sequence")
         columns = ["rank"] if len(set(self.ranks.values())) > 1 else []
@@ -50,7 +51,7 @@ class Stage:
 
 
 def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """Divides the vertices of a topology into stages, first to last."""
+    """Divides the vertices of a topology into stages, in the order in which they run."""
     stage_of = _levels(topology)
     stages = []
     last = max(stage_of.values())
@@ -75,7 +76,7 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The edges from one stage to one that is not the next."""
+    """The edges from stage `source` to stage `destination`, which is not the next stage."""
 
     source: int
     destination: int
@@ -83,28 +84,28 @@ class Skip:
 
 
 def skips_of(stages: Sequence[Stage]) -> list[Skip]:
-    """All edges that skip stages, by where they begin and end."""
+    """All edges that skip stages, grouped by their source and destination stage."""
     source_of = {e.id: stage.index for stage in stages for v in stage.vertices for e in v.outbound}
     skipping: dict[tuple[int, int], set[int]] = {}
     for stage in stages:
         for edge in stage.ranks:
-            if edge in source_of and source_of[edge] + 1 < stage.index:  # else it is a DataFrame's
+            # An edge without a source stage reads a DataFrame.
+            if edge in source_of and source_of[edge] + 1 < stage.index:
                 skipping.setdefault((source_of[edge], stage.index), set()).add(edge)
     return [Skip(*between, frozenset(edges)) for between, edges in sorted(skipping.items())]
 
 
 def _levels(topology: Topology) -> dict[str, int]:
-    """The stage of each vertex: after the stages of all that it gets items from over a distributed
-    edge, and not before those of the rest.
+    """The stage of each vertex. It is later than the stages of all vertices that send to it over
+    distributed edges, and not earlier than those that send to it over local edges.
 
-    Within these bounds as late as can be: a source stands with what it feeds over a local edge, so
-    that its items need not travel.
+    Within these bounds, a vertex gets the latest stage. So a source is in the same stage as the
+    vertex that it feeds over a local edge, and its items need not cross an exchange.
     """
     level: dict[str, int] = {}
     for vertex in topology.vertices:
-        upstream = [
-            edge for edge in vertex.inbound if edge.source in level
-        ]  # a DataFrame comes from nowhere in the DAG
+        # The edge of a DataFrame has no source vertex in the DAG.
+        upstream = [edge for edge in vertex.inbound if edge.source in level]
         level[vertex.name] = max(
             (level[edge.source] + edge.is_distributed for edge in upstream), default=0
         )
@@ -118,13 +119,13 @@ def _levels(topology: Topology) -> dict[str, int]:
 
 
 def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, int]:
-    """For each arriving edge, how many others, one after another, must have ended before it may be
-    read.
+    """The rank of each arriving edge: the length of the longest chain of arriving edges that must
+    end one after another before this edge may be read.
 
-    An edge waits for those with a lower priority at its own vertex; and as what it brings flows on
-    within the stage, it waits as well for those with a lower priority than the edge by which it
-    flows into a vertex further down. What is waited for, if it comes from a vertex of the same
-    stage, ends when all that arrives there has ended.
+    At its destination vertex, an edge waits for the inbound edges with a lower priority number. Its
+    items flow on through the stage, so the edge also waits at each vertex further down: for the
+    inbound edges there with a lower priority number than the edge that its items take. An edge
+    inside the stage ends when all arriving edges that feed it have ended.
     """
     by_name = {vertex.name: vertex for vertex in vertices}
     edges = {edge.id: edge for vertex in vertices for edge in vertex.inbound if edge.id in arriving}
@@ -149,8 +150,8 @@ def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, in
     ranks: dict[int, int] = {}
 
     def rank(id: int, above: frozenset[int]) -> int:
-        # Edges that wait for one another in a ring are read side by side: a buffered edge is on the
-        # way, or the DAG was refused.
+        # Edges that wait for each other in a cycle are read at the same time. This cannot block:
+        # there is a buffered edge in the cycle, or the DAG would have been refused.
         if id not in ranks:
             before = [rank(other, above | {id}) for other in after[id] if other not in above]
             if above:

@@ -1,4 +1,5 @@
-"""What runs inside a Spark task: one stage of a job, for one member, on the cooperative engine."""
+"""The code inside a Spark task: it runs one stage of a job for one member on the cooperative
+engine."""
 
 from __future__ import annotations
 
@@ -44,22 +45,22 @@ GROUPS_BYTES_HELD = 1 << 30
 """How many bytes the groups of a task may take where Spark sets no limit."""
 FAILURE_MARK = "pyrite-failure"
 _GC_THRESHOLDS = (200_000, 20, 20)
-"""Unpickling makes objects by the thousand, none of them in circles: looking for circles as often
-as usual costs a third of the time."""
+"""Unpickling makes many objects, none in reference cycles. With Python's default thresholds the
+garbage collector would take a third of the time."""
 MOST_FAILURE_BYTES = 24_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageWork:
-    """All that a task of one stage needs to know. It travels to the workers serialized."""
+    """Everything that a task of one stage needs. It is pickled and sent to the workers."""
 
     stage: Stage
     topology: Topology
     ranks: Mapping[int, int]
     steps: Mapping[str, Any]
-    """The ready-made suppliers of the stage's vertices."""
+    """By vertex, the ready-made processors of the stage."""
     suppliers: Sequence[Mapping[str, ProcessorSupplier]]
-    """By member, the suppliers of the user's making."""
+    """By member and vertex, the user's own suppliers."""
     single_partitions: Mapping[int, int]
     job_name: str
     job_id: str
@@ -68,16 +69,16 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a task reports to the driver when it has completed."""
+    """The message that a task sends to the driver when it has completed."""
 
     metrics: dict[str, Any]
     reports: dict[str, list[Any]]
-    """By vertex, what the writers of its sink returned."""
+    """By vertex, the return values of `complete` of the sink's writers."""
 
 
 class TaskFailed(Exception):
-    """Carries a failure out of a task in its text, because Spark passes only the text to the
-    driver."""
+    """Carries a failure to the driver inside the text of an exception, because Spark transmits only
+    the text."""
 
     def __init__(self, failed: Failed) -> None:
         failed = _with_memory_limit(failed)
@@ -87,17 +88,16 @@ class TaskFailed(Exception):
 def stage_function(
     work: StageWork, deployment: Deployment
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark maps over the partitions of a stage's input. Spark's pages show it by
-    its name."""
+    """The function for `mapInArrow` that runs a stage. Spark's web interface shows its name."""
     packed = cloudpickle.dumps(work)
     path = [entry for entry in sys.path if entry] + [os.getcwd()]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # On the same machine, or with the same files, a worker finds what the driver finds.
+        # Workers that see the driver's folders can import the same modules as the driver.
         sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
         from pyspark import TaskContext
 
-        from pyrite.spark.tasks import run_stage  # in the worker: what is installed there
+        from pyrite.spark.tasks import run_stage  # the version that the worker has installed
 
         task = TaskContext.get()
         assert task is not None
@@ -122,13 +122,12 @@ def run_stage(
     partition: int,
     attempt: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Runs one stage of a job for the member that this task stands for."""
+    """Runs one stage of a job for the member of this task."""
     work: StageWork = pickle.loads(packed)
     member, batches = _member_of(acknowledged_at_once(batches), partition)
     writer = PacketWriter(member, open_bytes_held())
-    if (
-        not work.stage.ranks and work.stage.index == 0
-    ):  # its input only makes Spark start a task per member
+    if not work.stage.ranks and work.stage.index == 0:
+        # The input has no items. It only makes Spark start one task per member.
         batches = iter(list(batches)[:0])
     reader = PacketReader(batches, work.stage.ranks, writer)
     run = RunContext(
@@ -165,16 +164,20 @@ def run_stage(
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
-        # All vertices have completed, so they have read every packet for this stage; head() passes
-        # on the packets for later stages. A packet that is left was sent to the wrong stage.
-        if reader.head() is not None:
-            raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
+        # All vertices have completed, so they have read every packet for this stage. head()
+        # forwards the packets for later stages.
+        left = reader.head()
+        if left is not None:
+            raise AssertionError(
+                f"internal error: stage '{work.stage.label}' has read all its edges, but a packet "
+                f"of edge {left.edge} is left; please report this"
+            )
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.stage.in_order:
             metrics = without_times(metrics)
         writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
         yield from writer.rest()
-    except RoutingFailed as unpacked:  # a packet that was left to the end
+    except RoutingFailed as unpacked:  # an item of the last packets cannot be pickled
         error = unpacked
         source = next(
             (v.name for v in part.vertices for e in v.outbound if e.name == unpacked.edge), None
@@ -185,7 +188,7 @@ def run_stage(
     except LifeCycleFailed as failed:
         error = failed
         raise TaskFailed(failed.failed) from failed.failed.error
-    except MemoryError as outside:  # of the processors: while packets are read or written
+    except MemoryError as outside:  # not in a processor, but while packets are read or written
         error = outside
         raise TaskFailed(Failed(outside)) from outside
     except BaseException as other:
@@ -199,10 +202,10 @@ def run_stage(
 def _member_of(
     batches: Iterator[pa.RecordBatch], default: int
 ) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """Which member a task stands for, from the first row it gets; and all its batches.
+    """The member of a task, from its first row; and all batches of the task.
 
-    The number of its partition would not do: whoever unites or coalesces a DataFrame of ours
-    changes these.
+    The partition number of the task cannot be used, because a union or coalesce of our DataFrame
+    changes it.
     """
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
@@ -211,11 +214,11 @@ def _member_of(
 
 
 def memory_budget() -> int:
-    """How many bytes the groups of a task may take: half of what is left of what Spark allows a
-    Python worker, if it sets a limit.
+    """How many bytes the groups of a task may take. If Spark limits the memory of a Python worker,
+    this is half of the memory that is still free.
 
-    Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a
-    worker take a good part from the start.
+    Spark limits the address space (spark.executor.pyspark.memory), and the libraries of a worker
+    take a large part of it from the start.
     """
     limit = _memory_limit()
     if limit is None:
@@ -226,20 +229,21 @@ def memory_budget() -> int:
 
 
 def _memory_limit() -> int | None:
-    """How many bytes Spark lets this Python worker take, if it sets a limit."""
+    """The limit that Spark sets for the memory of this Python worker, in bytes; None if there is
+    none."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _with_memory_limit(failed: Failed) -> Failed:
-    """A MemoryError has no text of its own: adds the limit that was reached."""
+    """Adds the limit to the text of a MemoryError, which usually has none."""
     limit = _memory_limit()
     if limit is None or not isinstance(failed.error, MemoryError):
         return failed
     error = MemoryError(
-        f"{failed.error}{'; ' if str(failed.error) else ''}Spark lets a Python worker take "
-        f"{limit >> 20} MiB here (spark.executor.pyspark.memory, divided by the cores of an "
-        "executor); raise that, or use more members, so that each holds less"
+        f"{failed.error}{'; ' if str(failed.error) else ''}Spark limits this Python worker to "
+        f"{limit >> 20} MiB (spark.executor.pyspark.memory divided by the cores of an executor); "
+        "raise this limit, or use more members, so that each holds less"
     )
     return replace(failed, error=error.with_traceback(failed.error.__traceback__))
 
@@ -261,7 +265,7 @@ def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.Re
 
 
 def failure_in(text: str) -> Failed | None:
-    """The failure that the text of a Spark error carries, if it came from a task of ours."""
+    """The failure inside the text of a Spark error; None if it has no failure of a Pyrite task."""
     found = re.search(rf"<{FAILURE_MARK} ([A-Za-z0-9+/=]+)>", text)
     if found is None:
         return None
@@ -270,14 +274,14 @@ def failure_in(text: str) -> Failed | None:
     )
     try:
         error, item = pickle.loads(packed)
-    except Exception:  # its class can only be imported in the workers
+    except Exception:  # the driver cannot import the class of the exception or item
         error = RemoteError(message)
     return Failed(error, vertex, processor, edge, item)
 
 
 def _packed(failed: Failed) -> str:
-    """A failure as text. An exception or item that cannot be pickled, or is too large, is replaced
-    by its description."""
+    """Encodes a failure as text. An exception or item that cannot be pickled, or is too large, is
+    replaced by its description."""
     error, item = failed.error, failed.item
     message = shorten_text(message_of(error), 2000)
     try:
@@ -310,8 +314,8 @@ def _packed(failed: Failed) -> str:
 
 
 class RemoteError(Exception):
-    """Replaces an exception that could not be sent from a worker to the driver."""
+    """Replaces an exception that cannot be sent from a worker to the driver."""
 
 
 def _warn_slow(label: str, seconds: float) -> None:
-    """Does nothing: in a task no other job shares the thread."""
+    """Does nothing: inside a task no other job uses the thread."""
