@@ -63,15 +63,16 @@ class Plan:
                 dag, member_count=member_count, default_parallelism=default_parallelism
             )
             suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
-            steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
-            sinks = tuple(
-                (name, step)
-                for name, step in steps.items()
-                if isinstance(step, Sink) and step.commits
-            )
+            sinks = committing_sinks(suppliers)
             return Plan(topology, fuse(topology, suppliers), suppliers, sinks)
 
         return dag.derived(("engine", member_count, default_parallelism), make)
+
+
+def committing_sinks(suppliers: Mapping[str, Any]) -> tuple[tuple[str, Sink], ...]:
+    """The sinks whose output becomes visible by a commit, by the names of their vertices."""
+    steps = [(name, step_of(supplier)) for name, supplier in suppliers.items()]
+    return tuple((name, step) for name, step in steps if isinstance(step, Sink) and step.commits)
 
 
 class MetaSuppliers:
