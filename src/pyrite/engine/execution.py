@@ -63,15 +63,16 @@ class Plan:
                 dag, member_count=member_count, default_parallelism=default_parallelism
             )
             suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
-            steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
-            sinks = tuple(
-                (name, step)
-                for name, step in steps.items()
-                if isinstance(step, Sink) and step.commits
-            )
+            sinks = committing_sinks(suppliers)
             return Plan(topology, fuse(topology, suppliers), suppliers, sinks)
 
         return dag.derived(("engine", member_count, default_parallelism), make)
+
+
+def committing_sinks(suppliers: Mapping[str, Any]) -> tuple[tuple[str, Sink], ...]:
+    """The sinks whose output becomes visible by a commit, by the names of their vertices."""
+    steps = [(name, step_of(supplier)) for name, supplier in suppliers.items()]
+    return tuple((name, step) for name, step in steps if isinstance(step, Sink) and step.commits)
 
 
 class MetaSuppliers:
@@ -150,7 +151,8 @@ class MetaSuppliers:
             close_quietly(name, meta_supplier, error)
         if error is None:
             return
-        for name, commit in self._commits:
+        # In reverse: a folder that one sink made inside the folder of another goes first.
+        for name, commit in reversed(self._commits):
             _quietly(name, "remove what was written by", commit.discard)
 
     def _context(self, name: str) -> MetaSupplierContext:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrite.context import Collections
 from pyrite.dag import DAG, EdgeSettings
-from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
@@ -28,7 +28,6 @@ from pyrite.processors.collections import ReadList, ReadMap
 from pyrite.processors.files import ReadFiles, WriteFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
-from pyrite.processors.steps import Sink
 from pyrite.processors.transforms import noop
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.failures import (
@@ -156,12 +155,7 @@ class SparkRun:
                 suppliers,
             )
             self._stages = plan_stages(topology, suppliers)
-            steps = {name: step_of(supplier) for name, supplier in suppliers.items()}
-            sinks = [
-                (name, step)
-                for name, step in steps.items()
-                if isinstance(step, Sink) and step.commits
-            ]
+            sinks = committing_sinks(suppliers)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
             meta_suppliers.begin_sinks()
             by_member = meta_suppliers.suppliers_by_member()

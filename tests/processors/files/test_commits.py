@@ -19,10 +19,11 @@ import pytest
 import pyrite
 from pyrite import DAG, Instance, JobFailed, between, from_
 from pyrite import processors as p
+from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.processors.files import WriteFiles, committing
 from pyrite.processors.files.locking import FolderIsTaken, lock_by_file
-from pyrite.processors.files.storage import LocalStorage
+from pyrite.processors.files.storage import DEAD, LocalStorage
 from tests.processors.files.jobs import contents, copy, read_back, visible
 
 
@@ -264,7 +265,7 @@ def hold(line):
     return line
 
 if how == "commit":
-    from pyrite.processors.files.storage import LocalStorage
+    from pyrite.processors.files.storage import DEAD, LocalStorage
     def move(self, path, to):
         os.replace(path, to)
         if to.endswith("/part-00001.txt") and "before" not in to:
@@ -481,3 +482,30 @@ def test_a_file_that_a_user_puts_in_the_place_of_a_job_s_is_the_user_s(
     with pytest.raises(JobFailed, match=r"part-00001.txt', which no job has written, or which was"):
         copy(pyr, p.read_items(["d"]), p.write_files(tmp_path), parallelism=2)
     assert contents(tmp_path) == {"part-00000.txt": "c\n", "part-00001.txt": "m\n"}
+
+
+def test_no_name_of_a_vertex_makes_an_attempt_look_dead() -> None:
+    context = MetaSupplierContext(
+        vertex_name="sink.dead",
+        local_parallelism=1,
+        member_count=1,
+        job_id="1",
+        execution_id="2",
+        collections=MemoryCollections(),
+    )
+    assert not committing.attempt_folder("out", context).endswith(DEAD)
+
+
+def test_a_failed_job_removes_folders_that_two_of_its_sinks_made_inside_each_other(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    dag = DAG()
+    read = dag.vertex("read", p.read_items(range(10)))
+    bad = dag.vertex("bad", p.map(lambda n: 1 // (9 - n)))
+    dag.edge(between(read, bad))
+    for ordinal, folder in enumerate(["n/a", "n/a/b/c"]):
+        sink = dag.vertex(f"sink {ordinal}", p.write_files(tmp_path / folder))
+        dag.edge(from_(bad, ordinal).to(sink))
+    with pytest.raises(JobFailed, match="vertex 'bad'"):
+        pyr.new_light_job(dag).execute().result(20)
+    assert os.listdir(tmp_path) == []

@@ -218,3 +218,18 @@ def test_all_processors_of_a_job_read_the_files_that_the_first_found(
         copy(pyr, p.read_files(tmp_path / "*"), p.write_list("out"), readers=3)
         late = ["late"] * 100 * (files - 1)
         assert sorted(pyr.list("out")) == sorted([*map(str, range(1000)), *late])
+
+
+@pytest.mark.parametrize(
+    ("format", "items"),
+    [
+        ("text", ["\ufeffx", "y"]),
+        ("jsonl", ["\ufeffx"]),
+        ("csv", [{"\ufeffa": "1", "b": "\ufeff"}]),
+    ],
+)
+def test_a_leading_byte_order_mark_of_an_item_is_kept(
+    pyr: Instance, tmp_path: Path, format: str, items: list[Any]
+) -> None:
+    copy(pyr, p.read_items(items), p.write_files(tmp_path / "out", format=format))
+    assert read_back(pyr, tmp_path / "out" / "*", format) == items

@@ -45,7 +45,8 @@ _LONGEST = 80
 
 
 def attempt_folder(dir: str, context: MetaSupplierContext) -> str:
-    vertex = re.sub(r"[^\w.-]", "_", context.vertex_name, flags=re.ASCII)
+    # Without a dot, so that no vertex name can look like the mark of a dead attempt.
+    vertex = re.sub(r"[^\w-]", "_", context.vertex_name, flags=re.ASCII)
     if len(vertex) > _LONGEST:  # a name may have 255 bytes in most file systems
         vertex = f"{vertex[:_LONGEST]}-{zlib.crc32(context.vertex_name.encode()):08x}"
     return f"{dir}/{_ATTEMPT}{context.execution_id}-{vertex}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Format, opened
+from pyrite.processors.files.formats import Format, check_row, opened
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.files.text import TextWriter
@@ -72,12 +72,7 @@ class _CsvWriter(TextWriter):
     def write(self, items: list[Any]) -> None:
         text = io.StringIO()
         for item in items:
-            if not isinstance(item, dict):
-                raise BadItem(
-                    f"vertex '{self._vertex}' writes rows, so each item must be a dict; got "
-                    f"{shorten(item)}",
-                    item,
-                )
+            check_row(item, self._vertex)
             if self._fields is None:
                 self._fields = list(item)
                 csv.writer(text).writerow(self._fields)
@@ -108,7 +103,8 @@ class _CsvWriter(TextWriter):
             raise
 
     def _row(self, item: dict[str, Any]) -> str:
-        """A row as text, with the names of its fields, which may be what cannot be written."""
+        """A row as text, below the names of its fields: a name may be the text that cannot be
+        encoded."""
         text = io.StringIO()
         csv.writer(text).writerows([item.keys(), [item[field] for field in self._fields or ()]])
         return text.getvalue()

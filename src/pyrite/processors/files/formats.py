@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
+from pyrite.functions import shorten
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import Writer
+from pyrite.processors.steps import BadItem, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,15 @@ class Format:
     ) -> Sequence[Written]:
         """The files to commit, when all writers have completed."""
         return written
+
+
+def check_row(item: Any, vertex: str) -> None:
+    """Raises BadItem if an item cannot be a row."""
+    if not isinstance(item, dict):
+        raise BadItem(
+            f"vertex '{vertex}' writes rows, so each item must be a dict; got {shorten(item)}",
+            item,
+        )
 
 
 def is_packed(path: str) -> bool:

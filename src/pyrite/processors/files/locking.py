@@ -14,6 +14,8 @@ import os
 import threading
 from typing import Protocol
 
+from pyrite.forks import repair_after_fork
+
 LOCK_FILE = ".pyrite-lock"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
@@ -58,10 +60,10 @@ def lock_by_file(folder: str, owner: str) -> FolderLock:
 
 def lock_in_process(folder: str, owner: str) -> FolderLock:
     """Locks a folder against the other jobs of this process. Raises FolderIsTaken."""
-    with _guard:
-        if folder in _taken:
-            raise FolderIsTaken(_taken[folder])
-        _taken[folder] = owner
+    with _held.guard:
+        if folder in _held.taken:
+            raise FolderIsTaken(_held.taken[folder])
+        _held.taken[folder] = owner
     return _ProcessLock(folder)
 
 
@@ -71,12 +73,12 @@ class _FileLock:
     def __init__(self, file: int, path: str) -> None:
         self._file = file
         self._path = path
-        _open_files.add(file)
+        _held.open_files.add(file)
 
     def release(self) -> None:
         """Removes the file first, while nobody else can have locked it."""
         _unlink(self._path)
-        _open_files.discard(self._file)
+        _held.open_files.discard(self._file)
         fcntl.flock(self._file, fcntl.LOCK_UN)  # also for a child that is just being forked
         os.close(self._file)
 
@@ -88,26 +90,29 @@ class _ProcessLock:
         self._folder = folder
 
     def release(self) -> None:
-        with _guard:
-            _taken.pop(self._folder, None)
+        with _held.guard:
+            _held.taken.pop(self._folder, None)
 
 
-_guard = threading.Lock()
-_taken: dict[str, str] = {}
-_open_files: set[int] = set()
+class _Held:
+    """The locks that this process holds."""
+
+    def __init__(self) -> None:
+        self.guard = threading.Lock()
+        self.taken: dict[str, str] = {}
+        self.open_files: set[int] = set()
+
+    def after_fork(self) -> None:
+        """The locks are the parent's. A child that kept the files open would hold them for as long
+        as it lives."""
+        self.guard = threading.Lock()
+        self.taken.clear()
+        while self.open_files:
+            os.close(self.open_files.pop())
 
 
-def _forget_in_child() -> None:
-    """The locks are the parent's. A forked child that kept the files open would hold them for as
-    long as it lives."""
-    global _guard
-    _guard = threading.Lock()
-    _taken.clear()
-    while _open_files:
-        os.close(_open_files.pop())
-
-
-os.register_at_fork(after_in_child=_forget_in_child)
+_held = _Held()
+repair_after_fork(_held)
 
 
 def _is_at(file: int, path: str) -> bool:

@@ -33,6 +33,7 @@ class TextWriter(Writer):
         self._file = storage.open(f"{folder}/{name}", "wb")
         self._name = name
         self._vertex = vertex
+        self._is_empty = True
 
     def complete(self) -> Written:
         self._file.close()
@@ -43,6 +44,11 @@ class TextWriter(Writer):
 
     def write_text(self, text: str, items: Sequence[Any], text_of: Callable[[Any], str]) -> None:
         """Writes the text of some items; `text_of` gives that of one, to find the bad one."""
+        if self._is_empty and text.startswith("\ufeff"):
+            # A reader takes this character for a byte order mark and removes it, so the file gets
+            # one of these of its own.
+            text = "\ufeff" + text
+        self._is_empty = False
         try:
             encoded = text.encode()
         except UnicodeEncodeError:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Written
+from pyrite.processors.files.formats import Written, check_row
 from pyrite.processors.files.parquet.fitting import check_fits
 from pyrite.processors.files.parquet.kinds import (
     NO_FIELDS,
@@ -74,12 +74,7 @@ class ParquetWriter(Writer):
 
     def write(self, items: list[Any]) -> None:
         for item in items if set(map(type, items)) != {dict} else ():
-            if not isinstance(item, dict):
-                raise BadItem(
-                    f"vertex '{self._vertex}' writes rows, so each item must be a dict; got "
-                    f"{shorten(item)}",
-                    item,
-                )
+            check_row(item, self._vertex)
         self._rows += items
         if len(self._rows) >= self._rows_at_a_time:
             self._take_rows()
