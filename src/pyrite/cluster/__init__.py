@@ -1,0 +1,1 @@
+"""Members: light jobs on several processes and hosts, joined by distributed edges."""
