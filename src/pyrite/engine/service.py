@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from pyrite.engine.failure import Failed
+from pyrite.engine.parking import Parking
 from pyrite.engine.stealing import worker_to_rob
 from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
@@ -36,10 +37,17 @@ class ExecutionService:
     """Runs tasklets until they are done. `on_done` is called for each, from the thread that ran it
     last."""
 
-    def __init__(self, pool_size: int | None = None, *, name: str = "pyrite") -> None:
-        self.workers = [
-            Worker(self, index, name) for index in range(pool_size or default_pool_size())
-        ]
+    def __init__(
+        self,
+        pool_size: int | None = None,
+        *,
+        name: str = "pyrite",
+        parking: Parking | None = None,
+    ) -> None:
+        """`parking` is where the worker waits, if there is only one; else a plain one."""
+        size = pool_size or default_pool_size()
+        assert parking is None or size == 1
+        self.workers = [Worker(self, index, name, parking or Parking()) for index in range(size)]
         self.threads = BlockingThreads(name)
         self._turn = 0
         self._closed = False
@@ -80,12 +88,12 @@ Entry = tuple[Tasklet, OnDone]
 class Worker:
     """One thread of the pool. It goes round its tasklets, and parks when none of them got on."""
 
-    def __init__(self, service: ExecutionService, index: int, name: str) -> None:
+    def __init__(self, service: ExecutionService, index: int, name: str, parking: Parking) -> None:
         self._service = service
         self.index = index
+        self._parking = parking
         self.entries: list[Entry] = []
         """Others may add to its end and look at it; only the worker itself takes out."""
-        self._wake: SimpleQueue[None] = SimpleQueue()
         self.thread = threading.Thread(
             target=self._run, name=f"{name}-cooperative-{index}", daemon=True
         )
@@ -93,26 +101,27 @@ class Worker:
 
     def give(self, entries: list[Entry]) -> None:
         self.entries += entries
-        self._wake.put(None)
+        self._parking.wake()
 
     def stop(self) -> None:
         """Ends the worker once it has no tasklets."""
         self._stopping = True
-        self._wake.put(None)
+        self._parking.wake()
 
     def _run(self) -> None:
+        parking = self._parking
         park = SHORTEST_PARK
         while True:
-            while not self.entries:
+            came = parking.turn()
+            if not self.entries:
                 if self._stopping:
                     return
-                self._wake.get()  # sleeps until there is work: an idle service uses no CPU
-            while not self._wake.empty():
-                self._wake.get()  # what it tells of is in the entries already
-            if self._round():
+                if not came:
+                    parking.park(None)  # an idle service uses no CPU
+            elif self._round() or came:
                 park = SHORTEST_PARK
             elif self.entries:
-                time.sleep(park)
+                parking.park(park)
                 park = min(2 * park, LONGEST_PARK)
 
     def _round(self) -> bool:
