@@ -11,8 +11,7 @@ from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
-
-__version__ = "0.1.0"
+from pyrite.version import __version__
 
 __all__ = [
     "DAG",
@@ -38,6 +37,7 @@ __all__ = [
     "SupplierContext",
     "Traverser",
     "Vertex",
+    "__version__",
     "between",
     "from_",
     "instance",
