@@ -219,14 +219,16 @@ class Assembly:
             [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
         )
         outlet_of_partition = []
+        links: dict[Outlet, int] = {}
+        """The outlets that lead out, with their places: one may be that of several partitions."""
         for partition in range(topology.partition_count):
             if self._is_here(edge, partition):
                 outlet_of_partition.append(self._processor_of(edge, partition))
             else:
-                outlet_of_partition.append(len(outlets))
-                outlets.append(
-                    self._links.outlet(edge, index, self._owner_of(edge, partition), partition)
-                )
+                owner = self._owner_of(edge, partition)
+                outlet = self._links.outlet(edge, index, owner, partition)
+                outlet_of_partition.append(links.setdefault(outlet, len(outlets) + len(links)))
+        outlets += links
         return Partitioned(
             outlets,
             outlet_of_partition=outlet_of_partition,
