@@ -71,15 +71,15 @@ class ReceiveWindow:
         "_accepted",
         "_acked",
         "_acked_at",
-        "_multiplier",
         "_period",
         "_received",
         "_told",
+        "multiplier",
         "window",
     )
 
     def __init__(self, multiplier: int, *, period: int = PERIOD, start: int = 0) -> None:
-        self._multiplier = multiplier
+        self.multiplier = multiplier
         self._period = period
         self._received = start
         self._accepted = start
@@ -124,7 +124,7 @@ class ReceiveWindow:
         return limit
 
     def _adapt(self, delta: int, elapsed: int) -> None:
-        target = self._multiplier * -(-self._period * delta // elapsed)
+        target = self.multiplier * -(-self._period * delta // elapsed)
         if target < self.window and not self.held:
             return  # too little has come to tell how much could be taken in
         half = abs(target - self.window) // 2
