@@ -10,8 +10,6 @@ import pickle
 import re
 import resource
 import sys
-import traceback
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -29,7 +27,7 @@ from pyrite.engine.metrics import gather, without_times
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
-from pyrite.functions import message_of, shorten, shorten_text
+from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.spark.collections import TaskCollections
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
@@ -77,7 +75,8 @@ class TaskFailed(Exception):
     """Carries a failure out of a task in its text: Spark passes on no more than that."""
 
     def __init__(self, failed: Failed) -> None:
-        super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
+        packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
+        super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {packed}>")
 
 
 def stage_function(
@@ -231,52 +230,7 @@ def failure_in(text: str) -> Failed | None:
     found = re.search(rf"<{FAILURE_MARK} ([A-Za-z0-9+/=]+)>", text)
     if found is None:
         return None
-    vertex, processor, edge, item, message, packed = pickle.loads(
-        zlib.decompress(base64.b64decode(found.group(1)))
-    )
-    try:
-        error, item = pickle.loads(packed)
-    except Exception:  # its class is known to the workers only
-        error = RemoteError(message)
-    return Failed(error, vertex, processor, edge, item)
-
-
-def _packed(failed: Failed) -> str:
-    """A failure as text. What of it cannot be pickled, or is too long to travel, goes as a
-    description."""
-    error, item = failed.error, failed.item
-    message = shorten_text(message_of(error), 2000)
-    try:
-        text = "".join(traceback.format_exception(error))[-6000:]
-    except Exception:
-        text = message
-    description = RemoteError(message)
-    for candidate, what in (
-        (error, item),
-        (error, shorten(item)),
-        (description, item),
-        (description, shorten(item)),
-    ):
-        try:
-            candidate.add_note(text)
-            candidate.__traceback__ = None
-            packed = cloudpickle.dumps((candidate, what))
-            pickle.loads(packed)
-        except Exception:
-            continue
-        whole = zlib.compress(
-            cloudpickle.dumps(
-                (failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)
-            ),
-            9,
-        )
-        if len(whole) < MOST_FAILURE_BYTES:
-            break
-    return base64.b64encode(whole).decode()
-
-
-class RemoteError(Exception):
-    """Stands for an exception that could not travel from a worker to the driver."""
+    return unpack_failure(base64.b64decode(found.group(1)))
 
 
 def _warn_slow(label: str, seconds: float) -> None:
