@@ -29,7 +29,7 @@ all_messages: st.SearchStrategy[Any] = st.one_of(
     st.builds(m.PacketMessage, ids, edges, st.integers(0, 2**64 - 1), edges, payloads),
     st.builds(m.DoneMessage, ids, edges),
     st.builds(m.Init, ids, hashes, payloads),
-    st.builds(m.Submit, ids, hashes),
+    st.builds(m.Submit, ids, ids, hashes),
     st.builds(m.PlanMessage, hashes, payloads),
     st.builds(m.WantPlan, hashes),
     st.builds(m.Answer, ids, payloads),

@@ -74,9 +74,10 @@ class Init(NamedTuple):
 
 
 class Submit(NamedTuple):
-    """Asks a member to coordinate an execution."""
+    """Asks a member to coordinate an execution of a job."""
 
     execution: bytes
+    job: bytes
     plan: bytes
 
 
@@ -216,6 +217,7 @@ _ID = f"{ID_BYTES}s"
 _PACKET: Final = struct.Struct(f"<{_ID}IQI")
 _DONE: Final = struct.Struct(f"<{_ID}I")
 _WITH_PLAN: Final = struct.Struct(f"<{_ID}{HASH_BYTES}s")
+_SUBMIT: Final = struct.Struct(f"<{_ID}{_ID}{HASH_BYTES}s")
 _PLAN: Final = struct.Struct(f"<{HASH_BYTES}s")
 _EXECUTION: Final = struct.Struct(f"<{_ID}")
 _NUMBER: Final = struct.Struct("<Q")
@@ -302,7 +304,7 @@ _CODECS: Final[
     (PacketMessage, _with_payload(PacketMessage, _PACKET)),
     (DoneMessage, _fixed(DoneMessage, _DONE)),
     (Init, _with_payload(Init, _WITH_PLAN)),
-    (Submit, _fixed(Submit, _WITH_PLAN)),
+    (Submit, _fixed(Submit, _SUBMIT)),
     (PlanMessage, _with_payload(PlanMessage, _PLAN)),
     (WantPlan, _fixed(WantPlan, _PLAN)),
     (Answer, _with_payload(Answer, _EXECUTION)),

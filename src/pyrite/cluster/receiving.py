@@ -40,12 +40,13 @@ class Arrivals:
         """Adds a sender's done marker."""
         self.edge(edge).done_senders.add(sender)
 
-    def acks(self, now: int) -> dict[str, list[tuple[int, int]]]:
-        """By sender, the edges and limits that it must be told."""
+    def acks(self, now: int, *, first: bool = False) -> dict[str, list[tuple[int, int]]]:
+        """By sender, the edges and limits that it must be told; with `first`, only where it waits
+        for its first ack."""
         by_sender: dict[str, list[tuple[int, int]]] = {}
         for edge, arrivals in list(self._edges.items()):
             for sender, window in list(arrivals.windows.items()):
-                limit = window.ack(now)
+                limit = window.ack(now) if not first or window.waits_for_first_ack else None
                 if limit is not None:
                     by_sender.setdefault(sender, []).append((edge, limit))
         return by_sender

@@ -54,7 +54,7 @@ class Executions(Generic[Context]):
         """Where data that arrived belongs; None if it is to be dropped."""
         known = self._known.get(id)
         if known is None:
-            if self._is_remembered(id, now):
+            if self.was_cancelled(id, now):
                 return None
             known = self._known[id] = _Known(self._new(id), now)
         return known.context
@@ -64,7 +64,7 @@ class Executions(Generic[Context]):
         cancelled, or runs already."""
         known = self._known.get(id)
         if known is None:
-            if self._is_remembered(id, now):
+            if self.was_cancelled(id, now):
                 return None
             known = self._known[id] = _Known(self._new(id), now)
         if known.coordinator is not None:
@@ -79,6 +79,10 @@ class Executions(Generic[Context]):
             return known.context
         self._forget(id, now)
         return None
+
+    def was_cancelled(self, id: bytes, now: float) -> bool:
+        """Whether an execution ended badly, or was cancelled before it began, not long ago."""
+        return self._remembered.get(id, now) > now
 
     def ended(self, id: bytes, now: float, *, well: bool) -> None:
         """A run has ended here. After one that ended well nothing arrives any more."""
@@ -131,6 +135,3 @@ class Executions(Generic[Context]):
         self._known.pop(id, None)
         self._remembered.pop(id, None)
         self._remembered[id] = now + REMEMBERED_SECONDS
-
-    def _is_remembered(self, id: bytes, now: float) -> bool:
-        return self._remembered.get(id, now) > now
