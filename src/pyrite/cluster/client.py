@@ -64,6 +64,7 @@ class Client:
         self, addresses: Sequence[str], keys: Keys | None, limits: Limits | None = None
     ) -> None:
         self._addresses = list(addresses)
+        self._wire_keys = keys
         self._turn = 0
         """The address to dial next."""
         self._wire = Wire(keys, Identity(), limits)
@@ -84,7 +85,7 @@ class Client:
         self._thread = threading.Thread(target=self._run, name="pyrite-client", daemon=True)
         self._thread.start()
         try:
-            self._ask(("member", "", "light_jobs", ()))  # raises here if nobody can be reached
+            self._ask_members("light_jobs")  # raises here if nobody can be reached
         except BaseException:
             self.close()
             raise
@@ -113,10 +114,11 @@ class Client:
 
     def light_jobs(self) -> builtins.list[tuple[str, str]]:
         """The light jobs that run now: the id of each, and the member that coordinates it."""
-        of_members: builtins.list[builtins.list[tuple[str, str]]] = self._ask(
-            ("member", "", "light_jobs", ())
-        )
-        return [job for jobs in of_members for job in jobs]
+        return [job for jobs in self._ask_members("light_jobs") for job in jobs]
+
+    def execution_counts(self) -> builtins.list[int]:
+        """How many executions each member takes part in, or holds data for."""
+        return self._ask_members("execution_count")
 
     def map(self, name: str) -> MutableMapping[Any, Any]:
         """The map of that name, made if it does not exist yet."""
@@ -130,7 +132,7 @@ class Client:
         """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
         has anything."""
         found: dict[tuple[str, str], builtins.list[Any]] = {}
-        for of_member in self._ask(("member", "", "contents", ())):
+        for of_member in self._ask_members("contents"):
             for kind, name, contents in of_member:
                 found.setdefault((kind, name), []).extend(contents)
         return [(kind, name, contents) for (kind, name), contents in found.items()]
@@ -203,6 +205,11 @@ class Client:
             )
         )
         return future.result()
+
+    def _ask_members(self, about: str) -> builtins.list[Any]:
+        """Asks all members about themselves."""
+        answers: builtins.list[Any] = self._ask(("member", "", about, ()))
+        return answers
 
     def _check_open(self) -> None:
         if self._closed:

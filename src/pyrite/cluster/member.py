@@ -544,10 +544,20 @@ class Member:
 
     def _serve_here(self, request: Request) -> Any:
         if request[0] == "member":
-            if request[2] == "light_jobs":
-                return [(id.hex(), self.address) for id in tuple(self._coordinated)]
-            return self._stored.contents()
+            return getattr(self, _ABOUT_A_MEMBER[request[2]])()
         return served(self._stored, request)
+
+    def _light_jobs(self) -> list[tuple[str, str]]:
+        """The executions that it coordinates, with its address."""
+        return [(id.hex(), self.address) for id in tuple(self._coordinated)]
+
+    def _execution_count(self) -> int:
+        """How many executions it takes part in, or holds data for."""
+        return len(self.executions)
+
+    def _contents(self) -> list[Any]:
+        """What is stored here."""
+        return self._stored.contents()
 
     def _serve_client(self, request: Request) -> Any:
         if request[0] == "member":
@@ -586,6 +596,13 @@ class Member:
         m.Reply: _on_reply,
     }
 
+
+_ABOUT_A_MEMBER: Final = {
+    "light_jobs": "_light_jobs",
+    "execution_count": "_execution_count",
+    "contents": "_contents",
+}
+"""What every member can be asked about itself."""
 
 _NEVER_WAITING: Final = (m.Reply, m.Call, m.PacketMessage, m.DoneMessage, m.Ack)
 """Messages that can be dealt with while something waits: none of them comes to wait itself."""
