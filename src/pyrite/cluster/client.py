@@ -84,8 +84,12 @@ class Client:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="pyrite-client", daemon=True)
         self._thread.start()
+        reached: Future[None] = Future()
+        self._post(
+            lambda: self._with_connection(lambda _: reached.set_result(None), reached.set_exception)
+        )
         try:
-            self._ask_members("light_jobs")  # raises here if nobody can be reached
+            reached.result()
         except BaseException:
             self.close()
             raise
@@ -113,11 +117,12 @@ class Client:
         return self._submit(job, PackedDag.of(job.dag))
 
     def light_jobs(self) -> builtins.list[tuple[str, str]]:
-        """The light jobs that run now: the id of each, and the member that coordinates it."""
+        """The light jobs that run now: the id of each, and the member that coordinates it. All
+        members that are there are asked."""
         return [job for jobs in self._ask_members("light_jobs") for job in jobs]
 
     def execution_counts(self) -> builtins.list[int]:
-        """How many executions each member takes part in, or holds data for."""
+        """How many executions each member that is there takes part in, or holds data for."""
         return self._ask_members("execution_count")
 
     def map(self, name: str) -> MutableMapping[Any, Any]:

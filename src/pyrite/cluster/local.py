@@ -150,8 +150,8 @@ class _Process:
             os.close(reports)
         self.pid = self._process.pid
         self.ended = os.pidfd_open(self.pid)
-        self.complete = 0
-        """How often it has said that it is connected to all others."""
+        self.complete = False
+        """Whether it says that it is connected to all others."""
         self._unread = b""
         self.tell(config)
 
@@ -273,10 +273,10 @@ class Keeper:
         ready = self._wait(self._processes)
         for index, process in enumerate(self._processes):
             if process.reports in ready:
-                for words in process.read():
-                    if words == ["complete"]:
+                for word, value in process.read():
+                    if word == "complete":
                         with self._changed:
-                            process.complete += 1
+                            process.complete = value == "1"
                             self._restart_waits[index] = FIRST_RESTART_SECONDS
                             self._changed.notify_all()
             if process.ended in ready and not self._closing:

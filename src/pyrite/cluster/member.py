@@ -92,7 +92,7 @@ class Member:
         self._waits: dict[str, float] = {}
         """How long to wait before the next try, should one fail."""
         self._next_ack = self._next_check = 0.0
-        self._on_complete: list[Callable[[], None]] = []
+        self._on_complete: Callable[[bool], None] = lambda complete: None
         self._thread = 0
         self._closing = False
         self._wire_thread: threading.Thread | None = None
@@ -104,13 +104,15 @@ class Member:
         """Listens. Returns the port."""
         return self.wire.listen(host, port)
 
-    def join(self, address: str, members: tuple[str, ...], on_complete: Callable[[], None]) -> None:
+    def join(
+        self, address: str, members: tuple[str, ...], on_complete: Callable[[bool], None]
+    ) -> None:
         """Becomes one of the members, and starts to work. `on_complete` is called whenever all of
-        them are connected."""
+        them are connected, with True, and when one is lost, with False."""
         self.wire.me = Identity(
             address=address, members=members, incarnation=self.wire.me.incarnation
         )
-        self._on_complete.append(on_complete)
+        self._on_complete = on_complete
         # The lower-numbered of two members dials.
         for higher in members[members.index(address) + 1 :]:
             self._redial[higher], self._waits[higher] = 0.0, FIRST_REDIAL_SECONDS
@@ -124,7 +126,7 @@ class Member:
             )
             self._wire_thread.start()
         if len(members) == 1:
-            self.post(on_complete)
+            self.post(lambda: on_complete(True))
 
     @property
     def address(self) -> str:
@@ -229,8 +231,7 @@ class Member:
         self._peers[address] = connection
         self._waits[address] = FIRST_REDIAL_SECONDS
         if len(self._peers) == len(self.addresses) - 1:
-            for tell in self._on_complete:
-                tell()
+            self._on_complete(True)
 
     def _not_reached(self, address: str, reason: str) -> None:
         logger.debug("member %s does not reach %s: %s", self.address, address, reason)
@@ -252,6 +253,7 @@ class Member:
         if self._peers.get(address) is not connection:
             return
         del self._peers[address]
+        self._on_complete(False)
         logger.info("member %s lost %s: %s", self.address, address, reason)
         for participant in self.executions.coordinator_gone(address):
             participant.halt.cancel()
@@ -561,7 +563,11 @@ class Member:
 
     def _serve_client(self, request: Request) -> Any:
         if request[0] == "member":
-            return [self.call(address, request) for address in self.addresses]
+            return [
+                self.call(address, request)
+                for address in self.addresses
+                if address == self.address or address in self._peers
+            ]
         return served(self.collections, request)
 
     def _serve(

@@ -37,7 +37,11 @@ def main(config: dict[str, Any], orders: TextIO, reports: TextIO) -> None:
     port = _bind(member, config["port"])
     print("listening", port, file=reports, flush=True)
     members = tuple(json.loads(orders.readline()))
-    member.join(f"{HOST}:{port}", members, lambda: print("complete", file=reports, flush=True))
+    member.join(
+        f"{HOST}:{port}",
+        members,
+        lambda complete: print("complete", int(complete), file=reports, flush=True),
+    )
     try:
         orders.read()  # until the owner is gone, or has closed it
     finally:
