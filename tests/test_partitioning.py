@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 import uuid
+import zoneinfo
 from collections import namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,7 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
+SET_BACK = datetime.datetime(2026, 10, 25, 2, 30, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
 NOON_UTC = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 
 EQUAL_KEYS: list[tuple[Any, ...]] = [
@@ -56,6 +59,11 @@ EQUAL_KEYS: list[tuple[Any, ...]] = [
     (NOON_UTC, NOON_UTC.astimezone(datetime.timezone(datetime.timedelta(hours=5)))),
     (City("a", 1), City("a", True)),
     ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
+    (SET_BACK, SET_BACK.replace(fold=1)),
+    (SET_BACK.timetz(), SET_BACK.timetz().replace(fold=1)),
+    (numpy.longdouble(1.5), 1.5, numpy.float64(1.5), numpy.float16(1.5)),
+    (numpy.clongdouble(1), 1),
+    ((numpy.longdouble(2), numpy.bool_(True), -1), (2, 1.0, -1.0)),
 ]
 
 
@@ -177,6 +185,13 @@ def test_the_partition_function_forgets_old_keys_and_takes_unhashable_ones() -> 
         partition(n)
     assert partition(5) == partition_id(5)
     assert partition(["a", {"b": 1}]) == partition_id(["a", {"b": 1}])
+
+
+def test_an_array_is_refused_as_a_key() -> None:
+    with pytest.raises(InvalidKey, match=r"edge 'a -> b'.*ndarray.* cannot be a partition key"):
+        partition_function(271, edge="'a -> b'")(numpy.array([1, 2]))
+    with pytest.raises(InvalidKey, match=r"ndarray.* cannot be a partition key"):
+        partition_id(("a", numpy.array(1)))
 
 
 def test_uuids_and_enums_have_partitions() -> None:

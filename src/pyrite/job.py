@@ -35,23 +35,28 @@ class JobConfig:
     """How a normal job is run.
 
     `members` is how many tasks run side by side; by default as many as Spark runs at a time.
+    `partitions` is how many parts the keys of partitioned edges are divided into; by default 271,
+    or the next prime above four per member. More of them make smaller parts: a grouping holds one
+    part of its keys in memory at a time.
     `modules` (names, modules, paths of .py files or of packages), `wheels` and `files` travel to
     the workers and are seen by this job alone; a processor finds a file by `context.file(name)`.
     """
 
     name: str | None = None
     members: int | None = None
+    partitions: int | None = None
     modules: Sequence[str | Path | ModuleType] = ()
     wheels: Sequence[str | Path] = ()
     files: Sequence[str | Path] = ()
 
     def __post_init__(self) -> None:
-        if self.members is not None and (
-            isinstance(self.members, bool) or not isinstance(self.members, int) or self.members < 1
-        ):
-            raise PyriteError(
-                f"members of a job must be a whole number above 0; got {shorten(self.members)}"
-            )
+        for field_name in ("members", "partitions"):
+            number = getattr(self, field_name)
+            is_int = isinstance(number, int) and not isinstance(number, bool)
+            if number is not None and (not is_int or number < 1):
+                raise PyriteError(
+                    f"{field_name} of a job must be a whole number above 0; got {shorten(number)}"
+                )
         for field_name in ("modules", "wheels", "files"):
             if isinstance(getattr(self, field_name), (str, bytes)):
                 raise PyriteError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import operator
 import struct
 from collections.abc import Callable
@@ -25,9 +26,12 @@ from pyrite.errors import PyriteError
 from pyrite.functions import describe, shorten
 
 PARTITION_COUNT = 271
+"""How many partitions a job has, unless it has many members or says otherwise."""
+PARTITIONS_PER_MEMBER = 4
 
 _CACHE_LIMIT = 1 << 16
-_pack_hash = struct.Struct("<cq").pack
+_HASHED = struct.Struct("<cq")
+_pack_hash = _HASHED.pack
 
 
 class InvalidKey(PyriteError, ValueError):
@@ -42,6 +46,21 @@ def partition_id(key: Any, partition_count: int = PARTITION_COUNT) -> int:
     True
     """
     return mmh3.hash(canonical_bytes(key), 0, signed=False) % partition_count
+
+
+def default_partition_count(members: int) -> int:
+    """How many partitions a job has on a number of members: 271, or the next prime above four per
+    member, so that each member has its share of them.
+
+    >>> default_partition_count(2), default_partition_count(67), default_partition_count(128)
+    (271, 271, 521)
+    """
+    count = PARTITIONS_PER_MEMBER * members + 1
+    if count <= PARTITION_COUNT:
+        return PARTITION_COUNT
+    while any(count % divisor == 0 for divisor in range(2, math.isqrt(count) + 1)):
+        count += 1
+    return count
 
 
 def canonical_bytes(key: Any) -> bytes:
@@ -139,12 +158,10 @@ def _custom(
 def _encoder_of(kind: type) -> Callable[[Any], bytes]:
     """How keys of a type become bytes. A subclass (an IntEnum, a named tuple) equals its plain
     form, so it is encoded as that."""
-    if (
-        kind.__module__ == "numpy"
-        and hasattr(kind, "item")
-        and kind.__name__ not in ("datetime64", "timedelta64")
-    ):
-        return lambda key: canonical_bytes(key.item())
+    if kind.__module__ == "numpy":
+        found = _numpy_encoder(kind)
+        if found is not None:
+            return found
     for known, encode in _KINDS:
         if issubclass(kind, known):
             if known in _OWN_EQUALITY and getattr(kind, "__eq__") is not getattr(known, "__eq__"):  # noqa: B009 mypy takes them for bound
@@ -157,16 +174,34 @@ def _encoder_of(kind: type) -> Callable[[Any], bytes]:
         why = "two of them are equal only if they are the same object"
     else:
         why = "only its own == knows which of them are equal"
+    return _refusal(kind, why)
+
+
+def _refusal(kind: type, why: str) -> Callable[[Any], bytes]:
     message = (
         f"a {describe(kind)} cannot be a partition key: {why}. Give the edge a key function that "
-        "returns a string, a "
-        f"number, bytes, a date, an enum, a dataclass, or a tuple of these"
+        f"returns a string, a number, bytes, a date, an enum, a dataclass, or a tuple of these"
     )
 
     def refuse(key: Any) -> bytes:
         raise InvalidKey(message)
 
     return refuse
+
+
+def _numpy_encoder(kind: type) -> Callable[[Any], bytes] | None:
+    """How scalars of numpy's become bytes: as the Python value that they equal, if there is one."""
+    if kind.__name__ == "ndarray":
+        return _refusal(kind, "== of two arrays gives an array, not one answer")
+    if not hasattr(kind, "item") or kind.__name__ in ("datetime64", "timedelta64"):
+        return None
+
+    def encode(key: Any) -> bytes:
+        value = key.item()
+        # A longdouble has no Python equal: item() gives it back. Its hash is that of equal numbers.
+        return canonical_bytes(value) if type(value) is not kind else _number(key)
+
+    return encode
 
 
 def _is_generated(method: Any) -> bool:
@@ -181,11 +216,27 @@ def _number(key: Any) -> bytes:
     return _pack_hash(b"n", hash(key))
 
 
-def _sequence(tag: bytes) -> Callable[[Any], bytes]:
+def _sequence(tag: str) -> Callable[[Any], bytes]:
+    """For tuples and lists: the parts as one text, which takes a third of the time that it takes to
+    join them as bytes. Parts that differ may make the same text; equal parts always do."""
+
     def encode(key: Any) -> bytes:
-        return tag + _joined([canonical_bytes(part) for part in key])
+        parts = [
+            part if type(part) is str else f"\x1e{hash(part)}" if type(part) is int else _text(part)
+            for part in key
+        ]
+        return (tag + "\x1f".join(parts)).encode("utf-8", "surrogatepass")
 
     return encode
+
+
+def _text(key: Any) -> str:
+    data = canonical_bytes(key)
+    if isinstance(key, str):
+        return data.decode("utf-8", "surrogatepass")
+    if len(data) == _HASHED.size and data[:1] == b"n":  # a number, of whichever type
+        return f"\x1e{_HASHED.unpack(data)[1]}"
+    return data.decode("latin-1")
 
 
 def _set(key: Any) -> bytes:
@@ -204,17 +255,19 @@ def _joined(parts: list[bytes]) -> bytes:
 
 
 def _datetime(key: datetime.datetime) -> bytes:
-    offset = key.utcoffset()
+    if key != key:  # pandas' NaT
+        return b"nan"
+    # `fold` tells apart the two passes of the hour that a clock is set back over. Python's == and
+    # hash ignore it, so its offset must be ignored, too.
+    offset = key.replace(fold=0).utcoffset()
     if offset is None:
         return b"T" + key.replace(tzinfo=None, fold=0).isoformat().encode()
-    return b"U%d" % (
-        _microseconds(datetime.timedelta(days=key.toordinal()) + _since_midnight(key))
-        - _microseconds(offset)
-    )
+    since = datetime.timedelta(days=key.toordinal()) + _since_midnight(key)
+    return b"U%d" % (_microseconds(since) - _microseconds(offset))
 
 
 def _time(key: datetime.time) -> bytes:
-    offset = key.utcoffset()
+    offset = key.replace(fold=0).utcoffset()
     if offset is None:
         return b"h" + key.replace(tzinfo=None, fold=0).isoformat().encode()
     return b"H" + _duration(_since_midnight(key) - offset)
@@ -262,8 +315,8 @@ _KINDS: list[tuple[type, Callable[[Any], bytes]]] = [
     (str, lambda key: str.encode(key, "utf-8", "surrogatepass")),
     (bytes, lambda key: b"b" + bytes(key)),
     (bytearray, lambda key: b"b" + bytes(key)),
-    (tuple, _sequence(b"t")),
-    (list, _sequence(b"l")),
+    (tuple, _sequence("\x1dt")),
+    (list, _sequence("\x1dl")),
     (frozenset, _set),
     (set, _set),
     (dict, _dict),

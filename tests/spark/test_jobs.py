@@ -348,3 +348,16 @@ def test_a_commit_that_fails_changes_no_collection(pyr: Instance, tmp_path: Any)
         pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
     assert (tmp_path / "out" / "part-00000.txt").is_dir()
     assert list(pyr.list("out")) == []
+
+
+def test_nan_is_one_key_on_spark_as_in_a_light_job(pyr: Instance) -> None:
+    dag = DAG()
+    read = dag.vertex("read", p.read_items([float("nan") for _ in range(10)] + [1.0, 1]))
+    count = dag.vertex("count", p.group_and_accumulate(lambda x: x, 0, lambda n, x: n + 1))
+    sink = dag.vertex("sink", p.write_map("counts"))
+    dag.edge(between(read, count).distributed().partitioned(key=lambda x: x))
+    dag.edge(between(count, sink))
+    for _ in range(2):  # the second run replaces the first one's entry
+        pyr.new_job(dag, JobConfig(members=3)).execute().result(60)
+    assert len(pyr.map("counts")) == 2
+    assert pyr.map("counts")[float("nan")] == 10

@@ -4,6 +4,7 @@ key."""
 from __future__ import annotations
 
 import enum
+import pickle
 from collections import defaultdict, namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,8 @@ from pyrite.dag import EdgeSettings, Pattern
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 from pyrite.partitioning import partition_function, partition_id
-from pyrite.spark.packets import PacketReader, PacketWriter
+from pyrite.spark import packets
+from pyrite.spark.packets import PacketReader, PacketWriter, items_of, joined
 from pyrite.spark.partition_packets import PartitionPackets
 
 Pair = namedtuple("Pair", "key value")
@@ -117,3 +119,35 @@ def test_half_of_a_pair_that_cannot_be_pickled_names_the_pair() -> None:
     with pytest.raises(RoutingFailed) as raised:
         sent([(0, 1), unpicklable], edge_by(lambda kv: 1))
     assert raised.value.item == unpicklable
+
+
+@given(st.lists(st.lists(st.integers() | st.tuples(st.text(), st.integers()))))
+def test_a_packet_of_several_pickles_has_the_items_of_all_in_order(parts: list[list[Any]]) -> None:
+    chunks = [pickle.dumps(part, 5) for part in [*parts, ["last"]]]
+    assert items_of(joined(chunks)) == [item for part in parts for item in part] + ["last"]
+
+
+def test_many_partitions_make_packets_of_many_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packets, "ITEMS_HELD", 64)
+    writer = PacketWriter(0)
+    writer.items_held = 64
+    edge = edge_by(lambda item: item)
+    route = PartitionPackets(writer, edge, 0, partition_function(50, edge="e"), [0] * 50)
+    items = list(range(10_000))
+    for start in range(0, len(items), 100):
+        route.drain(items[start : start + 100])
+    route.finish()
+    reader = PacketReader(writer.rest(), {0: 0}, PacketWriter(0))
+    arrived = []
+    while reader.head() is not None:
+        arrived.append(reader.take()[1])
+    assert len(arrived) == 50  # one packet per partition, though few items are held at a time
+    assert sorted(item for packet in arrived for item in packet) == items
+
+
+def test_pickled_items_leave_as_packets_when_they_take_too_much_memory() -> None:
+    writer = PacketWriter(0, memory_budget=8_000)
+    edge = edge_by(lambda item: item)
+    route = PartitionPackets(writer, edge, 0, partition_function(3, edge="e"), [0] * 3)
+    route.drain([f"{n:0100d}" for n in range(writer.items_held)])
+    assert len(next(writer.rest())) == 3  # before finish()

@@ -15,6 +15,8 @@ from collections.abc import (
 from reprlib import recursive_repr
 from typing import Any, overload
 
+from pyrite.keys import one_nan, with_one_nan
+
 
 class MemoryCollections:
     """The maps and lists of one instance. One that does not exist yet is made when it is asked
@@ -53,7 +55,7 @@ class MemoryCollections:
 
 class MemoryMap(MutableMapping[Any, Any]):
     """A named map. Safe to use from several threads: each call is one step. A loop over it sees
-    what was there when it began.
+    what was there when it began. All NaNs are one key.
 
     What a caller hands in is looked at before the lock is taken, so that it may itself use the map.
     """
@@ -66,13 +68,15 @@ class MemoryMap(MutableMapping[Any, Any]):
         self._lock = threading.Lock()
 
     def __getitem__(self, key: Any) -> Any:
-        return self._items[key]
+        return self._items[one_nan(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = one_nan(key)
         with self._lock:
             self._items[key] = value
 
     def __delitem__(self, key: Any) -> None:
+        key = one_nan(key)
         with self._lock:
             del self._items[key]
 
@@ -83,7 +87,7 @@ class MemoryMap(MutableMapping[Any, Any]):
         return len(self._items)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._items
+        return one_nan(key) in self._items
 
     def copy(self) -> dict[Any, Any]:
         """What the map holds now, as a dict."""
@@ -97,11 +101,12 @@ class MemoryMap(MutableMapping[Any, Any]):
         return self.copy().values()
 
     def update(self, other: Any = (), /, **more: Any) -> None:
-        new = dict(other, **more)
+        new = with_one_nan(dict(other, **more))
         with self._lock:
             self._items.update(new)
 
     def pop(self, key: Any, *default: Any) -> Any:
+        key = one_nan(key)
         with self._lock:
             return self._items.pop(key, *default)
 
@@ -110,6 +115,7 @@ class MemoryMap(MutableMapping[Any, Any]):
             return self._items.popitem()
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
+        key = one_nan(key)
         with self._lock:
             return self._items.setdefault(key, default)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
 from pyrite.errors import InvalidDAG
-from pyrite.partitioning import PARTITION_COUNT
+from pyrite.partitioning import PARTITION_COUNT, default_partition_count
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.steps import Sink, Source
 
@@ -79,8 +79,15 @@ class Topology:
         return partition // self.member_count % local_parallelism
 
 
-def plan_topology(dag: DAG, *, member_count: int, default_parallelism: int) -> Topology:
-    """Validates a DAG and lays it out for a number of members."""
+def plan_topology(
+    dag: DAG,
+    *,
+    member_count: int,
+    default_parallelism: int,
+    partition_count: int | None = None,
+) -> Topology:
+    """Validates a DAG and lays it out for a number of members. Without a `partition_count`, the
+    number of partitions follows from the number of members."""
     dag.validate()
     _check_steps(dag)
     edges = {id(edge): _edge_plan(i, edge, member_count) for i, edge in enumerate(dag.edges)}
@@ -93,7 +100,9 @@ def plan_topology(dag: DAG, *, member_count: int, default_parallelism: int) -> T
         )
         for vertex in dag
     )
-    return Topology(vertices, member_count)
+    return Topology(
+        vertices, member_count, partition_count or default_partition_count(member_count)
+    )
 
 
 def choose_single_partitions(topology: Topology, choice: random.Random) -> dict[int, int]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from pyrite.keys import NAN_FREE, one_nan
 from pyrite.processors.spill import Unlimited
 from pyrite.processors.steps import Lines
 
@@ -37,6 +38,7 @@ def counting_lines(
         f"        for {value} in last{index}(state, len(state) - before{index}):",
         *(f"            {line}" for line in none_lines),
         f"            check{index}({value})" if check_new_key else "            pass",
+        f"        merge{index}(state, len(state) - before{index})",
         "    continue",
     ]
     names = {
@@ -45,6 +47,7 @@ def counting_lines(
         f"uncounted{index}": first_unhashable,
         f"last{index}": last_keys,
         f"check{index}": check_new_key,
+        f"merge{index}": merge_nans,
     }
     return Lines(value, code, names)
 
@@ -52,6 +55,17 @@ def counting_lines(
 def last_keys(state: dict[Any, Any], count: int) -> Iterator[Any]:
     """The keys that were added last."""
     return islice(reversed(state), count)
+
+
+def merge_nans(state: dict[Any, Any], count: int) -> None:
+    """Among the keys that were added last, gives the counts of all NaNs to the one that stands for
+    them."""
+    if NAN_FREE.issuperset(map(type, islice(reversed(state), count))):
+        return
+    for key in list(last_keys(state, count)):
+        one = one_nan(key)
+        if one is not key:
+            state[one] = state.pop(key) + state.get(one, 0)
 
 
 def first_unhashable(items: list[Any]) -> Any:

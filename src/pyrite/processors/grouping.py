@@ -7,23 +7,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pyrite.keys import one_nan
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function, checked_optional_function
+from pyrite.processors.initial import checked_initial, maker_of
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Fold, Lines
-
-_MUTABLE = (list, dict, set, bytearray)
-
-
-def own_copy(initial: Any) -> Any:
-    """An initial value that a function may change, should it, without another group or execution
-    seeing it."""
-    return initial.copy() if isinstance(initial, _MUTABLE) else initial
 
 
 def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> StepSupplier:
     """Each processor emits one value when its input ends: `initial`, replaced by `fn(value, item)`
     for each item."""
+    checked_initial("accumulate", initial)
     return StepSupplier(Accumulate(initial, checked_function("accumulate", "fn", fn)))
 
 
@@ -46,7 +41,7 @@ def group_and_accumulate(
     return StepSupplier(
         GroupAndAccumulate(
             checked_function(name, "key", key),
-            initial,
+            checked_initial(name, initial),
             checked_function(name, "accumulate", accumulate),
             checked_optional_function(name, "finish", finish),
         )
@@ -98,7 +93,8 @@ class Accumulate(_Single):
     fn: Callable[[Any, Any], Any]
 
     def new_state(self) -> list[Any]:
-        return [own_copy(self.initial)]
+        make = maker_of(self.initial)
+        return [self.initial if make is None else make()]
 
     def lines(
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
@@ -145,7 +141,7 @@ class _Grouping(Fold):
         return state.items()
 
     def restore(self, state: dict[Any, Any], key: Any, value: Any) -> None:
-        state[key] = value
+        state[one_nan(key)] = value
 
     def _lines(
         self,
@@ -160,9 +156,20 @@ class _Grouping(Fold):
         return Lines(
             value,
             [keyed, *code],
-            {f"keyof{index}": key, f"check{index}": check_new_key, **names},
+            {f"keyof{index}": key, f"check{index}": check_new_key, f"one{index}": one_nan, **names},
             setup=[f"limit{index} = spill.limit"],
         )
+
+
+def _known(index: int) -> list[str]:
+    """Finds the group of a key that was seen before. A NaN is found only as the one that stands for
+    all NaNs; a string or an int, as most keys are, cannot be one."""
+    key = f"key{index}"
+    return [
+        f"if {key} in state: old{index} = state[{key}]",
+        f"elif type({key}) is not str and type({key}) is not int "
+        f"and ({key} := one{index}({key})) in state: old{index} = state[{key}]",
+    ]
 
 
 def _spilling(index: int, value: str) -> list[str]:
@@ -181,17 +188,20 @@ class GroupAndAccumulate(_Grouping):
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
     ) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
-        first = (
-            f"initial{index}.copy()" if isinstance(self.initial, _MUTABLE) else f"initial{index}"
-        )
+        make = maker_of(self.initial)
+        first = f"initial{index}" if make is None else f"make{index}()"
         code = [
-            f"if key{index} in state: old{index} = state[key{index}]",
+            *_known(index),
             f"elif len(state) < limit{index}: {check}old{index} = {first}",
             *_spilling(index, value),
             f"state[key{index}] = "
             f"{call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
-        names = {f"fn{index}": self.accumulate, f"initial{index}": self.initial}
+        names = {
+            f"fn{index}": self.accumulate,
+            f"initial{index}": self.initial,
+            f"make{index}": make,
+        }
         return self._lines(index, value, self.key, check_new_key, code, names)
 
     @property
@@ -226,7 +236,7 @@ class GroupAndCollect(_Grouping):
     ) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
-            f"if key{index} in state: old{index} = state[key{index}]",
+            *_known(index),
             f"elif len(state) < limit{index}: {check}old{index} = state[key{index}] = new{index}()",
             *_spilling(index, value),
             call_or_inline(self.collect, f"fn{index}", f"old{index}", value),
@@ -258,11 +268,15 @@ class CountDistinct(Fold):
     def lines(
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
     ) -> Lines:
-        code = [f"key{index} = {call_or_inline(self.key, f'keyof{index}', value)}"]
-        if check_new_key:
-            code.append(f"if key{index} not in state: check{index}(key{index})")
-        code.append(f"add{index}(key{index})")
-        names = {f"keyof{index}": self.key, f"check{index}": check_new_key}
+        key = f"key{index}"
+        code = [
+            f"{key} = {call_or_inline(self.key, f'keyof{index}', value)}",
+            f"if {key} not in state:",
+            f"    if type({key}) is not str and type({key}) is not int: {key} = one{index}({key})",
+            *([f"    check{index}({key})"] if check_new_key else []),
+            f"    add{index}({key})",
+        ]
+        names = {f"keyof{index}": self.key, f"check{index}": check_new_key, f"one{index}": one_nan}
         return Lines(value, code, names, setup=[f"add{index} = state.add"])
 
     def results(self, state: set[Any]) -> list[Any]:
@@ -272,7 +286,7 @@ class CountDistinct(Fold):
         return [(key, True) for key in state]
 
     def restore(self, state: set[Any], key: Any, value: Any) -> None:
-        state.add(key)
+        state.add(one_nan(key))
 
 
 def _finished(finish: Callable[[Any, Any], Any] | None, results: list[Any]) -> list[Any]:

@@ -33,6 +33,7 @@ from pyrite.processors.steps import Sink
 from pyrite.processors.transforms import noop
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
+from pyrite.spark.job_session import job_session
 from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, SEED_COLUMNS, driver_rows
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members, is_connect
@@ -65,6 +66,7 @@ class SparkRun:
         self._run = run
         self._session = session
         self._members = config.members
+        self._partitions = config.partitions
         self._deployment = Deployment.of(config)
         self._on_end = on_end
         self._on_running = on_running
@@ -151,7 +153,10 @@ class SparkRun:
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
             topology = with_frames(
                 plan_topology(
-                    self._dag, member_count=self._run.member_count, default_parallelism=1
+                    self._dag,
+                    member_count=self._run.member_count,
+                    default_parallelism=1,
+                    partition_count=self._partitions,
                 ),
                 suppliers,
             )
@@ -224,7 +229,11 @@ class SparkRun:
         that fails has changed no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
-            frame = job_frame(spark, works, suppliers, self._deployment)
+            uses_frames = any(
+                isinstance(step_of(each), (ReadSpark, WriteSpark)) for each in suppliers.values()
+            )
+            session = spark if uses_frames else job_session(spark)
+            frame = job_frame(session, works, suppliers, self._deployment)
         written = [
             (n, v.name, v.supplier.step)
             for n, v in enumerate(self._dag.vertices)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import pickle
 import threading
+from array import array
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
@@ -51,10 +52,14 @@ SEED_COLUMNS: Final = (
 )
 
 NO_PARTITION: Final = -1
+DEFAULT_MEMORY_BUDGET = 1 << 30
 ITEMS_PER_PACKET = 8192
 ITEMS_HELD = 1 << 15
 """How many items a task may hold back to fill its packets: so few that they are still in the CPU's
 cache when they are pickled."""
+ITEMS_PER_CHUNK = 32
+MOST_TIMES_HELD = 16
+PICKLED_BYTES_HELD = 64 << 20
 PACKET_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 
@@ -75,8 +80,11 @@ class PacketWriter:
     """Gathers items to packets, and packets to Arrow batches. Processors with threads of their own
     may use it, too."""
 
-    def __init__(self, member: int) -> None:
+    def __init__(self, member: int, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
         self.lock = threading.RLock()
+        self._memory_budget = memory_budget
+        self.partition_routes = 0
+        """How many routes share the memory for what is pickled and not yet in a packet."""
         self._member = member
         self._open: list[PacketOutlet] = []
         self._held = 0
@@ -99,6 +107,15 @@ class PacketWriter:
         packed = pickled((firsts, seconds), zip(firsts, seconds), edge)
         self._learn(len(packed), len(firsts))
         return packed
+
+    def items_held_for(self, partitions: int) -> int:
+        """How many items a route to that many partitions may hold as objects."""
+        times = ITEMS_PER_CHUNK * partitions // ITEMS_HELD
+        return self.items_held * max(1, min(MOST_TIMES_HELD, times))
+
+    def pickled_bytes_held(self) -> int:
+        """How many bytes a route may hold that are pickled and not yet in a packet."""
+        return min(PICKLED_BYTES_HELD, self._memory_budget // 8) // self.partition_routes
 
     def _learn(self, size: int, count: int) -> None:
         bytes_per_item = max(1, size // count)
@@ -233,8 +250,7 @@ class PacketReader:
     def take(self) -> tuple[int, list[Any]]:
         """The partition and the items of the row that `head` showed."""
         row = self._rows.popleft()
-        items = pickle.loads(row.items)
-        return row.partition, list(zip(*items)) if type(items) is tuple else items
+        return row.partition, items_of(row.items)
 
     def has_ended(self, edge: int) -> bool:
         """Whether no row of an edge will come any more. With ranks, that is so as soon as a row of
@@ -251,6 +267,41 @@ class PacketReader:
         items = [memoryview(each.as_buffer()) for each in batch.column(4)]
         senders, sequences = (batch.column(i).to_pylist() for i in (5, 6))
         self._rows.extend(map(Row, members, ranks, edges, partitions, items, senders, sequences))
+
+
+def joined(chunks: Sequence[bytes]) -> bytes:
+    """Several pickles of lists of items as one packet."""
+    if len(chunks) == 1:
+        return chunks[0]
+    lengths = array("Q", map(len, chunks))
+    return b"".join([_SEVERAL, len(chunks).to_bytes(4, "little"), lengths.tobytes(), *chunks])
+
+
+def items_of(packet: bytes | memoryview) -> list[Any]:
+    """The items of a packet.
+
+    >>> items_of(joined([pickle.dumps([1, 2]), pickle.dumps((["a"], ["b"]))]))
+    [1, 2, ('a', 'b')]
+    """
+    packet = memoryview(packet)
+    if packet[0] != _SEVERAL[0]:
+        return _unpickled(packet)
+    count = int.from_bytes(packet[1:5], "little")
+    start = 5 + 8 * count
+    items: list[Any] = []
+    for length in array("Q", packet[5:start].tobytes()):
+        items += _unpickled(packet[start : start + length])
+        start += length
+    return items
+
+
+_SEVERAL: Final = b"+"
+"""How a packet of several pickles begins; a pickle begins with another byte."""
+
+
+def _unpickled(packet: memoryview) -> list[Any]:
+    items = pickle.loads(packet)
+    return list(zip(*items)) if type(items) is tuple else items
 
 
 def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:

@@ -7,24 +7,32 @@ from typing import Any
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
-from pyrite.spark.packets import PacketWriter
+from pyrite.spark.packets import PacketWriter, joined
 from pyrite.spark.spreading import write_spread, write_spread_pairs
+
+PARTITION_PACKET_BYTES = 1 << 16
+"""From this size on a packet is worth its fixed cost as a row of Spark's."""
 
 
 class PartitionPackets(Route):
     """A route that has a list for each partition, and makes packets of all of them when they hold
     enough together.
 
-    As long as all items are pairs, it has two lists for each, for their halves.
+    As long as all items are pairs, it has two lists for each, for their halves. Few items are held
+    as objects: when there are enough, each list is pickled. A packet is made of several such
+    pickles, so that it is large also where there are many partitions.
     """
 
     __slots__ = (
+        "_chunks",
         "_edge",
         "_held",
         "_lists",
         "_owners",
+        "_pickled",
         "_rank",
         "_seconds",
+        "_sizes",
         "_spread",
         "_spread_pairs",
         "_writer",
@@ -49,6 +57,11 @@ class PartitionPackets(Route):
         self._lists: list[list[Any]] = [[] for _ in owners]
         self._seconds: list[list[Any]] | None = [[] for _ in owners]
         self._held = 0
+        self._chunks: list[list[bytes]] = [[] for _ in owners]
+        """By partition, what is pickled and not yet in a packet; and how many bytes that is."""
+        self._sizes = [0] * len(owners)
+        self._pickled = 0
+        writer.partition_routes += 1
 
     def drain(self, bucket: list[Any]) -> bool:
         count = len(bucket)
@@ -63,7 +76,7 @@ class PartitionPackets(Route):
         bucket.clear()
         self.moved += count
         self._held += count
-        if self._held >= self._writer.items_held:
+        if self._held >= self._writer.items_held_for(len(self._owners)):
             self._pack()
         return count > 0
 
@@ -73,18 +86,38 @@ class PartitionPackets(Route):
 
     def finish(self) -> None:
         self._pack()
+        self.close_packets()
+
+    def close_packets(self) -> None:
+        """Makes packets of all that is pickled."""
+        for partition, chunks in enumerate(self._chunks):
+            if chunks:
+                self._close_packet(partition)
 
     def _pack(self) -> None:
+        """Pickles the items of each partition."""
         lists, seconds, writer, edge = self._lists, self._seconds, self._writer, self._edge
         for partition, items in enumerate(lists):
-            if items:
-                packed = (
-                    writer.pack(items, edge)
-                    if seconds is None
-                    else writer.pack_pairs(items, seconds[partition], edge)
-                )
-                writer.add(self._owners[partition], self._rank, edge.id, partition, packed)
-                lists[partition] = []
-                if seconds is not None:
-                    seconds[partition] = []
+            if not items:
+                continue
+            if seconds is None:
+                packed = writer.pack(items, edge)
+            else:
+                packed = writer.pack_pairs(items, seconds[partition], edge)
+                seconds[partition] = []
+            lists[partition] = []
+            self._chunks[partition].append(packed)
+            self._sizes[partition] += len(packed)
+            self._pickled += len(packed)
+            if self._sizes[partition] >= PARTITION_PACKET_BYTES:
+                self._close_packet(partition)
         self._held = 0
+        if self._pickled >= writer.pickled_bytes_held():
+            self.close_packets()
+
+    def _close_packet(self, partition: int) -> None:
+        packet = joined(self._chunks[partition])
+        self._writer.add(self._owners[partition], self._rank, self._edge.id, partition, packet)
+        self._chunks[partition] = []
+        self._pickled -= self._sizes[partition]
+        self._sizes[partition] = 0

@@ -25,6 +25,11 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
 }
+LOCAL_CONF: Mapping[str, str] = {
+    # Over TCP each task waits 40 ms for a delayed acknowledgement. On a cluster the folder for the
+    # sockets may have too long a path, so there it is for the user to set.
+    "spark.python.unix.domain.socket.enabled": "true",
+}
 
 
 _LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
@@ -111,8 +116,12 @@ class LazySession:
                 "pyrite.instance(spark=SparkSession.active())"
             )
         builder: Any = SparkSession.builder.master(master)
-        quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}"}
-        return builder.config(map={**quiet, **DEFAULT_CONF, **self._conf}).getOrCreate()  # type: ignore[no-any-return]
+        ours = {
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
+            **DEFAULT_CONF,
+            **(LOCAL_CONF if master.startswith("local") else {}),
+        }
+        return builder.config(map={**ours, **self._conf}).getOrCreate()  # type: ignore[no-any-return]
 
 
 def is_connect(spark: Any) -> bool:

@@ -31,13 +31,13 @@ from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.spark.collections import TaskCollections
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
-from pyrite.spark.packets import REPORT, PacketReader, PacketWriter
+from pyrite.spark.packets import DEFAULT_MEMORY_BUDGET, REPORT, PacketReader, PacketWriter
+from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.spark.stages import Stage
 from pyrite.suppliers import ProcessorSupplier
 
 logger = logging.getLogger("pyrite.spark")
 
-DEFAULT_MEMORY_BUDGET = 1 << 30
 FAILURE_MARK = "pyrite-failure"
 _GC_THRESHOLDS = (200_000, 20, 20)
 """Unpickling makes objects by the thousand, none of them in circles: looking for circles as often
@@ -119,8 +119,9 @@ def run_stage(
 ) -> Iterator[pa.RecordBatch]:
     """Runs one stage of a job for the member that this task stands for."""
     work: StageWork = pickle.loads(packed)
-    member, batches = _member_of(batches, partition)
-    writer = PacketWriter(member)
+    member, batches = _member_of(acknowledged_at_once(batches), partition)
+    budget = memory_budget()
+    writer = PacketWriter(member, budget)
     if (
         not work.stage.ranks and work.stage.index == 0
     ):  # its input only makes Spark start a task per member
@@ -133,7 +134,7 @@ def run_stage(
         member_count=work.topology.member_count,
         collections=TaskCollections(writer),
         attempt=attempt,
-        memory_budget=memory_budget(),
+        memory_budget=budget,
         files=files,
     )
     part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
