@@ -133,8 +133,9 @@ class Coordination:
             self._end()
             return
         self._asked = set(range(len(orders)))
-        for index, order in enumerate(orders):
-            self._send(index, order)
+        own = next(i for i, (address, _) in enumerate(self.members) if address == self._address)
+        for index in sorted(self._asked, key=lambda index: index == own):
+            self._send(index, orders[index])  # the others first: they start while this one does
 
     def _stop(self) -> None:
         if not self._stopped:
