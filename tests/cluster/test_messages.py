@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyrite.cluster import messages as m
@@ -94,27 +94,35 @@ def test_a_hello_that_is_too_long_is_refused_unread() -> None:
         m.decode(b"\x01" + b" " * m.MOST_HELLO_BYTES + b"{}")
 
 
-@given(st.integers(-2, 2), st.integers(0, 3))
-def test_a_message_of_any_length_is_put_together_again_from_its_pieces(
-    more: int, times: int
-) -> None:
-    data = bytes(max(0, times * m.PIECE_BYTES + more))
-    pieces = m.pieces(data)
+around_a_piece = st.builds(
+    lambda times, more: max(0, times * m.PIECE_BYTES + more), st.integers(0, 3), st.integers(-9, 9)
+)
+
+
+@given(st.lists(around_a_piece | st.integers(0, 50), max_size=5))
+@settings(max_examples=40)
+def test_messages_of_any_length_are_taken_out_of_their_pieces_again(lengths: list[int]) -> None:
+    sent = [bytes([number]) * length for number, length in enumerate(lengths)]
+    pieces = list(m.pieces(sent))
     assembly = m.Reassembly()
-    assert [assembly.add(piece) for piece in pieces[:-1]] == [None] * (len(pieces) - 1)
-    assert assembly.add(pieces[-1]) == data
-    assert max(map(len, pieces)) <= m.PIECE_BYTES + 1
+    assert [bytes(each) for piece in pieces for each in assembly.add(piece)] == sent
+    assert all(len(piece) <= m.PIECE_BYTES + 1 for piece in pieces)
+
+
+def test_small_messages_go_together() -> None:
+    assert len(list(m.pieces([b"small"] * 1000))) == 1
 
 
 def test_a_message_over_its_limit_is_refused_before_it_is_all_there() -> None:
     assembly = m.Reassembly(most=10)
-    assert assembly.add(b"\1" + b"x" * 8) is None
+    assert assembly.add(b"\1" + b"x" * 8) == []
     with pytest.raises(m.BadMessage, match="more than 10 bytes"):
         assembly.add(b"\1" + b"x" * 8)
 
 
 @given(st.lists(st.binary(max_size=10), max_size=5))
-def test_any_pieces_are_put_together_or_refused(pieces: list[bytes]) -> None:
+@example([b"\0\xff\xff\xff\xff"])
+def test_any_pieces_are_taken_apart_or_refused(pieces: list[bytes]) -> None:
     assembly = m.Reassembly()
     try:
         for piece in pieces:

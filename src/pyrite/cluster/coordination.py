@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import cloudpickle
 
@@ -16,6 +17,8 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import choose_single_partitions
 from pyrite.errors import PyriteError
+
+_CHOICE: Final = random.Random()
 
 
 class Coordination:
@@ -115,7 +118,7 @@ class Coordination:
             addresses=[address for address, _ in self.members],
         )
         by_member = self._meta_suppliers.suppliers_by_member()
-        single_partitions = choose_single_partitions(plan.topology, random.Random())
+        single_partitions = choose_single_partitions(plan.topology, _CHOICE)
         return [
             Order(
                 job_id=self._job_id,

@@ -153,6 +153,9 @@ class Member:
         self._thread = threading.get_ident()
         self.wire.own()
 
+    def is_own_thread(self) -> bool:
+        return threading.get_ident() == self._thread
+
     def turn(self) -> bool:
         """Deals with what has arrived and what is due. Whether there was anything."""
         events = self.wire.turn()
@@ -178,7 +181,7 @@ class Member:
     def post(self, call: Callable[[], None]) -> None:
         """Lets the member's thread call something. Any thread may call this."""
         self._posted.append(call)
-        if threading.get_ident() != self._thread:
+        if not self.is_own_thread():
             self.wire.wake()
 
     def _handle(self, event: Event) -> None:
@@ -494,7 +497,7 @@ class Member:
             return self._serve_here(request)
         future: Future[Any] = Future()
         payload = cloudpickle.dumps(request)
-        if threading.get_ident() != self._thread:
+        if not self.is_own_thread():
             self.post(lambda: self._send_call(address, payload, future))
             return future.result()
         self._send_call(address, payload, future)
@@ -581,7 +584,7 @@ class Member:
 
     def _on_thread(self, call: Callable[[], None]) -> None:
         """Calls on the member's thread: at once if this is it."""
-        if threading.get_ident() == self._thread:
+        if self.is_own_thread():
             call()
         else:
             self.post(call)
@@ -632,7 +635,8 @@ class NetworkParking(Parking):
         self._member.park(seconds)
 
     def wake(self) -> None:
-        self._member.wire.wake()
+        if not self._member.is_own_thread():  # which looks for itself before it parks
+            self._member.wire.wake()
 
     def run(self) -> None:
         """On a thread of its own, where workers have better to do."""

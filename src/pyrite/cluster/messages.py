@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 Payload = bytes | memoryview
@@ -176,41 +176,77 @@ def decode(data: Payload) -> Message:
         raise BadMessage(f"a message of kind {view[0]} that is cut short or spoilt") from error
 
 
-def pieces(data: bytes) -> list[bytes]:
-    """Cuts the bytes of a message into pieces that are small enough to be sent."""
-    if len(data) < PIECE_BYTES:
-        return [b"\0" + data]
-    cut = [data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES)]
-    return [*(b"\1" + piece for piece in cut[:-1]), b"\0" + cut[-1]]
+_WHOLE, _PART, _LAST_PART = 0, 1, 2
+_LENGTH: Final = struct.Struct("<I")
+
+
+def pieces(messages: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces to send for the bytes of some messages, in their order: small ones together, and
+    large ones in several."""
+    together: list[bytes] = []
+    size = 0
+    for data in messages:
+        if size + len(data) + _LENGTH.size >= PIECE_BYTES and together:
+            yield _joined(together)
+            together, size = [], 0
+        if len(data) + _LENGTH.size < PIECE_BYTES:
+            together += (_LENGTH.pack(len(data)), data)
+            size += len(data) + _LENGTH.size
+            continue
+        last = len(data) - PIECE_BYTES
+        for at in range(0, len(data), PIECE_BYTES):
+            kind = _PART if at < last else _LAST_PART
+            yield bytes((kind,)) + data[at : at + PIECE_BYTES]
+    if together:
+        yield _joined(together)
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    return b"".join((bytes((_WHOLE,)), *parts))
 
 
 class Reassembly:
-    """Puts the pieces of messages together again, for one direction of one socket."""
+    """Takes messages out of pieces again, for one direction of one socket."""
 
     __slots__ = ("_held", "_most", "_parts")
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._most = most
-        self._parts: list[Payload] = []
+        self._parts: list[memoryview] = []
         self._held = 0
 
-    def add(self, piece: Payload) -> Payload | None:
-        """The bytes of a message, if this was its last piece. Raises BadMessage."""
+    def add(self, piece: Payload) -> list[Payload]:
+        """The bytes of the messages that are whole now. Raises BadMessage."""
         view = memoryview(piece)
-        if not view or view[0] > 1:
-            raise BadMessage("a piece of a message that does not say whether it is the last")
-        last, part = view[0] == 0, view[1:]
-        if last and not self._parts:
-            return part
-        self._held += len(part)
+        kind = view[0] if view else -1
+        if kind == _WHOLE:
+            return _apart(view[1:])
+        if kind not in (_PART, _LAST_PART):
+            raise BadMessage("a piece that does not say what it is a piece of")
+        self._parts.append(view[1:])
+        self._held += len(view) - 1
         if self._held > self._most:
             raise BadMessage(f"a message of more than {self._most} bytes")
-        self._parts.append(part)
-        if not last:
-            return None
+        if kind == _PART:
+            return []
         whole = b"".join(self._parts)
         self._parts, self._held = [], 0
-        return whole
+        return [whole]
+
+
+def _apart(view: memoryview) -> list[Payload]:
+    found: list[Payload] = []
+    at, end = 0, len(view)
+    while at < end:
+        if end - at < _LENGTH.size:
+            raise BadMessage("a piece that is cut short")
+        (length,) = _LENGTH.unpack_from(view, at)
+        at += _LENGTH.size
+        if length > end - at:
+            raise BadMessage("a piece that is cut short")
+        found.append(view[at : at + length])
+        at += length
+    return found
 
 
 _ID = f"{ID_BYTES}s"

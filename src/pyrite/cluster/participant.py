@@ -91,9 +91,9 @@ class Participant:
             return
         assert self._run is not None
         self._left = len(tasklets) + len(self._run.tasklets)
-        if tasklets:
-            self._service.submit(tasklets, self._tasklet_done)
         self._run.start(self._service, self._tasklet_done)
+        if tasklets:  # after the others: what these emit is sent in the same round
+            self._service.submit(tasklets, self._tasklet_done)
 
     def _prepare(self) -> list[Tasklet]:
         order = self._order

@@ -150,6 +150,7 @@ class _Channel:
     """One socket's end of a connection: of a socket of its own, or a route of the listener's."""
 
     __slots__ = (
+        "_pieces",
         "connection",
         "lock",
         "on_hello",
@@ -171,7 +172,8 @@ class _Channel:
         self.route = route
         self.on_hello = on_hello
         self.reassembly = Reassembly()
-        self.outgoing: deque[bytes] = deque()
+        self.outgoing: list[bytes] = []
+        self._pieces: deque[bytes] = deque()
         self.unsent = 0
         self.lock = threading.Lock()
         self.connection: Connection | None = None
@@ -179,30 +181,33 @@ class _Channel:
 
     def add(self, data: bytes) -> None:
         with self.lock:
-            for piece in pieces(data):
-                self.outgoing.append(piece)
-                self.unsent += len(piece)
+            self.outgoing.append(data)
+            self.unsent += len(data)
 
     def flush(self) -> bool:
         """Sends what the socket takes. Whether all was sent, or nobody is there any more."""
-        outgoing, route = self.outgoing, self.route
-        while outgoing:
-            piece = outgoing[0]
+        if self.outgoing:
+            with self.lock:
+                messages = list(self.outgoing)
+                self.outgoing.clear()
+            self._pieces.extend(pieces(messages))
+        while self._pieces:
+            piece = self._pieces[0]
             try:
-                if route is None:
+                if self.route is None:
                     self.socket.send(piece, zmq.NOBLOCK)
                 else:
-                    self.socket.send_multipart((route, piece), zmq.NOBLOCK)
+                    self.socket.send_multipart((self.route, piece), zmq.NOBLOCK)
             except zmq.Again:
+                with self.lock:  # of what was added meanwhile nothing is among the pieces
+                    self.unsent = sum(map(len, self._pieces)) + sum(map(len, self.outgoing))
                 return False
             except zmq.ZMQError:  # gone: the monitor will say so, or has
-                with self.lock:
-                    outgoing.clear()
-                    self.unsent = 0
-                return True
-            with self.lock:
-                outgoing.popleft()
-                self.unsent -= len(piece)
+                self._pieces.clear()
+                break
+            self._pieces.popleft()
+        with self.lock:
+            self.unsent = sum(map(len, self.outgoing))
         return True
 
 
@@ -229,7 +234,10 @@ class Wire:
         """By the number of a file, what reads when it has something. True if there may be more."""
         self._unread: set[int] = set()
         """Files that must be read though they may say nothing: a send can swallow the sign."""
-        self._blocked: set[_Channel] = set()
+        self._unsent: set[_Channel] = set()
+        """Channels that have something to send."""
+        self._is_blocked = False
+        """Whether a socket did not take all that there was to send."""
         self._epoll = select.epoll()
         self._files: dict[zmq.Socket[bytes], int] = {}
         self._wake_file = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -274,8 +282,7 @@ class Wire:
 
     def turn(self) -> list[Event]:
         """Sends and receives what can be without waiting; says what happened."""
-        for channel in tuple(self._blocked):
-            self._flush(channel)
+        self._flush_all()
         ready = {file for file, _ in self._epoll.poll(0)} | self._unread
         for file in ready:
             reader = self._readers.get(file)
@@ -290,9 +297,11 @@ class Wire:
 
     def park(self, seconds: float | None) -> None:
         """Sleeps until something arrives, `wake` is called, or the time has passed."""
+        if self._unsent and not self._is_blocked:
+            self._flush_all()
         if self._unread or self._events:
             return
-        if self._blocked:
+        if self._is_blocked:
             seconds = RETRY_SECONDS if seconds is None else min(seconds, RETRY_SECONDS)
         if self._dialing:
             first = min(dialed.give_up for dialed in self._dialing.values())
@@ -306,6 +315,7 @@ class Wire:
     def drop(self, connection: Connection, reason: str) -> None:
         """Ends a connection from this side, and tells the other why."""
         connection.send(Refused(reason))
+        self._flush_all()
         self._lose(connection, reason)
 
     def close(self) -> None:
@@ -325,19 +335,25 @@ class Wire:
             os.eventfd_write(self._wake_file, 1)
 
     def put(self, channel: _Channel, message: Message) -> None:
+        """Adds a message to those that the next turn sends, together: each piece that is sent wakes
+        a thread of ZeroMQ's."""
         channel.add(encode(message))
-        if threading.get_ident() == self._owner:
-            self._flush(channel)
-        else:
-            self._blocked.add(channel)
+        self._unsent.add(channel)
+        if threading.get_ident() != self._owner:
             self.wake()
 
     # Reading and writing.
 
+    def _flush_all(self) -> None:
+        self._is_blocked = False
+        for channel in tuple(self._unsent):
+            self._flush(channel)
+
     def _flush(self, channel: _Channel) -> None:
-        self._blocked.discard(channel)
+        self._unsent.discard(channel)
         if not channel.flush():
-            self._blocked.add(channel)
+            self._unsent.add(channel)
+            self._is_blocked = True
         file = self._files.get(channel.socket)
         if file is not None:
             self._unread.add(file)
@@ -369,10 +385,9 @@ class Wire:
         assert self._listener is not None
         socket = self._listener
         for _ in range(MESSAGES_PER_TURN):
-            try:
-                route = socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
+            if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator]
                 return False
+            route = socket.recv(zmq.NOBLOCK)
             frame = socket.recv(zmq.NOBLOCK, copy=False)
             more = frame.more
             while more:  # no message of ours has more parts
@@ -387,30 +402,26 @@ class Wire:
 
     def _read_dialed(self, dialed: _Dialed, channel: _Channel) -> bool:
         for _ in range(MESSAGES_PER_TURN):
-            if dialed.ended:
+            if dialed.ended or not channel.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator]
                 return False
-            try:
-                piece = channel.socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                return False
-            self._take(channel, piece)
+            self._take(channel, channel.socket.recv(zmq.NOBLOCK))
         return True
 
     def _take(self, channel: _Channel, piece: Payload) -> None:
-        connection = channel.connection
         try:
-            whole = channel.reassembly.add(piece)
-            if whole is None:
-                if connection is None:
-                    raise BadMessage("a first message that is too long for a hello")
-                return
-            message = decode(whole)
+            wholes = channel.reassembly.add(piece)
+            if not wholes and channel.connection is None:
+                raise BadMessage("a first message that is too long for a hello")
+            for whole in wholes:
+                self._arrived(channel, decode(whole))
         except BadMessage as error:
-            if connection is not None:
-                self.drop(connection, f"it sent {error}")
+            if channel.connection is not None:
+                self.drop(channel.connection, f"it sent {error}")
             elif not channel.token:
                 self._refuse(channel, f"the first message is no hello: {error}")
-            return
+
+    def _arrived(self, channel: _Channel, message: Message) -> None:
+        connection = channel.connection
         if connection is None:
             channel.on_hello(channel, message)
         elif isinstance(message, Refused):
@@ -483,7 +494,7 @@ class Wire:
             route = self._route_of_file.pop(seen.file, None) if seen.lost else None
             if route is not None:
                 channel = self._routes.pop(route)
-                self._blocked.discard(channel)
+                self._unsent.discard(channel)
                 if channel.connection is not None:
                     self._lose(channel.connection, "the connection was closed")
                 else:
@@ -528,7 +539,7 @@ class Wire:
     def _close_dialed(self, dialed: _Dialed) -> None:
         dialed.ended = True
         for channel, monitor in zip(dialed.channels.values(), dialed.monitors):
-            self._blocked.discard(channel)
+            self._unsent.discard(channel)
             self._forget_socket(monitor)
             self._forget_socket(channel.socket)
             channel.socket.disable_monitor()
