@@ -6,7 +6,7 @@ from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
 from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
-from pyrite.instance import Instance, instance
+from pyrite.instance import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
@@ -39,6 +39,7 @@ __all__ = [
     "Vertex",
     "__version__",
     "between",
+    "client",
     "from_",
     "instance",
     "processors",

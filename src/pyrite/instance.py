@@ -23,6 +23,10 @@ from pyrite.spark.session import LazySession
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyrite.cluster.client import Client
+    from pyrite.cluster.own import OwnCluster
+    from pyrite.cluster.storage import RemoteList, RemoteMap
+
 logger = logging.getLogger("pyrite")
 
 CLOSING_SECONDS = 10.0
@@ -35,6 +39,7 @@ def instance(
     spark: SparkSession | None = None,
     start_spark: bool = False,
     cooperative_threads: int | None = None,
+    members: int | None = None,
     collections: Literal["memory"] = "memory",
 ) -> Instance:
     """An instance in this process. Use it as a context manager, or call its `close()` when done.
@@ -44,21 +49,45 @@ def instance(
     Connect; default: this machine) with `spark_conf`; or on `spark`, a session that exists.
     `cooperative_threads` is the size of the pool that runs light jobs: 1 by default, or the number
     of CPUs on a Python without a global lock. It is also the default parallelism of a vertex there.
+    With `members`, light jobs run on that many processes of this machine, which are started with
+    the first of them; named maps and lists are then in the memory of these.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
-        session=session, cooperative_threads=cooperative_threads, collections=collections
+        session=session,
+        cooperative_threads=cooperative_threads,
+        collections=collections,
+        members=members,
     )
     if start_spark:
         session.starting()
     return made
 
 
+def client(url: str, *, secret: str | None = None) -> Client:
+    """A client of the cluster at `pyrite://host:port,host:port`, whose members share a secret. It
+    has the interface of an instance."""
+    from pyrite.cluster.client import client as connect
+
+    return connect(url, secret=secret)
+
+
+def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
+    from pyrite.cluster.own import OwnCluster  # ZeroMQ is loaded by whoever uses it
+
+    return OwnCluster(members, cooperative_threads=cooperative_threads)
+
+
 class Instance:
     """Made by `pyrite.instance()`."""
 
     def __init__(
-        self, *, session: LazySession, cooperative_threads: int | None, collections: str
+        self,
+        *,
+        session: LazySession,
+        cooperative_threads: int | None,
+        collections: str,
+        members: int | None = None,
     ) -> None:
         if cooperative_threads is not None and (
             isinstance(cooperative_threads, bool)
@@ -71,9 +100,10 @@ class Instance:
             )
         if collections != "memory":
             raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
+        self._cluster = None if members is None else _own_cluster(members, cooperative_threads)
         self._service = ExecutionService(cooperative_threads)
         self._session = session
-        self._collections = MemoryCollections()
+        self._collections: MemoryCollections | OwnCluster = self._cluster or MemoryCollections()
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -90,6 +120,8 @@ class Instance:
                 f"a light job takes no name and no other configuration, got {shorten(config)}; use "
                 "new_job for that"
             )
+        if self._cluster is not None:
+            return self._cluster.client.new_light_job(_checked_dag(dag))
         return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
 
     def execute(self, job: Job) -> Execution:
@@ -100,6 +132,8 @@ class Instance:
                 f"an instance executes a job, as new_job makes it; got {shorten(job)}"
             )
         self._check_open()
+        if self._cluster is not None and job.is_light:
+            return self._cluster.client.execute(job)
         execution = Execution(job, run_callback=self._service.threads.run)
         run = RunContext(
             job_name=job.name,
@@ -156,19 +190,25 @@ class Instance:
             self._check_open()
             self._running[execution.id] = execution
 
+    def processes(self) -> builtins.list[tuple[str, int]]:
+        """The role and the number of each process that this instance has started."""
+        return [] if self._cluster is None else self._cluster.processes()
+
     def light_jobs(self) -> builtins.list[Execution]:
         """The light jobs that are running now."""
+        if self._cluster is not None:
+            return self._cluster.executions()
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
     def spark(self) -> SparkSession:
         """The Spark session that normal jobs run on, started if need be."""
         return self._session.get()
 
-    def map(self, name: str) -> MemoryMap:
+    def map(self, name: str) -> MemoryMap | RemoteMap:
         """The map of that name, made if it does not exist yet."""
         return self._collections.map(name)
 
-    def list(self, name: str) -> MemoryList:
+    def list(self, name: str) -> MemoryList | RemoteList:
         """The list of that name, made if it does not exist yet."""
         return self._collections.list(name)
 
@@ -195,6 +235,8 @@ class Instance:
                 CLOSING_SECONDS,
             )
         self._service.close(wait=not stuck)
+        if self._cluster is not None:
+            self._cluster.close()
         self._session.stop()
 
     def __enter__(self) -> Instance:

@@ -12,7 +12,7 @@ import logging
 import pickle
 import threading
 from collections import deque
-from collections.abc import Callable, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Final, NoReturn
@@ -121,15 +121,19 @@ class Client:
         members that are there are asked."""
         return [job for jobs in self._ask_members("light_jobs") for job in jobs]
 
+    def executions(self) -> builtins.list[Execution]:
+        """The light jobs that were submitted here and are running."""
+        return builtins.list(self._running.copy().values())
+
     def execution_counts(self) -> builtins.list[int]:
         """How many executions each member that is there takes part in, or holds data for."""
         return self._ask_members("execution_count")
 
-    def map(self, name: str) -> MutableMapping[Any, Any]:
+    def map(self, name: str) -> RemoteMap:
         """The map of that name, made if it does not exist yet."""
         return RemoteMap(name, self._ask)
 
-    def list(self, name: str) -> MutableSequence[Any]:
+    def list(self, name: str) -> RemoteList:
         """The list of that name, made if it does not exist yet."""
         return RemoteList(name, self._ask)
 

@@ -13,6 +13,7 @@ from collections.abc import (
     ItemsView,
     Iterable,
     Iterator,
+    Mapping,
     MutableMapping,
     MutableSequence,
     Sequence,
@@ -110,6 +111,11 @@ class RemoteMap(MutableMapping[Any, Any]):
 
     def clear(self) -> None:
         self._call("clear")
+
+    def __eq__(self, other: object) -> bool:
+        return self.copy() == (dict(other.items()) if isinstance(other, Mapping) else other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Map({self.name!r}, {self.copy()!r})"
@@ -217,9 +223,7 @@ class RemoteList(MutableSequence[Any]):
         self._call("clear")
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, RemoteList):
-            return self.copy() == other.copy()
-        return self.copy() == other if isinstance(other, builtins.list) else NotImplemented
+        return self.copy() == (other.copy() if isinstance(other, RemoteList) else other)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import zmq
 
@@ -385,7 +385,7 @@ class Wire:
         assert self._listener is not None
         socket = self._listener
         for _ in range(MESSAGES_PER_TURN):
-            if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator]
+            if not _has_message(socket):
                 return False
             route = socket.recv(zmq.NOBLOCK)
             frame = socket.recv(zmq.NOBLOCK, copy=False)
@@ -402,7 +402,7 @@ class Wire:
 
     def _read_dialed(self, dialed: _Dialed, channel: _Channel) -> bool:
         for _ in range(MESSAGES_PER_TURN):
-            if dialed.ended or not channel.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator]
+            if dialed.ended or not _has_message(channel.socket):
                 return False
             self._take(channel, channel.socket.recv(zmq.NOBLOCK))
         return True
@@ -550,3 +550,8 @@ class Wire:
         """Says each thing once: a port scan must not fill the log."""
         logger.log(logging.DEBUG if text in self._warned else logging.WARNING, "%s", text)
         self._warned.add(text)
+
+
+def _has_message(socket: zmq.Socket[bytes]) -> bool:
+    events: Any = socket.getsockopt(zmq.EVENTS)
+    return bool(events & zmq.POLLIN)
