@@ -7,9 +7,7 @@ coordinated have failed, and what is asked next goes to the next address.
 from __future__ import annotations
 
 import builtins
-import itertools
 import logging
-import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,6 +18,7 @@ from typing import Any, Final, NoReturn
 import cloudpickle
 
 from pyrite.cluster import messages as m
+from pyrite.cluster.calls import Calls
 from pyrite.cluster.keys import Keys, keys_from
 from pyrite.cluster.outcomes import MemberLost, Outcome
 from pyrite.cluster.plans import PackedDag
@@ -77,8 +76,7 @@ class Client:
         self._packed: dict[bytes, PackedDag] = {}
         """By hash, the DAGs of jobs that are running: a member may ask for one."""
         self._sent_plans: set[bytes] = set()
-        self._calls: dict[int, Future[Any]] = {}
-        self._numbers = itertools.count()
+        self._calls = Calls()
         self._posted: deque[Callable[[], None]] = deque()
         self._closed = False
         self._lock = threading.Lock()
@@ -209,7 +207,7 @@ class Client:
         payload = cloudpickle.dumps(request)
         self._post(
             lambda: self._with_connection(
-                lambda connection: self._send_call(connection, payload, future),
+                lambda connection: self._calls.send(connection, payload, future),
                 future.set_exception,
             )
         )
@@ -255,7 +253,7 @@ class Client:
         elif isinstance(event.message, m.Answer):
             self._answered(event.message)
         elif isinstance(event.message, m.Reply):
-            self._replied(event.message)
+            self._calls.replied(event.message)
         elif isinstance(event.message, m.WantPlan):
             packed = self._packed.get(event.message.plan)
             if packed is not None:
@@ -301,9 +299,7 @@ class Client:
         text = f"{connection.name}, its coordinator, was lost: {reason}"
         for id, execution in list(self._running.items()):
             self._end(id, _failed(execution.job, text))
-        calls, self._calls = self._calls, {}
-        for future in calls.values():
-            future.set_exception(MemberLost(f"{connection.name} was lost: {reason}"))
+        self._calls.lost(connection, reason)
 
     def _send_job(self, connection: Connection, id: bytes, job: Job, packed: PackedDag) -> None:
         if id not in self._running:
@@ -314,11 +310,6 @@ class Client:
             connection.send(m.PlanMessage(packed.hash, packed.data))
         connection.send(m.Submit(id, bytes.fromhex(job.id), packed.hash))
 
-    def _send_call(self, connection: Connection, payload: bytes, future: Future[Any]) -> None:
-        number = next(self._numbers)
-        self._calls[number] = future
-        connection.send(m.Call(number, payload))
-
     def _cancel(self, id: bytes) -> None:
         if self._connection is not None:
             self._connection.send(m.Cancel(id))
@@ -328,12 +319,6 @@ class Client:
         if execution is not None:
             outcome = Outcome.unpacked(message.outcome)
             self._end(message.execution, outcome.error(execution.job.name))
-
-    def _replied(self, message: m.Reply) -> None:
-        future = self._calls.pop(message.number, None)
-        if future is not None:
-            well, result = pickle.loads(message.result)
-            (future.set_result if well else future.set_exception)(result)
 
     def _end(self, id: bytes, error: BaseException | None) -> None:
         execution = self._running.pop(id, None)
