@@ -9,11 +9,12 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs, memory, on_spark, workloads
+from benchmarks import chain, light_jobs, members, memory, on_spark, workloads
 
 # In this order whatever is asked for: see light_jobs.
 COMPARISONS = {
     "light_jobs": light_jobs.run,
+    "members": members.run,
     "chain": chain.run,
     "on_spark": on_spark.run,
     "memory": memory.run,

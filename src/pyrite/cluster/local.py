@@ -52,6 +52,7 @@ class LocalCluster:
         self,
         members: int,
         *,
+        secret: str | None = None,
         cooperative_threads: int | None = None,
         limits: Limits | None = None,
     ) -> None:
@@ -63,7 +64,8 @@ class LocalCluster:
             raise PyriteError(
                 f"members must be a whole number from 1 to {MOST_MEMBERS}; got {shorten(members)}"
             )
-        self.secret = new_secret()
+        self.secret = secret if secret is not None else new_secret()
+        keys_from(self.secret)  # raises if it is none
         self._count = members
         self._config = {
             "secret": self.secret,

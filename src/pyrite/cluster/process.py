@@ -26,6 +26,7 @@ def main(config: dict[str, Any], orders: TextIO, reports: TextIO) -> None:
     """Runs a member until its owner is gone, or sends SIGTERM."""
     die_with_parent(config["owner"])
     signal.signal(signal.SIGTERM, _exit)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))  # the owner may have blocked it
     logging.basicConfig(
         level=config["log_level"], format="%(levelname)s %(name)s member %(process)d: %(message)s"
     )
