@@ -12,7 +12,6 @@ import cloudpickle
 
 from pyrite.cluster import messages as m
 from pyrite.cluster.outcomes import MemberLost
-from pyrite.cluster.storage import Request
 from pyrite.cluster.wire import Connection
 from pyrite.errors import PyriteError
 
@@ -43,7 +42,7 @@ class Calls:
                 future.set_exception(MemberLost(f"{connection.name} was lost: {reason}"))
 
 
-def reply(connection: Connection, message: m.Call, serve: Callable[[Request], Any]) -> None:
+def reply(connection: Connection, message: m.Call, serve: Callable[[Any], Any]) -> None:
     """Does what a call asks for, and replies with the result, or with what it raised."""
     try:
         result = cloudpickle.dumps((True, serve(pickle.loads(message.request))))

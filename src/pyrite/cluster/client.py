@@ -20,6 +20,7 @@ import cloudpickle
 from pyrite.cluster import messages as m
 from pyrite.cluster.calls import Calls
 from pyrite.cluster.keys import Keys, keys_from
+from pyrite.cluster.notes import Note, Notes
 from pyrite.cluster.outcomes import MemberLost, Outcome
 from pyrite.cluster.plans import PackedDag
 from pyrite.cluster.sockets import Limits
@@ -77,6 +78,7 @@ class Client:
         """By hash, the DAGs of jobs that are running: a member may ask for one."""
         self._sent_plans: set[bytes] = set()
         self._calls = Calls()
+        self._notes = Notes()
         self._posted: deque[Callable[[], None]] = deque()
         self._closed = False
         self._lock = threading.Lock()
@@ -129,11 +131,11 @@ class Client:
 
     def map(self, name: str) -> RemoteMap:
         """The map of that name, made if it does not exist yet."""
-        return RemoteMap(name, self._ask)
+        return RemoteMap(name, self._ask_stored)
 
     def list(self, name: str) -> RemoteList:
         """The list of that name, made if it does not exist yet."""
-        return RemoteList(name, self._ask)
+        return RemoteList(name, self._ask_stored)
 
     def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
         """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
@@ -200,11 +202,21 @@ class Client:
         )
         return execution
 
-    def _ask(self, request: Request) -> Any:
+    def _ask_stored(self, request: Request) -> Any:
+        """Uses a named map or list. Raises PartLost, once, if a part of it is gone."""
+        kind, name, _, _ = request
+        note = self._notes.of(kind, name)
+        noted, lost, result = self._ask(request, note)
+        note.update(noted)
+        if lost is not None:
+            raise lost
+        return result
+
+    def _ask(self, request: Request, note: Note) -> Any:
         """Has a member do something, and waits for its reply."""
         self._check_open()
         future: Future[Any] = Future()
-        payload = cloudpickle.dumps(request)
+        payload = cloudpickle.dumps((request, note))
         self._post(
             lambda: self._with_connection(
                 lambda connection: self._calls.send(connection, payload, future),
@@ -215,7 +227,7 @@ class Client:
 
     def _ask_members(self, about: str) -> builtins.list[Any]:
         """Asks all members about themselves."""
-        answers: builtins.list[Any] = self._ask(("member", "", about, ()))
+        answers: builtins.list[Any] = self._ask(("member", "", about, ()), {})
         return answers
 
     def _check_open(self) -> None:

@@ -23,6 +23,7 @@ from pyrite.cluster import messages as m
 from pyrite.cluster.calls import Calls, reply
 from pyrite.cluster.jobs import Jobs
 from pyrite.cluster.keys import Keys
+from pyrite.cluster.notes import Note, Notes, PartLost, check
 from pyrite.cluster.outcomes import MemberLost
 from pyrite.cluster.parts import Parts
 from pyrite.cluster.peers import Peers
@@ -64,9 +65,14 @@ class Member:
         self.parts = Parts(self, clock)
         self.jobs = Jobs(self)
         self._stored = MemoryCollections()
-        self.collections = MemberCollections(
-            self._stored, lambda: self.address, lambda: self.addresses, self.call
+        self._notes = Notes()
+        self.collections = self._collections(
+            lambda kind, name: check(
+                kind, name, self._notes.of(kind, name), self.peers.incarnations
+            )
         )
+        self._for_clients = self._collections(lambda kind, name: None)
+        """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
         self._plans = Plans()
         self._sent_plans: dict[Connection, set[bytes]] = {}
@@ -94,6 +100,11 @@ class Member:
             m.Call: self._on_call,
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
+
+    def _collections(self, check: Callable[[str, str], None]) -> MemberCollections:
+        return MemberCollections(
+            self._stored, lambda: self.address, lambda: self.addresses, self.call, check
+        )
 
     # Life.
 
@@ -312,11 +323,18 @@ class Member:
             return _ABOUT_A_MEMBER[request[2]](self)
         return served(self._stored, request)
 
-    def _serve_client(self, request: Request) -> Any:
-        if request[0] == "member":
-            there = [address for address, incarnation in self.peers.incarnations if incarnation]
+    def _serve_client(self, asked: tuple[Request, Note]) -> Any:
+        request, note = asked
+        kind, name, _, _ = request
+        members = self.peers.incarnations
+        if kind == "member":
+            there = [address for address, incarnation in members if incarnation is not None]
             return [self.call(address, request) for address in there]
-        return served(self.collections, request)
+        try:
+            check(kind, name, note, members)
+        except PartLost as lost:
+            return note, lost, None
+        return note, None, served(self._for_clients, request)
 
     def light_jobs(self) -> list[tuple[str, str]]:
         """The executions that it coordinates, with its address."""

@@ -232,7 +232,8 @@ class RemoteList(MutableSequence[Any]):
 
 
 class MemberCollections:
-    """The maps and lists of a cluster, as a member sees them: what lives here is used as it is."""
+    """The maps and lists of a cluster, as a member sees them: what lives here is used as it is.
+    `check` raises if a part of one is gone."""
 
     def __init__(
         self,
@@ -240,13 +241,16 @@ class MemberCollections:
         address: Callable[[], str],
         addresses: Callable[[], Sequence[str]],
         call: Callable[[str, Request], Any],
+        check: Callable[[str, str], None],
     ) -> None:
+        self._check = check
         self._here = here
         self._address = address
         self._addresses = addresses
         self._call = call
 
     def map(self, name: str) -> MutableMapping[Any, Any]:
+        self._check("map", name)
         parts: list[MutableMapping[Any, Any]] = [
             self._here.map(name)
             if address == self._address()
@@ -256,6 +260,7 @@ class MemberCollections:
         return parts[0] if len(parts) == 1 else PartitionedMap(name, parts)
 
     def list(self, name: str) -> MutableSequence[Any]:
+        self._check("list", name)
         addresses = self._addresses()
         owner = addresses[owner_of(name, len(addresses))]
         if owner == self._address():
