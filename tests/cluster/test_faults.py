@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pyrite import DAG, AbstractProcessor, JobFailed, between
+from pyrite import DAG, AbstractProcessor, JobCancelled, JobFailed, between
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
 from pyrite.cluster.sockets import Limits
@@ -71,6 +71,16 @@ def test_a_coordinator_that_is_killed_fails_its_jobs_and_the_client_goes_to_the_
             execution.result(5)
         with Client([trio.addresses[1]], client._wire_keys) as other:
             assert nothing_is_left(other)
+
+
+def test_a_job_that_waits_for_a_connection_can_be_cancelled(trio: LocalCluster) -> None:
+    with trio.client() as client:
+        for pid in trio.pids:
+            os.kill(pid, signal.SIGSTOP)
+        client._connection = None  # as if the member were gone: the next does not answer
+        execution = client.new_light_job(straight(Endless, p.noop())).execute()
+        execution.cancel()
+        assert isinstance(execution.exception(5), JobCancelled)
 
 
 def test_a_missing_member_fails_a_job_at_once_with_its_name(trio: LocalCluster) -> None:

@@ -18,7 +18,7 @@ from pyrite.cluster.keys import keys_from, new_secret
 from pyrite.cluster.member import Member
 from pyrite.cluster.outcomes import Order, Outcome
 from pyrite.cluster.packing import Packing
-from pyrite.cluster.plans import PackedDag
+from pyrite.cluster.plans import PackedDag, hash_of
 from pyrite.cluster.window import UNIT, weight_of
 from pyrite.cluster.wire import Connected, Connection, Identity, Received, Wire
 from pyrite.engine.plan import plan_topology
@@ -257,10 +257,23 @@ def test_without_light_jobs_a_member_says_nothing(coordinator: Coordinator) -> N
 def test_a_message_that_a_member_cannot_deal_with_does_not_end_it(
     coordinator: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), m.Init(ID, EMPTY.hash, b"nonsense"))
+    coordinator.send(m.Reply(1, b"nobody asked"), m.Answer(ID, b"nobody asked"))
+    coordinator.send(m.Call(1, b"nonsense"), m.Hello("a", "b", "c", "d", (), "e", True))
+    coordinator.next(m.Reply)
     coordinator.send(m.Check((ID,)))
     assert coordinator.next(m.Unknown).executions == (ID,)
     assert "could not deal with a message" in caplog.text
+
+
+def test_an_order_that_cannot_be_read_is_answered_with_a_failure(coordinator: Coordinator) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), m.Init(ID, EMPTY.hash, b"nonsense"))
+    assert coordinator.outcome().failure
+
+
+def test_a_dag_that_cannot_be_unpickled_fails_the_part(coordinator: Coordinator) -> None:
+    bad = PackedDag(b"nonsense", hash_of(b"nonsense"))
+    coordinator.send(m.PlanMessage(bad.hash, bad.data), coordinator.order(bad))
+    assert coordinator.outcome().failure
 
 
 def test_an_endless_part_is_stopped_by_a_cancel(coordinator: Coordinator) -> None:

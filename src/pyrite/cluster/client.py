@@ -74,6 +74,8 @@ class Client:
         self._waiting: list[tuple[Callable[[Connection], None], Callable[[Exception], None]]] = []
         """What is to be done once there is a connection, and what if there will be none."""
         self._running: dict[bytes, Execution] = {}
+        self._submitted: set[bytes] = set()
+        """Those of them that a member was asked to run."""
         self._packed: dict[bytes, PackedDag] = {}
         """By hash, the DAGs of jobs that are running: a member may ask for one."""
         self._sent_plans: set[bytes] = set()
@@ -246,11 +248,17 @@ class Client:
         while self._going:
             events = self._wire.turn()
             for event in events:
-                self._handle(event)
+                self._guarded(lambda event=event: self._handle(event))  # type: ignore[misc]
             while self._posted and self._going:
-                self._posted.popleft()()
+                self._guarded(self._posted.popleft())
             if self._going and not events and not self._posted:
                 self._wire.park(None)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:
+            logger.exception("%r could not deal with a message", self)
 
     def _stop(self) -> None:
         self._going = False
@@ -316,6 +324,7 @@ class Client:
     def _send_job(self, connection: Connection, id: bytes, job: Job, packed: PackedDag) -> None:
         if id not in self._running:
             return  # cancelled
+        self._submitted.add(id)
         self._packed[packed.hash] = packed
         if packed.hash not in self._sent_plans:
             self._sent_plans.add(packed.hash)
@@ -323,8 +332,10 @@ class Client:
         connection.send(m.Submit(id, bytes.fromhex(job.id), packed.hash))
 
     def _cancel(self, id: bytes) -> None:
-        if self._connection is not None:
+        if id in self._submitted and self._connection is not None:
             self._connection.send(m.Cancel(id))
+        elif id in self._running:  # it waits for a connection, and never begins
+            self._end(id, Outcome(cancelled=True).error(self._running[id].job.name))
 
     def _answered(self, message: m.Answer) -> None:
         execution = self._running.get(message.execution)
@@ -333,6 +344,7 @@ class Client:
             self._end(message.execution, outcome.error(execution.job.name))
 
     def _end(self, id: bytes, error: BaseException | None) -> None:
+        self._submitted.discard(id)
         execution = self._running.pop(id, None)
         if execution is not None:
             execution.end(error)

@@ -30,6 +30,7 @@ class Coordination:
         id: bytes,
         job_id: str,
         plan: KeptPlan,
+        plan_hash: bytes,
         *,
         address: str,
         members: Sequence[tuple[str, str]],
@@ -45,7 +46,8 @@ class Coordination:
         self._address = address
         self.members = tuple(members)
         self._job_id = job_id
-        self._plan = plan
+        self.plan = plan
+        self.plan_hash = plan_hash
         self._parallelism = parallelism
         self._run_somewhere = run
         self._post = post
@@ -67,7 +69,7 @@ class Coordination:
         self._ended = False
 
     def begin(self) -> None:
-        if self._plan.starts_at_once(len(self.members), self._parallelism):
+        if self.plan.starts_at_once(len(self.members), self._parallelism):
             self._prepare(lambda go_on: go_on())
         else:
             self._run_somewhere(lambda: self._prepare(self._post))
@@ -108,8 +110,8 @@ class Coordination:
             on_own_thread(lambda: self._start(orders))
 
     def _orders(self) -> list[Order]:
-        plan = self._plan.plan(len(self.members), self._parallelism)
-        suppliers = self._plan.fresh_suppliers() if plan.runs_users_life_cycles else plan.suppliers
+        plan = self.plan.plan(len(self.members), self._parallelism)
+        suppliers = self.plan.fresh_suppliers() if plan.runs_users_life_cycles else plan.suppliers
         self._meta_suppliers = MetaSuppliers(
             self._run,
             plan.topology,
@@ -150,7 +152,7 @@ class Coordination:
         if self._ended:
             return
         self._ended = True
-        if self._plan.starts_at_once(len(self.members), self._parallelism):
+        if self.plan.starts_at_once(len(self.members), self._parallelism):
             self._conclude()
         else:
             self._run_somewhere(self._conclude)

@@ -13,6 +13,7 @@ from pyrite.cluster.outcomes import Order, Outcome
 from pyrite.cluster.parts import not_there
 from pyrite.cluster.plans import KeptPlan
 from pyrite.cluster.wire import Connection
+from pyrite.engine.failure import Failed
 
 if TYPE_CHECKING:
     from pyrite.cluster.member import Member
@@ -30,6 +31,10 @@ class Jobs:
     def unknown(self, ids: Iterable[bytes]) -> tuple[bytes, ...]:
         """Those of the executions that are not coordinated here."""
         return tuple(id for id in ids if id not in self._running)
+
+    def plan(self, hash: bytes) -> KeptPlan | None:
+        """The plan of a job that is running, though it may have been dropped meanwhile."""
+        return next((job.plan for job in self._running.values() if job.plan_hash == hash), None)
 
     def on_submit(self, connection: Connection, message: m.Submit) -> None:
         member, id = self._member, message.execution
@@ -56,6 +61,7 @@ class Jobs:
             id,
             message.job.hex(),
             plan,
+            message.plan,
             address=member.address,
             members=members,
             parallelism=len(member.service.workers),
@@ -68,7 +74,10 @@ class Jobs:
         )
         self._running[id] = job
         self._clients[id] = connection
-        job.begin()
+        try:
+            job.begin()
+        except Exception as error:  # as that no thread can be started
+            self._ended(id, answer, Outcome.failed(Failed(error), member.address))
 
     def on_answer(self, connection: Connection, message: m.Answer) -> None:
         job = self._running.get(message.execution)

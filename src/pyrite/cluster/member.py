@@ -170,12 +170,15 @@ class Member:
         for event in events:
             self._handle(event)
         while self._posted:
-            self._posted.popleft()()
+            self._guarded(self._posted.popleft())
+        self._guarded(self._do_what_is_due)
+        return busy
+
+    def _do_what_is_due(self) -> None:
         now = time.monotonic()
         self.parts.do_what_is_due(now)
         for address in self.peers.to_dial(now):
             self.wire.dial(address)
-        return busy
 
     def park(self, seconds: float | None) -> None:
         if self._posted or self._deferred:
@@ -200,15 +203,22 @@ class Member:
             self.post(call)
 
     def _handle(self, event: Event) -> None:
+        self._guarded(lambda: self._deal_with(event))
+
+    def _deal_with(self, event: Event) -> None:
+        if isinstance(event, Received):
+            self._handlers[type(event.message)](event.connection, event.message)
+        elif isinstance(event, Connected):
+            self._connected(event.connection)
+        elif isinstance(event, Lost):
+            self._lost(event.connection, event.reason)
+        else:
+            self._not_reached(event)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        """A fault of ours in one execution must not end the others."""
         try:
-            if isinstance(event, Received):
-                self._handlers[type(event.message)](event.connection, event.message)
-            elif isinstance(event, Connected):
-                self._connected(event.connection)
-            elif isinstance(event, Lost):
-                self._lost(event.connection, event.reason)
-            else:
-                self._not_reached(event)
+            call()
         except Exception:
             logger.exception("member %s could not deal with a message", self.address)
 
@@ -270,7 +280,7 @@ class Member:
             self._handlers[type(wanting)](waiting, wanting)
 
     def _on_want_plan(self, connection: Connection, message: m.WantPlan) -> None:
-        plan = self._plans.get(message.plan)
+        plan = self._plans.get(message.plan) or self.jobs.plan(message.plan)
         if plan is not None:
             connection.send(m.PlanMessage(message.plan, plan.data))
 

@@ -34,15 +34,18 @@ class Parts:
     # Beginning and end.
 
     def on_init(self, connection: Connection, message: m.Init) -> None:
+        def answer(outcome: Outcome) -> None:
+            connection.send(m.Answer(message.execution, outcome.packed()))
+
         plan = self._member.plan_for(connection, message)
-        if plan is not None:
-            self.begin(
-                message.execution,
-                connection.peer.address,
-                plan,
-                Order.unpacked(message.order),
-                lambda outcome: connection.send(m.Answer(message.execution, outcome.packed())),
-            )
+        if plan is None:
+            return
+        try:
+            order = Order.unpacked(message.order)
+        except Exception as error:
+            answer(Outcome.failed(Failed(error), self._member.address))
+        else:
+            self.begin(message.execution, connection.peer.address, plan, order, answer)
 
     def begin(
         self,
@@ -74,14 +77,18 @@ class Parts:
                 ended(not_there(address, f"is not connected to member {member.address}"))
                 return
             peers[index] = peer
-        participant.begin(
-            order,
-            plan,
-            peers,
-            service=member.service,
-            collections=member.collections,
-            on_end=lambda outcome: member.on_thread(lambda: ended(outcome)),
-        )
+        try:
+            participant.begin(
+                order,
+                plan,
+                peers,
+                service=member.service,
+                collections=member.collections,
+                on_end=lambda outcome: member.on_thread(lambda: ended(outcome)),
+            )
+        except Exception as error:  # as that no thread can be started
+            ended(Outcome.failed(Failed(error), member.address))
+            return
         self._send_acks((id,), first=True)
 
     def cancel(self, id: bytes) -> None:
