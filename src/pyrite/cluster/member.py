@@ -40,6 +40,7 @@ from pyrite.cluster.wire import (
     Received,
     Wire,
 )
+from pyrite.cluster.writes import Writes
 from pyrite.collections import MemoryCollections
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import ExecutionService, default_pool_size
@@ -66,12 +67,8 @@ class Member:
         self.jobs = Jobs(self)
         self._stored = MemoryCollections()
         self._notes = Notes()
-        self.collections = self._collections(
-            lambda kind, name: check(
-                kind, name, self._notes.of(kind, name), self.peers.incarnations
-            )
-        )
-        self._for_clients = self._collections(lambda kind, name: None)
+        self.collections = self._collections(self.call, self._check)
+        self._for_clients = self._collections(self.call, lambda kind, name: None)
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
         self._plans = Plans()
@@ -101,10 +98,19 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
-    def _collections(self, check: Callable[[str, str], None]) -> MemberCollections:
+    def collections_for(self, writes: Writes) -> MemberCollections:
+        """The collections as the processors of one execution use them."""
+        return self._collections(writes.tell, self._check)
+
+    def _collections(
+        self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
+    ) -> MemberCollections:
         return MemberCollections(
-            self._stored, lambda: self.address, lambda: self.addresses, self.call, check
+            self._stored, lambda: self.address, lambda: self.addresses, self.call, tell, check
         )
+
+    def _check(self, kind: str, name: str) -> None:
+        check(kind, name, self._notes.of(kind, name), self.peers.incarnations)
 
     # Life.
 
@@ -290,13 +296,18 @@ class Member:
         """Has a member do something, and waits for its reply. Any thread may call this."""
         if address == self.address:
             return self._serve_here(request)
+        return self.wait(self.start_call(address, request))
+
+    def start_call(self, address: str, request: Request) -> Future[Any]:
+        """Has another member do something. Any thread may call this, and `wait`."""
         future: Future[Any] = Future()
         payload = cloudpickle.dumps(request)
-        if not self.is_own_thread():
-            self.post(lambda: self._send_call(address, payload, future))
-            return future.result()
-        self._send_call(address, payload, future)
-        while not future.done():
+        self.on_thread(lambda: self._send_call(address, payload, future))
+        return future
+
+    def wait(self, future: Future[Any]) -> Any:
+        """The reply to a call. The member's own thread keeps the wire going meanwhile."""
+        while self.is_own_thread() and not future.done():
             self._pump()
             if not future.done():
                 self.wire.park(None)

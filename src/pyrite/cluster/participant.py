@@ -45,15 +45,17 @@ class Participant:
         *,
         service: ExecutionService,
         collections: Collections,
+        flush: Callable[[], None],
         on_end: Callable[[Outcome], None],
     ) -> None:
-        """Runs. `on_end` is called once, from whichever thread, when everything has stopped and is
-        closed."""
+        """Runs. `flush` is called at the end: it waits for what is still being written. `on_end` is
+        called once, from whichever thread, when everything has stopped and is closed."""
         self._order = order
         self._plan = plan
         self._peers = peers
         self._service = service
         self._collections = collections
+        self._flush = flush
         self._on_end = on_end
         self.has_begun = True
         if plan.starts_at_once(len(order.members), order.parallelism):
@@ -134,6 +136,11 @@ class Participant:
     def _end(self) -> None:
         address, _ = self._order.members[self._order.index]
         run = self._run
+        if not self.halt.is_set:
+            try:
+                self._flush()
+            except BaseException as error:
+                self.halt.fail(Failed(error))
         outcome = Outcome.of(self.halt, address)
         if outcome is None:
             assert run is not None

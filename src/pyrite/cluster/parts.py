@@ -13,6 +13,7 @@ from pyrite.cluster.plans import KeptPlan
 from pyrite.cluster.registry import Executions
 from pyrite.cluster.window import PERIOD
 from pyrite.cluster.wire import Connection
+from pyrite.cluster.writes import Writes
 from pyrite.engine.failure import Failed
 
 if TYPE_CHECKING:
@@ -77,13 +78,15 @@ class Parts:
                 ended(not_there(address, f"is not connected to member {member.address}"))
                 return
             peers[index] = peer
+        writes = Writes(member.start_call, member.wait)
         try:
             participant.begin(
                 order,
                 plan,
                 peers,
                 service=member.service,
-                collections=member.collections,
+                collections=member.collections_for(writes),
+                flush=writes.flush,
                 on_end=lambda outcome: member.on_thread(lambda: ended(outcome)),
             )
         except Exception as error:  # as that no thread can be started

@@ -19,6 +19,7 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
+from functools import partial
 from typing import Any, Final, Protocol
 
 from pyrite.collections import MemoryCollections
@@ -56,11 +57,13 @@ def served(collections: Storing, request: Request) -> Any:
 
 
 class RemoteMap(MutableMapping[Any, Any]):
-    """A map that is elsewhere: each call goes there, and is one step."""
+    """A map that is elsewhere: each call goes there, and is one step. What gives no answer goes by
+    `tell`, which may not wait until it is done; what comes later still finds it done."""
 
-    def __init__(self, name: str, ask: Ask) -> None:
+    def __init__(self, name: str, ask: Ask, tell: Ask | None = None) -> None:
         self.name = name
         self._ask = ask
+        self._tell = tell or ask
 
     def _call(self, method: str, *arguments: Any) -> Any:
         return self._ask(("map", self.name, method, arguments))
@@ -69,7 +72,7 @@ class RemoteMap(MutableMapping[Any, Any]):
         return self._call("__getitem__", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._call("__setitem__", key, value)
+        self.update({key: value})
 
     def __delitem__(self, key: Any) -> None:
         self._call("__delitem__", key)
@@ -97,7 +100,7 @@ class RemoteMap(MutableMapping[Any, Any]):
         return self.copy().values()
 
     def update(self, other: Any = (), /, **more: Any) -> None:
-        self._call("update", dict(other, **more))
+        self._tell(("map", self.name, "update", (dict(other, **more),)))
 
     def pop(self, key: Any, *default: Any) -> Any:
         return self._call("pop", key, *default)
@@ -166,11 +169,12 @@ class PartitionedMap(RemoteMap):
 
 
 class RemoteList(MutableSequence[Any]):
-    """A list that is elsewhere: each call goes there, and is one step."""
+    """A list that is elsewhere: each call goes there, and is one step; `tell` as with a map."""
 
-    def __init__(self, name: str, ask: Ask) -> None:
+    def __init__(self, name: str, ask: Ask, tell: Ask | None = None) -> None:
         self.name = name
         self._ask = ask
+        self._tell = tell or ask
 
     def _call(self, method: str, *arguments: Any) -> Any:
         return self._ask(("list", self.name, method, arguments))
@@ -205,10 +209,10 @@ class RemoteList(MutableSequence[Any]):
         self._call("insert", index, value)
 
     def append(self, value: Any) -> None:
-        self._call("append", value)
+        self.extend([value])
 
     def extend(self, values: Iterable[Any]) -> None:
-        self._call("extend", builtins.list(values))
+        self._tell(("list", self.name, "extend", (builtins.list(values),)))
 
     def pop(self, index: int = -1) -> Any:
         return self._call("pop", index)
@@ -241,8 +245,10 @@ class MemberCollections:
         address: Callable[[], str],
         addresses: Callable[[], Sequence[str]],
         call: Callable[[str, Request], Any],
+        tell: Callable[[str, Request], Any],
         check: Callable[[str, str], None],
     ) -> None:
+        self._tell = tell
         self._check = check
         self._here = here
         self._address = address
@@ -251,12 +257,14 @@ class MemberCollections:
 
     def map(self, name: str) -> MutableMapping[Any, Any]:
         self._check("map", name)
-        parts: list[MutableMapping[Any, Any]] = [
-            self._here.map(name)
-            if address == self._address()
-            else RemoteMap(name, lambda request, to=address: self._call(to, request))  # type: ignore[misc]
-            for address in self._addresses()
-        ]
+        here, parts = self._address(), builtins.list[MutableMapping[Any, Any]]()
+        for address in self._addresses():
+            if address == here:
+                parts.append(self._here.map(name))
+            else:
+                parts.append(
+                    RemoteMap(name, partial(self._call, address), partial(self._tell, address))
+                )
         return parts[0] if len(parts) == 1 else PartitionedMap(name, parts)
 
     def list(self, name: str) -> MutableSequence[Any]:
@@ -265,7 +273,7 @@ class MemberCollections:
         owner = addresses[owner_of(name, len(addresses))]
         if owner == self._address():
             return self._here.list(name)
-        return RemoteList(name, lambda request: self._call(owner, request))
+        return RemoteList(name, partial(self._call, owner), partial(self._tell, owner))
 
 
 def owner_of(key: Any, members: int) -> int:
