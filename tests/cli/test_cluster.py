@@ -62,6 +62,20 @@ def test_a_cluster_on_this_machine_serves_clients_until_it_is_told_to_end(
     assert command.wait(10) == 0
 
 
+def test_a_cluster_that_spark_hosts_serves_clients(started: list[Command], tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    command = start(
+        started,
+        *("cluster", "--spark-master", "local[2]", "--members", "2", "--secret-file", secret),
+    )
+    (url,) = re.findall(r"pyrite://\S+", line_with(command, "members run at"))
+    with pyrite.client(url, secret=secret.read_text().strip()) as client:
+        client.map("m")[1] = 2
+        assert client.map("m") == {1: 2}
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(30) == 0
+
+
 def free_addresses(count: int) -> list[str]:
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]

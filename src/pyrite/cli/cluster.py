@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from pyrite.cli.errors import reporting_errors
+from pyrite.instance import instance
+
+if TYPE_CHECKING:
+    from pyrite.cluster.hosted import HostedCluster
 
 SecretFile = Annotated[
     Path | None,
@@ -28,10 +34,14 @@ def cluster(
     members: Annotated[
         int, typer.Option(help="How many member processes; default: one for each CPU.", min=1)
     ] = os.cpu_count() or 1,
+    spark_master: Annotated[
+        str | None,
+        typer.Option(help="Have Spark host the members: its master, or local[N] for this machine."),
+    ] = None,
     secret_file: SecretFile = None,
     threads: Threads = None,
 ) -> None:
-    """Run a cluster of member processes on this machine, until Ctrl-C.
+    """Run a cluster of member processes, on this machine or inside Spark, until Ctrl-C.
 
     Clients need the secret: it is read from the file, which is made if it does not exist.
     """
@@ -43,11 +53,26 @@ def cluster(
         path = secret_file or Path("pyrite.secret")
         secret = secret_in(path, make=True)
         block_signals()
-        with LocalCluster(members, secret=secret, cooperative_threads=threads) as running:
+        with (
+            LocalCluster(members, secret=secret, cooperative_threads=threads)
+            if spark_master is None
+            else _hosted(spark_master, members, secret)
+        ) as running:
             url = "pyrite://" + ",".join(running.addresses)
             console.print(f"{members} members run at {url}", soft_wrap=True)
             console.print(f"their secret is in {path}", soft_wrap=True)
             wait_for_signal()
+
+
+@contextmanager
+def _hosted(master: str, members: int, secret: str) -> Iterator[HostedCluster]:
+    from pyrite.cluster.hosted import HostedCluster
+
+    with (
+        instance(spark_master=master) as pyr,
+        HostedCluster(pyr.spark(), members, secret=secret) as running,
+    ):
+        yield running
 
 
 def member(
