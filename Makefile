@@ -1,22 +1,28 @@
-# Everything a developer types. Each target makes the environment it needs first.
+# The commands for developers. Each target first creates the environment that it needs.
 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit soak bench lock clean help
+PYTHONS := 3.11 3.12 3.13
+
+.PHONY: demo test test-all lint unit soak bench lock clean help
 
 help:
-	@echo "make demo   the word count, with the DAG drawn"
-	@echo "make test   linters, types, import direction, tests, doctests, examples"
-	@echo "make soak   long runs while processes are killed all the time"
-	@echo "make bench  speed against a plain loop and against other tools"
-	@echo "make lock   resolve the dependencies anew into requirements/*.lock"
-	@echo "make clean  remove the environment and what tools left behind"
+	@echo "make demo      count words, in this process and on Spark, and draw the DAG"
+	@echo "make test      linters, type checks, import rules, tests, doctests and examples"
+	@echo "make test-all  the tests on Python $(PYTHONS), as far as these are installed"
+	@echo "make soak      long runs in which processes are killed all the time"
+	@echo "make bench     measure the speed against a plain loop and against other tools"
+	@echo "make lock      resolve the dependencies again and write requirements/*.lock"
+	@echo "make clean     remove the environments and the caches of the tools"
 
 demo: $(VENV)/ready
 	$(BIN)/pyrite demo
 
 test: lint unit
+
+test-all:
+	scripts/test-all $(PYTHONS)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -33,23 +39,27 @@ soak: $(VENV)/ready
 bench: $(VENV)/ready $(VENV)-bench/ready
 	$(BIN)/python -m benchmarks
 
-$(VENV)/ready: requirements/dev.lock pyproject.toml scripts/make-environment
-	scripts/make-environment $(VENV) requirements/dev.lock
+$(VENV)/ready $(PYTHONS:%=$(VENV)-%/ready): \
+		requirements/dev.lock pyproject.toml scripts/make-environment
+	scripts/make-environment $(@D) requirements/dev.lock
 	touch $@
 
-# The tools that we measure against have an environment of their own: their dependencies are not ours.
+# The tools that we compare with have dependencies of their own, so they have another environment.
 $(VENV)-bench/ready: requirements/bench.lock $(VENV)/ready
 	$(BIN)/python -m venv --clear $(VENV)-bench
-	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r requirements/bench.lock
 	touch $@
+
+COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade \
+	--universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
 lock: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --group dev pyproject.toml -o requirements/dev.lock
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url requirements/bench.in -o requirements/bench.lock
+	$(COMPILE) --group dev pyproject.toml -o requirements/dev.lock
+	$(COMPILE) requirements/bench.in -o requirements/bench.lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(VENV)-bench $(PYTHONS:%=$(VENV)-%) dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

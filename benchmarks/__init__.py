@@ -1,2 +1,2 @@
-"""Speed: Pyrite against a plain loop, a thread pool and other tools, each ratio taken within one
-run on one machine."""
+"""Benchmarks: Pyrite against a plain loop, a thread pool and other tools. Both times of a ratio are
+measured in the same run on the same machine."""

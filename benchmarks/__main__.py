@@ -1,5 +1,5 @@
-"""`python -m benchmarks [name ...]`: runs all comparisons, or those named. A missed aim is printed,
-and is no failure."""
+"""`python -m benchmarks [name ...]` runs all comparisons, or those that are named. A missed aim is
+printed, but it is not an error."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs, members, memory, on_spark, workloads
+from benchmarks import chain, light_jobs, members, memory, on_spark, scale, spots, workloads
 
-# In this order whatever is asked for: see light_jobs.
+# They always run in this order, because light_jobs must come first (see there).
 COMPARISONS = {
     "light_jobs": light_jobs.run,
     "members": members.run,
     "chain": chain.run,
+    "spots": spots.run,
     "on_spark": on_spark.run,
+    "scale": scale.run,
     "memory": memory.run,
     "workloads": workloads.run,
 }
@@ -26,12 +28,12 @@ def main(names: list[str]) -> int:
     unknown = [name for name in names if name not in COMPARISONS]
     if unknown:
         print(
-            f"there is no comparison {', '.join(map(repr, unknown))}; there are "
+            f"there is no comparison {', '.join(map(repr, unknown))}; the comparisons are "
             f"{', '.join(COMPARISONS)}",
             file=sys.stderr,
         )
         return 2
-    # Where nobody watches, as in a log, a terminal's width is a guess that would fold the tables.
+    # If the output is not a terminal, Rich assumes 80 columns, which would wrap the tables.
     console = Console(width=None if sys.stdout.isatty() else 130)
     console.print(
         f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} CPUs, "

@@ -1,5 +1,5 @@
-"""Source, map, filter, map, grouped count: what Pyrite and others add to a plain loop that calls
-the same five functions."""
+"""A chain of source, map, filter, map and grouped count: the overhead of Pyrite and of other tools
+over a plain loop that calls the same five functions."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def _dag(*suppliers: object) -> pyrite.DAG:
 
 
 def _peer(name: str, module: str, function: str, items: int, *, rounds: int) -> Side:
-    """Fewer items, and rounds, for the slow. The quick have as many rounds as Pyrite: the best of
-    fewer would be worse."""
+    """A slow peer gets fewer items and rounds. A fast one gets as many rounds as Pyrite, because
+    the best time of fewer rounds would be worse."""
     peer = Peer(module, function)
     return Side(
         name=name,

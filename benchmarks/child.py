@@ -1,5 +1,5 @@
-"""What a peer's child process runs: one function, timed, with its answer printed as JSON. It needs
-nothing but that peer."""
+"""The program of the child process of a peer: calls one function, measures its time, and prints its
+answer as JSON. Only that peer has to be installed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The chain as processors that a user would write: one Python call, and one emit, for every item at
-every vertex."""
+"""The chain with custom processors, as a user would write them: one method call and one emit per
+item and vertex."""
 
 from __future__ import annotations
 

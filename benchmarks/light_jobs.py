@@ -1,5 +1,5 @@
-"""What one light job costs: against a round trip through a thread pool, and in threads, memory and
-idle time after thousands."""
+"""The cost of a light job: its time against a round trip through a thread pool; and the threads,
+the memory and the CPU time of an idle instance after thousands of jobs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ def nothing() -> None:
 
 
 def run(console: Console) -> None:
-    # The readings come first: what other work left behind in the process' memory would hide growth.
+    # The readings come first, because memory that other work has left would hide a growth.
     with pyrite.instance() as pyr:
-        console.print(report("10,000 light jobs, and rest", _readings(pyr)))
-    # To wake a thread on another core takes longer, by how much differs from run to run, and the
-    # system chooses the cores: on one core the ratio is steady, on any it is what users see.
+        console.print(report("10,000 light jobs, then idle", _readings(pyr)))
+    # Waking a thread on another core takes longer, by an amount that varies from run to run, and
+    # the system chooses the cores. On one core the ratio is stable; on all cores it is what users
+    # see.
     with one_core() as pinned:
         if pinned:
             _compare(console, "light jobs, all threads on one core")
@@ -58,8 +59,8 @@ def _compare(console: Console, title: str) -> None:
 
 @contextmanager
 def one_core() -> Iterator[bool]:
-    """Keeps this thread, and those it starts, on one core. Yields False where the system has no way
-    to."""
+    """Keeps this thread and the threads that it starts on one core. Yields False if the system
+    cannot do that."""
     if not hasattr(os, "sched_setaffinity"):
         yield False
         return
@@ -85,14 +86,16 @@ def _sides(pyr: pyrite.Instance, pool: ThreadPoolExecutor) -> list[Side]:
     ready_made, custom = dag(p.map(double)), dag(Double)
 
     def light_jobs(make: Callable[[], pyrite.DAG]) -> Callable[[], float]:
+        def run() -> None:
+            for _ in range(TRIPS):
+                pyr.new_light_job(make()).execute().result()
+
         def timed() -> float:
             results = pyr.list("results")
             results.clear()
-            taken = seconds(
-                lambda: [pyr.new_light_job(make()).execute().result() for _ in range(TRIPS)]
-            )
+            taken = seconds(run)
             if results != [double(number) for number in range(10)] * TRIPS:
-                raise WrongOutcome("the light jobs did not append what they should")
+                raise WrongOutcome("the light jobs appended wrong items")
             return taken
 
         return timed
@@ -157,7 +160,7 @@ def _readings(pyr: pyrite.Instance) -> list[Reading]:
 
 
 def resident_bytes() -> int | None:
-    """How much of this process is in memory now; None where the system does not say."""
+    """The resident memory of this process; None if it is not known on this system."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

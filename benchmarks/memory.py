@@ -1,5 +1,5 @@
-"""Groups that do not fit into memory: a grouped count on Spark whose keys take four times what a
-Python worker may have."""
+"""Groups that do not fit into memory: a grouped count on Spark whose keys take four times the
+memory limit of a Python worker."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyrite import DAG, between
 from pyrite import processors as p
 
 LIMIT_MB = 1600
-"""What Spark allows each Python worker. It limits the address space, of which a worker with Arrow
-loaded has taken 1.3 GB already."""
+"""The memory limit of each Python worker. Spark applies it to the address space, of which a worker
+that has loaded Arrow already uses 1.3 GB."""
 KEY_LENGTH = 1000
 KEYS = 6_600_000
 
@@ -48,10 +48,9 @@ def run(console: Console) -> None:
     with pyrite.instance(spark_master="local[2, 4]", spark_conf=conf) as pyr:
         taken = seconds(lambda: pyr.new_job(grouped_count()).execute().result())
         if sum(pyr.list("numbers")) != KEYS:
-            raise WrongOutcome(f"{sum(pyr.list('numbers'))} keys were counted, of {KEYS}")
+            raise WrongOutcome(f"{sum(pyr.list('numbers'))} of {KEYS} keys were counted")
     times = KEYS * sys.getsizeof(key_of(0)) / (LIMIT_MB << 20)
     console.print(
-        f"{KEYS:,} keys of {KEY_LENGTH} characters, {times:.1f} x the {LIMIT_MB} MB that each "
-        "Python worker may have, "
-        f"were counted in {taken:.0f} s; aim: more than 4 x: {mark(times > 4)}"
+        f"{KEYS:,} keys of {KEY_LENGTH} characters, {times:.1f} x the limit of {LIMIT_MB} MB per "
+        f"Python worker, were counted in {taken:.0f} s; aim: more than 4 x: {mark(times > 4)}"
     )

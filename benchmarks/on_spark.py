@@ -1,5 +1,5 @@
-"""Normal jobs against the same work written by hand for Spark: the same lambdas on RDDs, and
-DataFrames. One warm session for all."""
+"""Normal jobs against the same work written directly for Spark, with the same lambdas on RDDs and
+with DataFrames. All sides use the same warm session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyrite import processors as p
 WORDS, DISTINCT = 8_000_000, 50_000
 RECORDS, KEYS = 5_000_000, 1_000_000
 ROUNDS = 4
-"""The first round of each side also warms the session up; the best counts."""
+"""The first round of each side also warms up the session. The best round counts."""
 CONF = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "4g",
@@ -34,8 +34,8 @@ def run(console: Console) -> None:
         tempfile.TemporaryDirectory() as folder,
         pyrite.instance(spark_master="local[2, 4]", spark_conf=CONF) as pyr,
     ):
-        _write_words(Path(folder))
-        console.print(compare("words on Spark, with combining", _words(pyr, folder), item="word"))
+        words = word_sides(pyr, Path(folder), WORDS)
+        console.print(compare("words on Spark, with combining", words, item="word"))
         console.print(
             compare("records on Spark, grouped without combining", _records(pyr), item="record")
         )
@@ -84,44 +84,46 @@ def grouped_records() -> DAG:
     )
 
 
-def _write_words(folder: Path) -> None:
+def write_words(folder: Path, count: int) -> None:
     choice = random.Random(1)
     vocabulary = [f"word{n}" for n in range(DISTINCT)]
     for part in range(4):
         with open(folder / f"{part}.txt", "w") as file:
-            for _ in range(WORDS // 40):
+            for _ in range(count // 40):
                 file.write(" ".join(choice.choices(vocabulary, k=10)) + "\n")
 
 
-def _checked(counts: dict[str, int]) -> None:
-    if sum(counts.values()) != WORDS or len(counts) > DISTINCT:
-        raise WrongOutcome(f"{sum(counts.values())} words were counted, of {WORDS}")
-
-
-def _words(pyr: pyrite.Instance, folder: str) -> list[Side]:
+def word_sides(pyr: pyrite.Instance, folder: Path, count: int, rounds: int = ROUNDS) -> list[Side]:
+    """Counts the words of files, which are written into the folder first."""
     from pyspark.sql import functions as f
 
+    write_words(folder, count)
     spark = pyr.spark()
     context = spark.sparkContext
+
+    def check(counts: dict[str, int]) -> None:
+        if sum(counts.values()) != count or len(counts) > DISTINCT:
+            raise WrongOutcome(f"{sum(counts.values())} words were counted, of {count}")
 
     def ours() -> None:
         pyr.map("counts").clear()
         pyr.new_job(word_count(f"{folder}/*.txt")).execute().result()
-        _checked(dict(pyr.map("counts")))
+        check(dict(pyr.map("counts")))
 
     def rdd() -> None:
-        words = context.textFile(folder, 4).flatMap(lambda line: line.split()).map(lambda w: (w, 1))
-        _checked(dict(words.reduceByKey(add, 2).collect()))
+        lines = context.textFile(str(folder), 4)
+        pairs = lines.flatMap(lambda line: line.split()).map(lambda w: (w, 1))
+        check(dict(pairs.reduceByKey(add, 2).collect()))
 
     def frame() -> None:
-        words = spark.read.text(folder).select(f.explode(f.split("value", " ")).alias("word"))
-        _checked({row[0]: row[1] for row in words.groupBy("word").count().collect()})
+        words = spark.read.text(str(folder)).select(f.explode(f.split("value", " ")).alias("word"))
+        check({row[0]: row[1] for row in words.groupBy("word").count().collect()})
 
     return [
-        _side("pyrite", WORDS, ours),
-        _side("RDD, reduceByKey", WORDS, rdd, AtLeast(times=3, than="pyrite")),
+        timed("pyrite", count, ours, rounds=rounds),
+        timed("RDD, reduceByKey", count, rdd, AtLeast(times=3, than="pyrite"), rounds=rounds),
         # The aim is that Pyrite takes at most 1.3 x as long.
-        _side("DataFrame", WORDS, frame, AtLeast(times=1 / 1.3, than="pyrite")),
+        timed("DataFrame", count, frame, AtLeast(times=1 / 1.3, than="pyrite"), rounds=rounds),
     ]
 
 
@@ -147,8 +149,8 @@ def _records(pyr: pyrite.Instance) -> list[Side]:
             raise WrongOutcome("records were lost")
 
     return [
-        _side("pyrite", RECORDS, ours),
-        _side("RDD, groupByKey", RECORDS, rdd, AtLeast(times=2.5, than="pyrite")),
+        timed("pyrite", RECORDS, ours),
+        timed("RDD, groupByKey", RECORDS, rdd, AtLeast(times=2.5, than="pyrite")),
     ]
 
 
@@ -182,12 +184,13 @@ def _trivial(pyr: pyrite.Instance) -> list[Side]:
 
     hand = "mapInArrow by hand"
     return [
-        _side(hand, 1, by_hand, rounds=15),
-        _side("pyrite", 1, ours, AtMost(times=1.2, than=hand), rounds=15),
+        timed(hand, 1, by_hand, rounds=15),
+        timed("pyrite", 1, ours, AtMost(times=1.2, than=hand), rounds=15),
     ]
 
 
-def _side(
+def timed(
     name: str, items: int, work: Callable[[], None], aim: Any = None, rounds: int = ROUNDS
 ) -> Side:
+    """A side that does all its work in one call."""
     return Side(name=name, items=items, run=lambda: seconds(work), rounds=rounds, aim=aim)

@@ -1,8 +1,8 @@
-"""Other tools, each run in a child process: what they import, their threads and their garbage then
-slow no other side down.
+"""Other tools. Each one runs in a child process, so that its imports, threads and garbage do not
+slow down the other sides.
 
-The child's Python is that of `.venv-bench` where there is one, since a peer's requirements may
-contradict those of development.
+The child process uses the Python of `.venv-bench` if it exists, because the requirements of a peer
+may conflict with those of development.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _PATIENCE_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A function of a module of this package that does the work with another tool."""
+    """A function in a module of this package that does the work with another tool."""
 
     module: str
     function: str
 
     def run(self, items: int) -> float:
-        """The seconds that the work took, without those to start Python and to import."""
+        """The duration of the work in seconds, without the start of Python and the imports."""
         answer = self._answer(items)
         if answer["outcome"] != plain_loop(items):
-            raise CannotRun("gave other counts than the plain loop")
+            raise CannotRun("its counts differ from those of the plain loop")
         return float(answer["seconds"])
 
     def run_jobs(self, items: int) -> float:
-        """The seconds that so many jobs took, as the function itself says: without those to start a
-        cluster."""
+        """The duration of that many jobs in seconds, as measured by the function itself, without
+        the start of a cluster."""
         return float(self._answer(items)["outcome"])
 
     def _answer(self, items: int) -> dict[str, Any]:

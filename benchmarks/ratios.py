@@ -1,5 +1,5 @@
-"""Sides of a comparison, run in turn: the best time of each, its ratio to the baseline, and whether
-it met its aim."""
+"""Runs the sides of a comparison in turn, and makes a table with the best time of each side, its
+ratio to the baseline, and whether it met its aim."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rich.table import Table
 
 
 class CannotRun(Exception):
-    """A side cannot take part; the message, which is shown in its row, says why."""
+    """A side cannot run. The message says why, and is shown in its row."""
 
 
 class WrongOutcome(Exception):
-    """Pyrite did not do what it was asked to: no time would mean anything."""
+    """The result of Pyrite is wrong, so its time would mean nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost:
-    """The side takes at most `times` as long, per item, as the side named `than`, which does a part
+    """The aim that the time per item is at most `times` that of the side `than`, which does a part
     of the same work."""
 
     times: float
@@ -30,14 +30,14 @@ class AtMost:
         return f"at most {self.times:g} x {self.than}"
 
     def verdict(self, ratio: float) -> str:
-        # The whole cannot be faster than its part: something slowed the other side down in every
-        # round.
+        # The whole work cannot be faster than a part of it. Something else slowed down the other
+        # side in every round.
         return _DOUBTFUL if ratio < 1 else mark(ratio <= self.times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast:
-    """The side takes at least `times` as long, per item, as the side named `than`."""
+    """The aim that the time per item is at least `times` that of the side `than`."""
 
     times: float
     than: str
@@ -51,8 +51,8 @@ class AtLeast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One way to do the work. `run` does it once, for `items` items, checks the outcome, and
-    returns the seconds it took."""
+    """One way to do the work. `run` does it once for `items` items, checks the result, and returns
+    the duration in seconds."""
 
     name: str
     items: int
@@ -62,9 +62,9 @@ class Side:
 
 
 def compare(title: str, sides: Sequence[Side], *, item: str = "item") -> Table:
-    """Runs the sides, of which the first is the baseline, and makes a table of them.
+    """Runs the sides and makes a table of them. The first side is the baseline.
 
-    Round by round, so that a machine that slows down slows all sides down.
+    In each round, all sides run once, so that a slow phase of the machine affects all of them.
     """
     best: dict[str, float] = {}
     worst: dict[str, float] = {}
@@ -102,7 +102,7 @@ def compare(title: str, sides: Sequence[Side], *, item: str = "item") -> Table:
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """How long a call takes."""
+    """The duration of a call in seconds."""
     started = perf_counter()
     action()
     return perf_counter() - started

@@ -1,5 +1,5 @@
-"""Amounts that must stay below a limit, rather than ratios: a table of them, and whether each
-did."""
+"""Absolute amounts with a limit, instead of ratios: makes a table that says whether each amount is
+within its limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.ratios import mark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """An amount, and the most it may be. An amount of None could not be read on this machine."""
+    """An amount and its limit. The amount is None if it is not known on this system."""
 
     name: str
     amount: float | None
@@ -28,7 +28,7 @@ def report(title: str, readings: Sequence[Reading]) -> Table:
     for reading in readings:
         aim = f"at most {reading.limit:g} {reading.unit}"
         if reading.amount is None:
-            table.add_row(reading.name, "-", f"{aim}: cannot be read on this system")
+            table.add_row(reading.name, "-", f"{aim}: not known on this system")
         else:
             table.add_row(
                 reading.name,

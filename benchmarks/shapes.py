@@ -1,5 +1,5 @@
-"""The graphs of jobs that the tools are compared on. A job is a number; each shape gives the
-upstream jobs of a job."""
+"""The job graphs on which the tools are compared. A job is a number. Each shape is a function that
+returns the upstream jobs of a job."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ LAYER = 1000
 
 
 def noop(*upstream: object) -> None:
-    """What every job does."""
+    """The function of every job."""
 
 
 def wide(job: int) -> list[int]:
-    """No job waits for another."""
+    """All jobs are independent."""
     return []
 
 
 def chain(job: int) -> list[int]:
-    """Each job waits for the one before."""
+    """Each job depends on the previous one."""
     return [job - 1] if job else []
 
 
 def layered(job: int) -> list[int]:
-    """Each job waits for two of the layer above."""
+    """Each job depends on two jobs of the previous layer."""
     above = job // LAYER - 1
     return [] if above < 0 else [above * LAYER + job % LAYER, above * LAYER + (job * 7 + 3) % LAYER]
 

@@ -12,25 +12,24 @@ from apache_beam.options.pipeline_options import PipelineOptions  # type: ignore
 
 from benchmarks.work import count, group, halve, keep, scale
 
-# The runner calls `_remember` in this process, and finds it by name, so that a global is where
-# results can be left.
+# The runner finds `_remember` by its name and calls it in this process, so the results can be
+# stored in a global variable.
 _counts: dict[str, int] = {}
 
 
 def created(items: int) -> dict[str, int]:
-    """With the items handed to Create, which encodes every one of them and shuffles them."""
+    """The items are given to Create, which encodes and shuffles all of them."""
     return _count(beam.Create(range(items)))
 
 
 def generated(items: int) -> dict[str, int]:
-    """With the items made inside the pipeline, so that they are neither encoded nor shuffled."""
+    """The items are made inside the pipeline, so that they are neither encoded nor shuffled."""
     return _count(beam.Create([items]) | beam.FlatMap(_numbers))
 
 
 def _count(source: Any) -> dict[str, int]:
     _counts.clear()
-    # DirectRunner would look for a binary to download first, and then use this runner where it
-    # finds none.
+    # DirectRunner would first try to download a binary, and then use this runner anyway.
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([])) as pipeline:
         (
             pipeline

@@ -10,12 +10,12 @@ from benchmarks.work import count, group, halve, keep, scale
 
 
 def one_by_one(items: int) -> dict[str, int]:
-    """With the batches of one item that TestingSource makes unless it is told otherwise."""
+    """With batches of one item, the default of TestingSource."""
     return _count(items, batch_size=1)
 
 
 def in_batches(items: int) -> dict[str, int]:
-    """With batches so large that larger ones gain nothing."""
+    """With large batches. Still larger ones would not be faster."""
     return _count(items, batch_size=10_000)
 
 

@@ -14,7 +14,7 @@ from benchmarks.shapes import noop
 
 
 def wide(jobs: int) -> float:
-    """Each task leaves an empty file, which is how Luigi remembers what is done."""
+    """Each task writes an empty file, by which Luigi knows that the task is done."""
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
 

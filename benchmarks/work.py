@@ -1,14 +1,14 @@
 """The work of the chain comparison: five functions that every side calls, and the plain loop that
 is the baseline.
 
-The functions do as little as they can, so that what is measured is what carries the items from one
-to the next.
+The functions do very little, so that the measured time is the cost of passing items from one
+function to the next.
 """
 
 from __future__ import annotations
 
-# Strings, since one of the peers takes no other keys; looked up, so that making them is not what is
-# measured.
+# The groups are strings, because one of the peers accepts no other keys. They are made in advance,
+# so that making them is not measured.
 GROUPS = tuple(f"group {number}" for number in range(97))
 
 
@@ -33,7 +33,7 @@ def count(so_far: int, number: int) -> int:
 
 
 def plain_loop(items: int) -> dict[str, int]:
-    """The counts by group, as anyone would write it without a tool."""
+    """Counts by group in a plain loop, without any tool."""
     counts: dict[str, int] = {}
     for item in range(items):
         number = scale(item)

@@ -1,9 +1,9 @@
-"""Workloads of jobs that do nothing: what a job costs, against other schedulers and against a bare
-pool of processes.
+"""Workloads of jobs that do nothing: the cost of a job, against other schedulers and against a
+plain process pool.
 
-Pyrite's time is all of it, from the tables to the end of the run: it starts its processes, and what
-it did is on disk. The others' is without the start of their clusters, and they keep their results
-in memory.
+The time of Pyrite includes everything from the tables to the end of the run: the start of its
+processes, and writing all results to disk. The times of the other tools do not include the start of
+their clusters, and they keep their results in memory.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(console: Console) -> None:
             sides.append(_peer("Luigi", "with_luigi", shape, LUIGI_JOBS, than=ours))
             sides.append(
                 Side(
-                    name="ProcessPoolExecutor, nothing durable",
+                    name="ProcessPoolExecutor, not durable",
                     items=JOBS,
                     run=_process_pool,
                     rounds=2,
@@ -93,7 +93,7 @@ def _process_pool() -> float:
 
 
 def _readings() -> list[Reading]:
-    """What is promised as an amount, not as a ratio."""
+    """The aims that are absolute amounts, not ratios."""
     found = []
     for shape in SHAPES:
         jobs, edges = _tables(shape)
@@ -101,9 +101,7 @@ def _readings() -> list[Reading]:
         found.append(Reading(name=f"{shape}: build and validate", amount=built, limit=1, unit="s"))
     taken = min(_pyrite("wide") for _ in range(2))
     found.append(
-        Reading(
-            name="wide: a job, everything included", amount=taken / JOBS * 1e6, limit=100, unit="µs"
-        )
+        Reading(name="wide: total time per job", amount=taken / JOBS * 1e6, limit=100, unit="µs")
     )
     found.append(
         Reading(
@@ -121,7 +119,7 @@ def _build_seconds(jobs: list[dict[str, object]], edges: list[dict[str, str]]) -
 
 
 def _memory(shape: str) -> float:
-    """The most that the processes of a run had, added up."""
+    """The sum of the peak memory of all processes of a run, in MB."""
     jobs, edges = _tables(shape)
     peaks: dict[int, int] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +133,7 @@ def _memory(shape: str) -> float:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and those that it started."""
+    """A process and its child processes."""
     found = [pid]
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -148,7 +146,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _peak(pid: int) -> int:
-    """The most memory that the process has had, with what it shares with others."""
+    """The peak memory of a process in bytes, including shared memory."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

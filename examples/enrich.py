@@ -1,5 +1,5 @@
-"""Joins a stream of orders with a table of prices: a processor with two inbound edges, of which one
-is drained first."""
+"""Joins orders with a table of prices, in a processor with two inbound edges. The edge with the
+prices has priority, so it is read first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ORDERS = [("ann", "apple", 2), ("bob", "pear", 1), ("ann", "plum", 5)]
 
 
 class Enrich(AbstractProcessor):
-    """Edge 0 brings prices, all of them before the first order comes over edge 1. Orders without a
-    price go to edge 1 outbound."""
+    """Inbound edge 0 has the prices. All of them are read before the first order of inbound edge 1.
+    Orders without a price go to outbound edge 1."""
 
     def __init__(self) -> None:
         self.prices: dict[str, int] = {}

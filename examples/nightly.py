@@ -1,5 +1,5 @@
-"""A small night's work: jobs that wait for each other, one that fails the first time, and a second
-run that finds all up to date."""
+"""A small workload: jobs that depend on each other, a job that fails at its first attempt, and a
+second run in which all jobs are up to date."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nightly(folder: Path) -> Workload:
         marker = folder / "tried"
         if not marker.exists():
             marker.touch()
-            raise ConnectionError("the shop does not answer")
+            raise ConnectionError("the server does not answer")
         return [("plum", 5), ("pear", 1), ("plum", 1)]
 
     @workload.job
@@ -35,6 +35,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         run = nightly(Path(place)).run(workers=2, store=Path(place, "night")).wait()
         print("revenue", run.results["revenue"])
-        print("tries", {row["job"]: row["attempt"] for row in run.table()})
+        print("attempts", {row["job"]: row["attempt"] for row in run.table()})
         again = nightly(Path(place)).run(workers=2, store=Path(place, "night")).wait()
-        print("again", {row["job"]: str(row["state"]) for row in again.table()})
+        print("second run", {row["job"]: str(row["state"]) for row in again.table()})

@@ -1,5 +1,5 @@
-"""A source and a transform of one's own: each of four processors searches its share of the numbers
-for primes."""
+"""A custom source and a filter that find primes. Four processors check a part of the numbers
+each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LIMIT = 1000
 
 
 class Candidates(AbstractProcessor):
-    """Emits every n-th odd number, for n processors. The traverser is made once, and remembers how
-    far it got."""
+    """Each of n processors emits every n-th odd number. The traverser is made once, because it
+    keeps the position between calls."""
 
     def init(self, context: ProcessorContext) -> None:
         self.rest = traverse(
@@ -39,4 +39,4 @@ dag.edge(between(total, sink))
 if __name__ == "__main__":
     with pyrite.instance() as pyr:
         pyr.new_light_job(dag).execute().result()
-        print("odd primes below", LIMIT, "are", pyr.list("total")[0])
+        print("there are", pyr.list("total")[0], "odd primes below", LIMIT)

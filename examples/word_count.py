@@ -1,5 +1,5 @@
-"""Counts the words of some lines, first per processor and then in all, as it would be done on many
-machines."""
+"""Counts the words of some lines: first on each member, then the totals over all members. So few
+counts are sent between machines."""
 
 from __future__ import annotations
 

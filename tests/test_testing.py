@@ -111,5 +111,5 @@ def test_what_is_initialized_is_closed() -> None:
 
 def test_files_that_are_written_are_committed(tmp_path: Any) -> None:
     verify_processor(p.write_files(tmp_path), ["a", "b"], [])
-    assert [path.name for path in tmp_path.iterdir()] == ["part-00000.txt"]
+    assert [path.name for path in tmp_path.glob("part-*")] == ["part-00000.txt"]
     assert (tmp_path / "part-00000.txt").read_text() == "a\nb\n"

@@ -1,5 +1,5 @@
 """`python -m pyrite` is `pyrite`."""
 
-from pyrite.cli import app
+from pyrite.cli import main
 
-app()
+main()

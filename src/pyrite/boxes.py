@@ -113,7 +113,7 @@ class Outbox:
         else:
             self.bucket(ordinal).append(item)
 
-    def add_all(self, items: list[Any], ordinal: int | None = None) -> None:
+    def add_all(self, items: list[Any] | tuple[Any, ...], ordinal: int | None = None) -> None:
         """Emits a list of items at once."""
         if holds_none(items):
             raise none_emitted(self.vertex)
@@ -127,8 +127,11 @@ class Outbox:
         """How many more items fit below the high water mark: of the edge at `ordinal`, or of the
         fullest of all."""
         if ordinal is None:
+            buckets = self.buckets
+            if len(buckets) == 1:
+                return self.high_water_marks[0] - len(buckets[0])
             return min(
-                (mark - len(bucket) for mark, bucket in zip(self.high_water_marks, self.buckets)),
+                (mark - len(bucket) for mark, bucket in zip(self.high_water_marks, buckets)),
                 default=_NO_EDGE_ROOM,
             )
         held = len(self.bucket(ordinal))
@@ -163,7 +166,7 @@ def none_emitted(vertex: str, what: str = "") -> ProcessorError:
     )
 
 
-def holds_none(items: list[Any]) -> bool:
+def holds_none(items: list[Any] | tuple[Any, ...]) -> bool:
     """Whether None itself is among the items, whatever their == answers."""
     try:
         if None not in items:

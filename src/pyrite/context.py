@@ -1,4 +1,4 @@
-"""Contexts: what suppliers and processors are told about the job that they are part of."""
+"""Contexts: what suppliers and processors are told about their job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrite.errors import ProcessorError
 
 
 class Collections(Protocol):
-    """Where named maps and lists are found."""
+    """Gives access to named maps and lists."""
 
     def map(self, name: str) -> MutableMapping[Any, Any]: ...
 
@@ -33,6 +33,8 @@ class MetaSupplierContext:
     job_id: str
     execution_id: str
     collections: Collections
+    job_name: str = ""
+    """How messages name the job."""
     is_cancelled: Callable[[], bool] = _never
 
     @property
@@ -58,17 +60,16 @@ class ProcessorContext(SupplierContext):
 
     local_index: int
     attempt: str = "0"
-    """Tells apart the tries at the same work, where an engine may try more than once, even at the
-    same time."""
+    """Identifies the attempt: Spark may run the same work more than once, even at the same
+    time."""
     memory_budget: int | None = None
-    """How many bytes a grouping may hold before it uses the disk; None if it may hold
-    everything."""
+    """How many bytes a grouping may hold in memory before it spills to disk; None for no limit."""
 
     files: Path | None = None
     """The folder with the files that came with the job."""
 
     def file(self, name: str) -> Path:
-        """A file that came with the job, as JobConfig(files=...) names it."""
+        """The path of a file that was sent with the job by JobConfig(files=...)."""
         if self.files is None or not (self.files / name).is_file():
             raise ProcessorError(
                 f"vertex '{self.vertex_name}' asks for the file '{name}', which did not come with "
@@ -78,5 +79,5 @@ class ProcessorContext(SupplierContext):
 
     @property
     def global_index(self) -> int:
-        """The processor's index among all of its vertex, on all members."""
+        """The processor's index among all processors of its vertex, on all members."""
         return self.member_index * self.local_parallelism + self.local_index

@@ -1,7 +1,7 @@
 """What to compute: a DAG of vertices joined by edges.
 
-Plain data. It knows nothing of the engines that run it, and nothing of processors but that a vertex
-has a supplier of them.
+Plain data. It knows nothing about the engines that run it. All it knows about processors is that
+each vertex has a supplier for them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ class Pattern(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeSettings:
-    """How an edge carries items. The defaults are those of a local edge that sends each item to one
-    processor."""
+    """How an edge carries items. By default it is local and sends each item to one processor."""
 
     distributed: bool = False
     pattern: Pattern = Pattern.UNICAST
@@ -61,10 +60,10 @@ class EdgeSettings:
 
 
 class Vertex:
-    """A named unit of work; a number of processors, made by its supplier, do it side by side.
+    """A named unit of work. Its supplier makes the processors that do the work in parallel.
 
-    `local_parallelism` is how many of them each member runs: -1 means the size of its cooperative
-    pool.
+    `local_parallelism` is the number of processors on each member; -1 means the size of the
+    member's cooperative pool.
     """
 
     def __init__(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> None:
@@ -77,9 +76,8 @@ class Vertex:
         ):
             raise InvalidDAG(
                 f"vertex '{name}' needs a supplier of processors: a Processor class, a function "
-                "without arguments that "
-                "makes one, a ProcessorSupplier or a ProcessorMetaSupplier; got "
-                f"{shorten(supplier)}"
+                "without arguments that makes one, a ProcessorSupplier or a ProcessorMetaSupplier; "
+                f"got {shorten(supplier)}"
             )
         self._name = name
         self._supplier = supplier
@@ -102,8 +100,7 @@ class Vertex:
         if isinstance(value, bool) or not isinstance(value, int) or (value != -1 and value < 1):
             raise InvalidDAG(
                 f"local_parallelism of vertex '{self._name}' must be -1 (the size of the "
-                "cooperative pool) or a whole "
-                f"number above 0; got {shorten(value)}"
+                f"cooperative pool) or a whole number above 0; got {shorten(value)}"
             )
         self._local_parallelism = value
 
@@ -117,8 +114,8 @@ class Vertex:
 
 
 class Edge:
-    """A link from one vertex to another. Its methods set how items travel, and return the edge, so
-    that they chain.
+    """A link from one vertex to another. Its methods set how items travel; each returns the edge,
+    so calls can be chained.
 
     >>> a, b = Vertex("a", object), Vertex("b", object)
     >>> from_(a, 1).to(b).distributed().partitioned(key=len)
@@ -148,23 +145,23 @@ class Edge:
         emits."""
         if self._settings.pattern is Pattern.ISOLATED:
             raise InvalidDAG(
-                f"edge {self.name} is isolated, which holds on one member only; it cannot be "
-                "distributed too"
+                f"edge {self.name} is isolated, that is, it connects processors of one member; it "
+                "cannot also be distributed"
             )
         return self._set(distributed=True)
 
     def unicast(self) -> Edge:
-        """Each item to one processor, in turn, passing over those that are full. The default."""
+        """Sends each item to one processor, round-robin, skipping full queues. The default."""
         return self._set(pattern=Pattern.UNICAST, key=None, partitioner=None)
 
     def broadcast(self) -> Edge:
-        """Each item to every candidate processor."""
+        """Sends each item to every candidate processor."""
         return self._set(pattern=Pattern.BROADCAST, key=None, partitioner=None)
 
     def partitioned(
         self, key: KeyFunction | None = None, partitioner: Partitioner | None = None
     ) -> Edge:
-        """Each item to the processor that owns its partition.
+        """Sends each item to the processor that owns its partition.
 
         `key` takes the key from an item (default: the item itself); `partitioner` gets (key,
         partition count) and answers with a partition id from 0 to count - 1 (default: the Murmur3
@@ -179,21 +176,21 @@ class Edge:
         return self._set(pattern=Pattern.PARTITIONED, key=key, partitioner=partitioner)
 
     def all_to_one(self) -> Edge:
-        """All items to one processor, chosen when the job starts."""
+        """Sends all items to one processor, which is chosen when the job starts."""
         return self._set(pattern=Pattern.ALL_TO_ONE, key=None, partitioner=None)
 
     def isolated(self) -> Edge:
-        """Processor i upstream feeds only the processors downstream with a matching index, in
-        order."""
+        """Processor i of the source sends only to the processors of the destination with a matching
+        index; the order of items is kept."""
         if self._settings.distributed:
             raise InvalidDAG(
-                f"edge {self.name} is distributed; isolated holds on one member only, so it cannot "
-                "be both"
+                f"edge {self.name} is distributed; an isolated edge connects processors of one "
+                "member, so it cannot be both"
             )
         return self._set(pattern=Pattern.ISOLATED, key=None, partitioner=None)
 
     def priority(self, priority: int) -> Edge:
-        """Edges with a lower number are drained to their end before the next are looked at."""
+        """Edges with a lower number are read to their end before the others are read at all."""
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise InvalidDAG(
                 f"priority of edge {self.name} must be a whole number; got {shorten(priority)}"
@@ -201,8 +198,8 @@ class Edge:
         return self._set(priority=priority)
 
     def buffered(self) -> Edge:
-        """Lifts the bound on the edge's queues: what the destination will not take yet is held in
-        memory."""
+        """Removes the limit on the edge's queues: items that the destination does not take yet are
+        kept in memory."""
         return self._set(buffered=True)
 
     def config(
@@ -243,8 +240,7 @@ class Edge:
         if self._destination is None:
             raise InvalidDAG(
                 f"the edge from '{self._source.name}' (ordinal {self._source_ordinal}) has no "
-                "destination; "
-                f"write from_({self._source.name}).to(another vertex)"
+                f"destination; write from_({self._source.name}).to(another vertex)"
             )
         return self._destination
 
@@ -338,16 +334,15 @@ class DAG:
             if other.source_ordinal == edge.source_ordinal:
                 raise InvalidDAG(
                     f"vertex '{source.name}' already has an outbound edge at ordinal "
-                    f"{edge.source_ordinal}, {other.name}; "
-                    f"start edge {edge.name} with from_({source.name}, another ordinal)"
+                    f"{edge.source_ordinal}, {other.name}; start edge {edge.name} with "
+                    f"from_({source.name}, another ordinal)"
                 )
         for other in self._inbound[destination.name]:
             if other.destination_ordinal == edge.destination_ordinal:
                 raise InvalidDAG(
                     f"vertex '{destination.name}' already has an inbound edge at ordinal "
-                    f"{edge.destination_ordinal}, "
-                    f"{other.name}; end edge {edge.name} with .to({destination.name}, another "
-                    "ordinal)"
+                    f"{edge.destination_ordinal}, {other.name}; end edge {edge.name} with "
+                    f".to({destination.name}, another ordinal)"
                 )
         self._edges.append(edge)
         self._outbound[source.name].append(edge)
@@ -373,7 +368,7 @@ class DAG:
         return sorted(self._outbound[vertex.name], key=lambda e: e.source_ordinal)
 
     def validate(self) -> None:
-        """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or must
+        """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or would
         deadlock."""
         if not self._vertices:
             raise InvalidDAG("the DAG is empty; add a vertex with dag.vertex(name, supplier)")
@@ -384,8 +379,7 @@ class DAG:
         check_priorities(self)
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
-        """What `make` makes of this DAG, made again only after the DAG has changed. Engines keep
-        their plans here."""
+        """The result of `make(dag)`, cached until the DAG changes. Engines keep plans here."""
         state = (
             tuple((vertex, vertex.local_parallelism) for vertex in self._vertices.values()),
             tuple((edge, edge.settings) for edge in self._edges),
@@ -407,7 +401,7 @@ class DAG:
         return drawing.mermaid(*self._shape())
 
     def to_svg(self) -> str:
-        """The DAG as a picture that stands alone; notebooks show it."""
+        """The DAG as a self-contained SVG picture; notebooks show it."""
         return drawing.svg(*self._shape())
 
     def to_text(self) -> str:
@@ -415,7 +409,8 @@ class DAG:
         return drawing.text(*self._shape())
 
     def to_dataframe(self, spark: Any, schema: str | None = None) -> Any:
-        """What the DAG's one end emits, as a lazy Spark DataFrame: nothing runs before it is used.
+        """What the last vertex of the DAG emits, as a lazy Spark DataFrame: nothing runs until the
+        DataFrame is used.
 
         `schema` is like `"word string, n long"`: an item is a dict with these columns, a tuple in
         their order, or a single value. Without one there is a single column, `item`, with each item
@@ -479,8 +474,8 @@ class DAG:
         return vertices, edges
 
     def _shape(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
-        """What a drawing needs. A DAG that is not valid (yet) is drawn as well: a picture helps to
-        find out why."""
+        """The boxes and arrows of a drawing. A DAG that is not valid is drawn too: the picture
+        helps to find the fault."""
         try:
             order = self._topological_order()
         except InvalidDAG:
@@ -502,8 +497,8 @@ class DAG:
         if mine is not None:
             raise InvalidDAG(
                 f"vertex '{vertex.name}' of edge {edge.name} is not the one in this DAG: it only "
-                "has the same name; "
-                f"use the vertex that this DAG's vertex('{vertex.name}', ...) returned"
+                f"has the same name; use the vertex that vertex('{vertex.name}', ...) of this DAG "
+                "returned"
             )
         raise InvalidDAG(
             f"vertex '{vertex.name}' of edge {edge.name} is not in this DAG; add it with "
@@ -552,14 +547,14 @@ def _check_no_gap(vertex: Vertex, direction: str, ordinals: list[int]) -> None:
         missing = next(i for i, ordinal in enumerate(ordinals) if i != ordinal)
         raise InvalidDAG(
             f"vertex '{vertex.name}' has {direction} edges at ordinals "
-            f"{', '.join(map(str, ordinals))}, but none at "
-            f"{missing}; number them from 0 without a gap"
+            f"{', '.join(map(str, ordinals))}, but none at {missing}; number them from 0 without "
+            "a gap"
         )
 
 
 def _find_cycle(outbound: dict[str, list[Vertex]]) -> list[str]:
-    """A cycle among vertices of which each is on one, or downstream of one; the first vertex stands
-    again at its end."""
+    """A cycle, as names, in a graph where every vertex is part of a cycle or downstream of one. The
+    last name repeats the first."""
     upstream: dict[str, str] = {}
     for name, targets in outbound.items():
         for target in targets:
@@ -567,7 +562,7 @@ def _find_cycle(outbound: dict[str, list[Vertex]]) -> list[str]:
                 upstream.setdefault(target.name, name)
     name = next(iter(outbound))
     walked: dict[str, None] = {}
-    while name not in walked:  # upstream from any of them, one comes round to a cycle
+    while name not in walked:  # walking upstream from any of these vertices leads into a cycle
         walked[name] = None
         name = upstream[name]
     cycle = list(walked)[list(walked).index(name) :]

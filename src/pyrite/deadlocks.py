@@ -1,4 +1,4 @@
-"""Finds DAGs that must deadlock over the priorities of their edges, before they run."""
+"""Finds out, before a DAG runs, whether the priorities of its edges would deadlock it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 def check_priorities(dag: DAG) -> None:
-    """Raises InvalidDAG if a DAG must deadlock once there is more data than its queues hold.
+    """Raises InvalidDAG if a DAG deadlocks once there is more data than its queues hold.
 
-    A late edge, one with a higher priority number than another at its vertex, is not read before
-    the earlier one has ended. So it fills up and stops the vertices before it. If one of these is
-    needed for the earlier edge to end, nothing goes on: a fork whose branches meet again. The same
-    can come about in a ring of several late edges. An unbounded edge on the way lifts it, and so
-    does a vertex that takes in all its input before it emits.
+    A late edge has a higher priority number than another edge into the same vertex. It is not read
+    until the earlier edge has ended, so its queue fills up and blocks the vertices upstream of it.
+    If the earlier edge needs one of these vertices in order to end, the job deadlocks. This happens
+    where the branches of a fork meet again. Several late edges can also block each other in a ring.
+    A buffered edge on the way prevents it, and so does a vertex that takes all its input before it
+    emits anything.
     """
     late = [edge for edge in dag.edges if not edge.settings.buffered and _earlier_than(edge, dag)]
     stopped_by = {edge: _stopped_by(edge, dag) for edge in late}
@@ -47,9 +48,8 @@ def check_priorities(dag: DAG) -> None:
         )
         raise InvalidDAG(
             f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{fork}' "
-            "feeds both it and edge "
-            f"{early.name} (priority {early.settings.priority}), which is drained first{through}; "
-            f"call .buffered() on edge {edge.name}"
+            f"feeds both it and edge {early.name} (priority {early.settings.priority}), which is "
+            f"drained first{through}; call .buffered() on edge {edge.name}"
         )
 
 
@@ -74,7 +74,7 @@ def _stopped_by(edge: Edge, dag: DAG) -> set[Vertex]:
 
 
 def _upstream_of(vertices: Iterable[Vertex], dag: DAG) -> set[Vertex]:
-    """The vertices, and all that they get items from."""
+    """The vertices, and all vertices upstream of them."""
     found: set[Vertex] = set()
     waiting = list(vertices)
     while waiting:
@@ -86,8 +86,8 @@ def _upstream_of(vertices: Iterable[Vertex], dag: DAG) -> set[Vertex]:
 
 
 def _ring_from(edge: Edge, waits_for: dict[Edge, list[Edge]]) -> list[Edge] | None:
-    """The shortest way from an edge, along what it waits for, back to itself; None if there is no
-    such way."""
+    """The shortest cycle of edges that wait for each other and starts at `edge`; None if there is
+    none."""
     reached: dict[Edge, list[Edge]] = {}
     ways = [[edge]]
     for way in ways:  # grows while it is walked

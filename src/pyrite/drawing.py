@@ -74,7 +74,7 @@ def mermaid(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
 
 
 def text(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
-    """The graph with characters: a line a box, and under it where its items go.
+    """The graph as text: one line per box, and below it the boxes that it sends items to.
 
     >>> arrows = [Arrow("a", "b"), Arrow("b", "c", "distributed")]
     >>> print(text([Box("a"), Box("b"), Box("c")], arrows))
@@ -107,7 +107,7 @@ def text(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
 
 
 def svg(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
-    """The graph as an SVG document: a row for each distance from the sources."""
+    """The graph as an SVG document. The row of a box is its distance from the sources."""
     row_of = _rows(boxes, arrows)
     rows: dict[int, list[Box]] = {}
     for box in boxes:
@@ -166,8 +166,8 @@ def svg(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
 
 
 def _rows(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> dict[str, int]:
-    """The longest way from a source to each box. In a graph with a cycle the count stops at the
-    number of boxes."""
+    """The length of the longest path from a source to each box; in a graph with a cycle, at most
+    the number of boxes."""
     row = {box.name: 0 for box in boxes}
     for _ in boxes:
         changed = False
@@ -182,7 +182,7 @@ def _rows(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> dict[str, int]:
 
 
 def escape(text: str) -> str:
-    """Text as it may stand in XML, which has no place for control characters."""
+    """Text escaped for XML, which does not allow control characters."""
     return _escape_html("".join(c if c.isprintable() else " " for c in text))
 
 
@@ -191,5 +191,5 @@ def _quoted(name: str) -> str:
 
 
 def _entities(name: str) -> str:
-    """Mermaid takes characters that mean something to it as numbered entities."""
+    """Text for Mermaid, with the characters that it gives a meaning as numbered entities."""
     return "".join(f"#{ord(c)};" if c in '"<>&#|[]{}' or not c.isprintable() else c for c in name)

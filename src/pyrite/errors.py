@@ -8,23 +8,23 @@ from typing import Any
 
 
 class PyriteError(Exception):
-    """What every error of Pyrite derives from."""
+    """The base class of all errors of Pyrite."""
 
 
 class InvalidDAG(PyriteError, ValueError):
-    """The DAG cannot run as it is; the message names the vertices or the edge."""
+    """The DAG cannot run; the message names the vertices or the edge that must change."""
 
 
 class ProcessorError(PyriteError):
-    """A processor or a supplier broke its contract: it emitted None, returned the wrong thing, and
-    so on."""
+    """A processor or a supplier broke its contract: it emitted None, returned a wrong type, and so
+    on."""
 
 
 class JobFailed(PyriteError):
     """A job ended with an error. `__cause__` is the user's own exception, with its traceback.
 
-    `vertex`, `processor` (its index), `edge` and `item` say where; each is None where it does not
-    apply.
+    `vertex`, `processor` (its index), `edge` and `item` say where it happened. Each is None if it
+    does not apply.
     """
 
     def __init__(
@@ -54,8 +54,7 @@ class JobFailed(PyriteError):
 
 
 class InvalidWorkload(PyriteError, ValueError):
-    """A workload or its schedule cannot run as it is. `problems` has a sentence for each thing that
-    is wrong, all of them at once."""
+    """A workload or its schedule cannot run. `problems` lists all problems, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
@@ -66,16 +65,16 @@ class InvalidWorkload(PyriteError, ValueError):
 
 
 class RunBroken(PyriteError):
-    """A run of a workload could not go on: its disk is full, its workers do not start, its master
-    was killed, and so on.
+    """A run of a workload could not continue: its disk is full, its workers do not start, its
+    master was killed, and so on.
 
-    This is not about a job that failed: such a job is in `run.failed()`. What was recorded stays
+    A failed job does not raise this error; it is listed in `run.failed()`. What was recorded stays
     readable, and the run can be resumed.
     """
 
 
 class StoreInUse(PyriteError):
-    """Another master is at work on this store."""
+    """Another master is using this store."""
 
 
 class JobCancelled(PyriteError, CancelledError):

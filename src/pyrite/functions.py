@@ -1,5 +1,5 @@
-"""What can be said of a user's function without calling it: where it stands, and whether two of
-them are the same."""
+"""Facts about a user's function that need no call of it: its name, file and line, and whether it
+does the same as another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe(function: object) -> str:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """The repr of any value, at most `limit` characters of it, and never an exception."""
+    """The repr of any value, cut to `limit` characters. It never raises."""
     try:
         text = repr(value)
     except BaseException as error:
@@ -42,19 +42,20 @@ def shorten_text(text: str, limit: int) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """The type and the text of any exception, and never an exception."""
+    """The type and the text of any exception. It never raises."""
     try:
         text = str(error)
     except BaseException as other:
-        text = f"(its text cannot be had: it raised {type(other).__name__})"
+        text = f"(its str() raised {type(other).__name__})"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def same(a: object, b: object) -> bool:
-    """Whether two values, functions included, would do the same: the same code over equal
-    constants, defaults and closure.
+    """Whether two values are interchangeable. Two functions are if they have the same code and
+    equal constants, defaults and closures.
 
-    Functions that were pickled and restored, or written out twice, are the same in this sense.
+    So a function is the same as its pickled and restored copy, and as a second function with the
+    same source.
 
     >>> same(lambda word: word[0], lambda word: word[0])
     True
@@ -65,8 +66,8 @@ def same(a: object, b: object) -> bool:
 
 
 def _same(a: object, b: object, seen: set[tuple[int, int]]) -> bool:
-    """`seen` has the pairs that are being compared further up: in a circle they are taken as the
-    same."""
+    """`seen` holds the pairs whose comparison has begun. Values that refer to themselves lead back
+    to such a pair, which then counts as the same."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -93,13 +94,11 @@ def _same(a: object, b: object, seen: set[tuple[int, int]]) -> bool:
     if type(a).__eq__ is not object.__eq__:
         try:
             return bool(a == b)
-        except (
-            Exception
-        ):  # a value whose == raises, or answers with an array, is compared by its parts
+        except Exception:  # its == raises, or returns an array: compare its parts instead
             pass
     try:
         return _same(a.__reduce_ex__(2), b.__reduce_ex__(2), seen)
-    except Exception:  # it cannot be taken apart
+    except Exception:  # it does not say what its parts are
         return False
 
 
@@ -112,8 +111,7 @@ def _same_function(a: FunctionType, b: FunctionType, seen: set[tuple[int, int]])
         seen,
     ):
         return False
-    # A global may name something else in another module: what the code uses must be the same on
-    # both sides.
+    # The same global name may mean something else in another module, so the values are compared.
     if a.__globals__ is b.__globals__:
         return True
     return all(
@@ -138,15 +136,13 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 def _same_constant(a: object, b: object) -> bool:
     if isinstance(a, CodeType) and isinstance(b, CodeType):
         return _same_code(a, b)
-    if isinstance(a, tuple) and isinstance(
-        b, tuple
-    ):  # (1,) == (True,), and yet they are not the same constant
+    if isinstance(a, tuple) and isinstance(b, tuple):  # (1,) == (True,), but they differ as code
         return len(a) == len(b) and all(map(_same_constant, a, b))
     return type(a) is type(b) and a == b
 
 
 def _cells(function: FunctionType) -> tuple[Any, ...]:
-    """What a function closed over."""
+    """The values of a function's closure."""
     contents = []
     for cell in function.__closure__ or ():
         try:

@@ -1,11 +1,11 @@
-"""The instance: where jobs are executed from, and where named maps and lists are."""
+"""The instance: it executes jobs and holds named maps and lists."""
 
 from __future__ import annotations
 
 import builtins
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
+from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
 from pyrite.spark.session import LazySession
@@ -42,15 +43,18 @@ def instance(
     members: int | None = None,
     collections: Literal["memory"] = "memory",
 ) -> Instance:
-    """An instance in this process. Use it as a context manager, or call its `close()` when done.
+    """Opens an instance in this process. Use it as a context manager, or call its `close()`.
 
-    Normal jobs run on Spark: on a session that is started with the first of them (or at once, in
-    the background, with `start_spark`), on `spark_master` (a master's URL, or `sc://` for Spark
-    Connect; default: this machine) with `spark_conf`; or on `spark`, a session that exists.
-    `cooperative_threads` is the size of the pool that runs light jobs: 1 by default, or the number
-    of CPUs on a Python without a global lock. It is also the default parallelism of a vertex there.
+    Normal jobs run on Spark. Pass an existing session as `spark`; or the instance starts one with
+    the first normal job, or at once and in the background if `start_spark` is true. It starts on
+    `spark_master` (the URL of a master, or `sc://` for Spark Connect; default: this machine) with
+    the settings in `spark_conf`.
+
+    `cooperative_threads` is the number of threads that run light jobs: by default 1, or the number
+    of CPUs on a free-threaded Python. It is also the default `local_parallelism` of light jobs.
+
     With `members`, light jobs run on that many processes of this machine, which are started with
-    the first of them; named maps and lists are then in the memory of these.
+    the first light job. Named maps and lists are then in the memory of these processes.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
@@ -101,23 +105,26 @@ class Instance:
         if collections != "memory":
             raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
         self._cluster = None if members is None else _own_cluster(members, cooperative_threads)
+        self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
         self._session = session
         self._collections: MemoryCollections | OwnCluster = self._cluster or MemoryCollections()
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
         self._closed = False
+        self._has_closed = threading.Event()
+        repair_after_fork(self)
 
     def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
-        """A job that runs the DAG, each time `execute()` is called on it."""
+        """A job that runs the DAG on Spark. It can be executed any number of times."""
         return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
 
     def new_light_job(self, dag: DAG, config: None = None) -> Job:
-        """A job that starts within a fraction of a millisecond, and takes no name: it can only be
-        waited for or cancelled."""
+        """A job that runs the DAG in this process and starts within a fraction of a millisecond. It
+        has no name and no configuration."""
         if config is not None:
             raise PyriteError(
-                f"a light job takes no name and no other configuration, got {shorten(config)}; use "
+                f"a light job takes no name and no other configuration; got {shorten(config)}; use "
                 "new_job for that"
             )
         if self._cluster is not None:
@@ -125,8 +132,8 @@ class Instance:
         return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
 
     def execute(self, job: Job) -> Execution:
-        """Starts a job and returns at once with the handle of this execution. Raises InvalidDAG if
-        its DAG is not valid."""
+        """Starts a job and returns the handle of this execution at once. Raises InvalidDAG if the
+        DAG is not valid."""
         if not isinstance(job, Job):
             raise PyriteError(
                 f"an instance executes a job, as new_job makes it; got {shorten(job)}"
@@ -134,7 +141,12 @@ class Instance:
         self._check_open()
         if self._cluster is not None and job.is_light:
             return self._cluster.client.execute(job)
-        execution = Execution(job, run_callback=self._service.threads.run)
+        service = self._service
+        execution = Execution(
+            job,
+            run_callback=service.threads.run,
+            needs_this_thread=service.is_worker_thread if job.is_light else _needs_no_worker,
+        )
         run = RunContext(
             job_name=job.name,
             job_id=job.id,
@@ -148,17 +160,16 @@ class Instance:
             execution.end(error)
 
         if job.is_light:
-            plan = Plan.of(job.dag, member_count=1, default_parallelism=len(self._service.workers))
+            plan = Plan.of(job.dag, member_count=1, default_parallelism=len(service.workers))
             light = JobRun(
-                plan, run, service=self._service, on_end=on_end, on_running=execution.now_running
+                plan, run, service=service, on_end=on_end, on_running=execution.now_running
             )
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
             light.begin()
         else:
-            from pyrite.spark.execution import (
-                SparkRun,
-            )  # Arrow and what else Spark needs is loaded by whoever uses it
+            # Imported here, because Arrow takes long to load and light jobs do not need it.
+            from pyrite.spark.execution import SparkRun
 
             job.dag.validate()
             normal = SparkRun(
@@ -176,7 +187,7 @@ class Instance:
                 timings=normal.timings,
             )
             self._register(execution)
-            normal.begin(self._service.threads.run)
+            normal.begin(service.threads.run)
         return execution
 
     def _check_open(self) -> None:
@@ -184,8 +195,8 @@ class Instance:
             raise PyriteError("this instance is closed; open another with pyrite.instance()")
 
     def _register(self, execution: Execution) -> None:
-        """From here on `close` knows of the execution; so it must not have begun to wait for those
-        it knew."""
+        """Adds the execution to those that `close` cancels and waits for, unless `close` has
+        begun."""
         with self._lock:
             self._check_open()
             self._running[execution.id] = execution
@@ -195,42 +206,71 @@ class Instance:
         return [] if self._cluster is None else self._cluster.processes()
 
     def light_jobs(self) -> builtins.list[Execution]:
-        """The light jobs that are running now."""
+        """The executions of light jobs that are running now."""
         if self._cluster is not None:
             return self._cluster.executions()
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
     def spark(self) -> SparkSession:
-        """The Spark session that normal jobs run on, started if need be."""
+        """The Spark session that normal jobs run on. Starts it if necessary."""
         return self._session.get()
 
     def map(self, name: str) -> MemoryMap | RemoteMap:
-        """The map of that name, made if it does not exist yet."""
+        """The map of that name; a new one if it does not exist yet."""
         return self._collections.map(name)
 
     def list(self, name: str) -> MemoryList | RemoteList:
-        """The list of that name, made if it does not exist yet."""
+        """The list of that name; a new one if it does not exist yet."""
         return self._collections.list(name)
 
     def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
-        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
-        has anything."""
+        """The contents of all collections that are not empty: (`map` or `list`, name, pairs or
+        items) for each."""
         return self._collections.contents()
 
     def close(self) -> None:
-        """Cancels what is running, waits for it, and stops the threads."""
+        """Cancels what is running, waits for it, and stops the threads, and Spark if the instance
+        started it.
+
+        In a function or a callback of a job of this instance it cancels and returns at once, since
+        it cannot wait for its own caller; the rest follows in the background.
+        """
+        on_own_thread = self._service.is_own_thread()
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
+            was_closed, self._closed = self._closed, True
+        if was_closed:
+            if not on_own_thread:
+                self._has_closed.wait()
+            return
         running = tuple(self._running.copy().values())
         for execution in running:
             execution.cancel()
+        if on_own_thread:
+            threading.Thread(target=self._end, args=(running,), name="pyrite-close").start()
+        else:
+            self._end(running)
+
+    def after_fork(self) -> None:
+        """In a child process: its own threads start with its first job. The jobs that were running,
+        and Spark, are the parent's."""
+        self._lock = threading.Lock()
+        self._running = {}
+        self._service = ExecutionService(self._cooperative_threads)
+        self._has_closed = threading.Event()
+        if self._closed:
+            self._has_closed.set()
+
+    def _end(self, running: Sequence[Execution]) -> None:
+        try:
+            self._wait_and_stop(running)
+        finally:
+            self._has_closed.set()
+
+    def _wait_and_stop(self, running: Sequence[Execution]) -> None:
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
         for each in stuck:
             logger.error(
-                "%s has not stopped within %d s of the instance's closing: a call of it does not "
-                "return",
+                "%s has not stopped within %d s after close(): a function of it does not return",
                 each,
                 CLOSING_SECONDS,
             )
@@ -254,6 +294,11 @@ class Instance:
         return (
             f"<pyrite instance, {len(self._running)} running{', closed' if self._closed else ''}>"
         )
+
+
+def _needs_no_worker() -> bool:
+    """A job on Spark goes on whatever the cooperative threads wait for."""
+    return False
 
 
 def _checked_dag(dag: Any) -> DAG:

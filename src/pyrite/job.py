@@ -1,9 +1,12 @@
-"""Job, and Execution: the handle of one run of a job, which is a future of its outcome and never
-carries its data."""
+"""Job; and Execution, the handle of one run of a job. It is a future of the outcome and never
+carries data."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -15,6 +18,7 @@ from typing import Any
 
 from pyrite.dag import DAG
 from pyrite.errors import JobCancelled, PyriteError
+from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 
 
@@ -71,8 +75,8 @@ class JobConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A DAG that can be executed, any number of times. It pickles (with cloudpickle); an instance
-    then executes it by `execute(job)`."""
+    """A DAG that can be executed any number of times. It can be pickled with cloudpickle; execute
+    the restored job with `instance.execute(job)`."""
 
     dag: DAG
     config: JobConfig
@@ -81,7 +85,7 @@ class Job:
     _submit: Callable[[Job], Execution] | None = field(default=None, compare=False, repr=False)
 
     def execute(self) -> Execution:
-        """Starts the job and returns at once with the handle of this execution."""
+        """Starts the job and returns the handle of this execution at once."""
         if self._submit is None:
             raise PyriteError(
                 "this job was restored from a pickle and belongs to no instance; call "
@@ -91,7 +95,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """How messages name the job."""
+        """The name of the job in messages."""
         if self.config.name is not None:
             return f"job '{self.config.name}'"
         return f"{'light job' if self.is_light else 'job'} {self.id}"
@@ -105,11 +109,22 @@ class Execution(Future[None]):
 
     It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and
     `asyncio.wrap_future` take it. `result` returns None, or raises JobFailed or JobCancelled.
+
+    A wait that could never end raises PyriteError: on a cooperative thread of the instance that
+    runs this job, and in a process that was forked while the job ran.
     """
 
-    def __init__(self, job: Job, *, run_callback: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        *,
+        run_callback: Callable[[Callable[[], None]], None],
+        needs_this_thread: Callable[[], bool],
+    ) -> None:
         super().__init__()
+        self._waiters: list[Any] = _Waiters(self)
         self._run_callback = run_callback
+        self._needs_this_thread = needs_this_thread
         self.id = secrets.token_hex(8)
         self.job = job
         self._status = JobStatus.STARTING
@@ -117,22 +132,34 @@ class Execution(Future[None]):
         self._read_metrics: Callable[[], dict[str, Any]] = dict
         self._read_progress: Callable[[], list[tuple[str, int, int]]] = list
         self._read_timings: Callable[[], dict[str, float]] = dict
+        repair_after_fork(self)
+
+    def result(self, timeout: float | None = None) -> None:
+        """Waits until the job has ended. Raises JobFailed, JobCancelled, or TimeoutError if it has
+        not ended in `timeout` seconds."""
+        self._check_wait(timeout)
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Waits until the job has ended. Returns its JobFailed or JobCancelled, or None."""
+        self._check_wait(timeout)
+        return super().exception(timeout)
 
     @property
     def status(self) -> JobStatus:
         return self._status
 
     def cancel(self) -> bool:
-        """Asks the job to stop, and returns at once: False if it had ended already. The future is
-        done when everything has stopped."""
+        """Asks the job to stop and returns at once; False if the job had ended before. The future
+        is done when everything has stopped."""
         if self.done():
             return False
         self._request_cancel()
         return True
 
     def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
-        """Calls `fn(execution)` when the job has ended, on a thread that may block; at once if it
-        has ended already."""
+        """Calls `fn(execution)` when the job has ended, on a thread where it may block. If the job
+        has ended already, calls it at once, on the calling thread."""
         super().add_done_callback(
             fn if self.done() else lambda _: self._run_callback(partial(_call, fn, self))
         )
@@ -141,23 +168,47 @@ class Execution(Future[None]):
         return self._status is JobStatus.CANCELLED
 
     def metrics(self) -> dict[str, Any]:
-        """By vertex: items received and emitted, how full its queues are, the time it was busy; for
-        all its processors, and for each."""
+        """By vertex: items received and emitted, items in its queues, and the time it was busy; in
+        total and for each processor."""
         return self._read_metrics()
 
     def progress(self) -> list[tuple[str, int, int]]:
-        """For each stage of a job on Spark that has begun: its vertices, how many of its tasks are
-        done, and how many there are."""
+        """For each stage of a Spark job that has begun: its vertices, the number of tasks that are
+        done, and the number of all tasks."""
         return self._read_progress()
 
     def timings(self) -> dict[str, float]:
-        """Where the time of a job on Spark went, in seconds: `session`, `stages`, `commit`."""
+        """The seconds that a Spark job spent on each of `session`, `stages` and `commit`."""
         return self._read_timings()
 
     def __repr__(self) -> str:
         return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
 
+    def _check_wait(self, timeout: float | None) -> None:
+        """Refuses a wait on a thread that the job itself needs. With several cooperative threads
+        it would depend on chance which of them the job needs, so all of them refuse."""
+        if (timeout is None or timeout > 0) and self._needs_this_thread() and not self.done():
+            raise PyriteError(
+                f"{self.job.name} cannot be waited for on a cooperative thread of the instance "
+                "that runs it: the thread that waits is the one that must run the job. Wait for it "
+                "outside of the function, in add_done_callback(), or in a processor with "
+                "cooperative = False"
+            )
+
     # What follows is for the engines.
+
+    def after_fork(self) -> None:
+        """A job that runs in the parent process does not run in the child, and never ends there."""
+        self._condition = threading.Condition()
+        self._waiters = _Waiters(self)
+        self._done_callbacks: list[Any] = []
+        if not self.done():
+            self.set_exception(
+                PyriteError(
+                    f"{self.job.name} runs in process {os.getppid()}, which this process was "
+                    "forked from: wait for it there, or execute the job again here"
+                )
+            )
 
     def wire(
         self,
@@ -187,3 +238,17 @@ class Execution(Future[None]):
                 JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
             )
             self.set_exception(error)
+
+
+class _Waiters(list[Any]):
+    """The waiters of a future. `concurrent.futures.wait` and `as_completed` add themselves here
+    before they block, without calling any method of the future."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = weakref.ref(execution)  # no cycle: memory is free as soon as it can be
+
+    def append(self, waiter: Any) -> None:
+        execution = self._execution()
+        if execution is not None:
+            execution._check_wait(None)
+        super().append(waiter)

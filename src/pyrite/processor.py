@@ -105,6 +105,9 @@ class AbstractProcessor(Processor):
     ...         self.emit(item * 2)
     """
 
+    _emitted_at_once = 1
+    """How many items to take from a traverser at a time: learned, so that slow ones do not hold up
+    others, and quick ones cost little."""
     _failed_item: Any = None
     _holding_item: bool = False
     _try: list[Callable[[Any], bool | None]]
@@ -189,7 +192,7 @@ class AbstractProcessor(Processor):
                 f"{shorten(traverser)}. Make one with traverse(...), once, and keep it for the "
                 "calls that follow"
             )
-        count, started = 1, perf_counter()
+        count, started = self._emitted_at_once, perf_counter()
         while True:
             room = min(self.outbox.room(ordinal), count)
             if room <= 0:
@@ -197,11 +200,14 @@ class AbstractProcessor(Processor):
             items = list(islice(traverser, room))
             if items:
                 self.outbox.add_all(items, ordinal)
+            is_slow = perf_counter() - started > _LONG_ENOUGH
+            count = max(1, count // 4) if is_slow else min(4 * count, _CHUNK)
+            if is_slow or len(items) == room:
+                self._emitted_at_once = count
             if len(items) < room:
                 return True
-            if perf_counter() - started > _LONG_ENOUGH:
+            if is_slow:
                 return False
-            count = min(4 * count, _CHUNK)
 
     def flat_mapper(self, function: Callable[[Any], Traverser[Any] | Iterable[Any]]) -> FlatMapper:
         """Maps each item to any number of items once, and emits them over as many calls as it
@@ -233,7 +239,13 @@ class FlatMapper:
 
     def try_process(self, item: Any) -> bool:
         if self._rest is None:
-            self._rest = iterate(self._function(item), self._function)
+            made = self._function(item)
+            if type(made) is list or type(made) is tuple:  # all of it is there already
+                outbox = self._processor.outbox
+                if len(made) <= outbox.room():
+                    outbox.add_all(made)
+                    return True
+            self._rest = iterate(made, self._function)
         if not self._processor.emit_cooperatively(self._rest):
             return False
         self._rest = None

@@ -1,8 +1,8 @@
-"""Suppliers: how the processors of a vertex come about.
+"""Suppliers: they create the processors of a vertex.
 
-A meta-supplier lives on the job's coordinator and makes one supplier per member; a supplier travels
-to its member and makes the processors there. Whoever needs neither gives a vertex a Processor
-class, or a function that makes a processor.
+A meta-supplier runs on the job's coordinator and makes one supplier per member. A supplier is sent
+to its member and makes the processors there. A vertex that needs neither takes a Processor class,
+or a function that returns a processor.
 """
 
 from __future__ import annotations
@@ -45,10 +45,8 @@ class ProcessorMetaSupplier:
         raise NotImplementedError(f"{describe(type(self))} must define get(addresses)")
 
     def commit(self) -> None:
-        """Called once after the processors of every vertex completed without an error: what a sink
-        wrote is made visible here.
-
-        What it raises fails the job.
+        """Called once, after the processors of all vertices have completed without an error. A sink
+        makes visible here what it wrote. If it raises, the job fails.
         """
 
     def close(self, error: BaseException | None) -> None:
@@ -57,7 +55,7 @@ class ProcessorMetaSupplier:
 
 
 def meta_supplier_of(supplier: Any, vertex: str) -> ProcessorMetaSupplier:
-    """The meta-supplier behind whatever a vertex was given."""
+    """The meta-supplier for what a vertex was given: itself, or one that wraps it."""
     if isinstance(supplier, ProcessorMetaSupplier):
         return supplier
     if isinstance(supplier, ProcessorSupplier):
@@ -68,7 +66,7 @@ def meta_supplier_of(supplier: Any, vertex: str) -> ProcessorMetaSupplier:
 def suppliers_by_member(
     meta_supplier: ProcessorMetaSupplier, addresses: Sequence[str], vertex: str
 ) -> list[ProcessorSupplier]:
-    """Asks a meta-supplier for its suppliers, and checks what it answers."""
+    """Calls a meta-supplier's `get`, and checks what it returns."""
     answer: Any = meta_supplier.get(addresses)
     if isinstance(answer, Mapping):
         answer = [answer.get(address) for address in addresses]
@@ -76,8 +74,7 @@ def suppliers_by_member(
     if not isinstance(answer, Sequence) or len(answer) != len(addresses):
         raise ProcessorError(
             f"get(addresses) of {name} in vertex '{vertex}' must return one ProcessorSupplier for "
-            "each of "
-            f"{len(addresses)} members; got {shorten(answer)}"
+            f"each of {len(addresses)} members; got {shorten(answer)}"
         )
     for supplier in answer:
         if not isinstance(supplier, ProcessorSupplier):
@@ -89,8 +86,7 @@ def suppliers_by_member(
 
 
 def check_processors(processors: Any, supplier: ProcessorSupplier, count: int, vertex: str) -> None:
-    """Raises if what a supplier's `get` returned is not exactly `count` processors, each another
-    object."""
+    """Raises unless a supplier's `get` returned exactly `count` different processors."""
     name = f"get({count}) of {describe(type(supplier))} in vertex '{vertex}'"
     if not isinstance(processors, Sequence):
         raise ProcessorError(
@@ -124,8 +120,8 @@ class _FromFunction(ProcessorSupplier):
 
 @dataclass(slots=True)
 class _SameOnEveryMember(ProcessorMetaSupplier):
-    """Members get equal suppliers. On more than one member each is a copy, since it travels there
-    serialized."""
+    """All members get the same supplier. With several members each gets a copy, because it is sent
+    there serialized."""
 
     supplier: ProcessorSupplier
 

@@ -16,7 +16,7 @@ from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.functions import describe, shorten
 from pyrite.processor import Processor
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import Commit, Sink
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_CALLS_WITHOUT_PROGRESS = 10_000
@@ -198,20 +198,23 @@ class _Trial:
         check_processors(processors, supplier, 1, "tested")
         (processor,) = processors
         step = getattr(self._supplier, "step", None)
+        sink: Commit | None = None
+        if isinstance(step, Sink) and step.commits:
+            # The vertex has the name that its processor calls itself by.
+            sink = step.begin(
+                MetaSupplierContext(**{**context, "vertex_name": type(step).__name__})
+            )
 
         def close(error: BaseException | None) -> None:
             for each in (processor, supplier, meta_supplier):
                 each.close(error)
-            if isinstance(step, Sink) and step.commits:
-                sink_context = MetaSupplierContext(
-                    **{**context, "vertex_name": type(step).__name__}
-                )  # as its processor calls itself
+            if sink is not None:
                 report = getattr(processor, "report", None)
                 if error is None and report is not None:
-                    step.commit(sink_context, [report])
-                    step.finish(sink_context)
+                    sink.commit([report])
+                    sink.finish()
                 else:
-                    step.discard(sink_context)
+                    sink.discard()
 
         processor.attach(Outbox([2048] * len(self._emitted), "tested"))
         try:

@@ -67,7 +67,13 @@ class Traverser(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        item = self.next()
+        try:
+            item = self.next()
+        except StopIteration as error:  # it would end the sequence, and nobody would know
+            raise ProcessorError(
+                f"next() of {describe(type(self))} raised StopIteration; a traverser ends by "
+                "returning None"
+            ) from error
         if item is None:
             raise StopIteration
         return item

@@ -1,3 +1,5 @@
+"""The commands for workloads, and their messages for wrong input."""
+
 from __future__ import annotations
 
 import os
@@ -48,7 +50,7 @@ jobs:
 """
 
 
-def test_a_yaml_file_is_run_to_its_end_and_then_up_to_date(folder: Path) -> None:
+def test_the_jobs_of_a_yaml_file_run_once_and_are_then_up_to_date(folder: Path) -> None:
     write(folder, GOOD)
     done = pyrite("run", "jobs.yaml")
     assert done.returncode == 0, done.stderr
@@ -59,7 +61,7 @@ def test_a_yaml_file_is_run_to_its_end_and_then_up_to_date(folder: Path) -> None
     assert pyrite("log", "jobs.run", "hello").stdout == "hello from a program\n"
 
 
-def test_a_failed_job_gives_exit_code_1_and_says_where_to_look(folder: Path) -> None:
+def test_a_failed_job_gives_exit_code_1_and_a_hint_how_to_see_its_log(folder: Path) -> None:
     write(folder, GOOD + "  bad: {command: 'steps:bad', after: load}\n")
     done = pyrite("run", "jobs.yaml", "--store", "elsewhere")
     assert done.returncode == 1
@@ -69,7 +71,7 @@ def test_a_failed_job_gives_exit_code_1_and_says_where_to_look(folder: Path) -> 
     assert "ValueError: bad data" in shown.stderr
 
 
-def test_a_schedule_may_stand_apart(folder: Path) -> None:
+def test_the_schedule_may_be_a_section_of_its_own(folder: Path) -> None:
     write(
         folder,
         "jobs:\n  - {job: load, command: 'steps:load'}\n  - {job: total, command: "
@@ -90,6 +92,38 @@ def test_a_python_file_with_a_workload_is_run(folder: Path) -> None:
     assert "has nothing called 'morning'" in pyrite("run", "night.py:morning").stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workload = 3", "'night.py:workload' is not a Workload, nor a function that returns one"),
+        ("def workload():\n    return {}['a']", "to make a Workload: KeyError: 'a'"),
+        ("def workload(n):\n    pass", "cannot be called without arguments"),
+        (
+            "from pyrite.workload import Workload\nworkload = Workload()\nschedule = [('a', 'b')]",
+            "'schedule' in 'night.py' must be a Schedule",
+        ),
+    ],
+)
+def test_a_python_file_without_a_good_workload_is_explained(
+    folder: Path, text: str, message: str
+) -> None:
+    (folder / "night.py").write_text(text)
+    done = pyrite("run", "night.py")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "pyrite/cli" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "resume", "cancel"])
+def test_a_damaged_store_is_explained(folder: Path, command: str) -> None:
+    write(folder, GOOD)
+    pyrite("run", "jobs.yaml")
+    (folder / "jobs.run" / "journal.sqlite").write_bytes(b"not a database" * 1000)
+    done = pyrite(command, "jobs.run")
+    assert done.returncode == 1
+    assert f"the store '{folder}/jobs.run' is damaged: its file journal.sqlite" in done.stderr
+
+
 def test_status_shows_a_table_or_the_graph(folder: Path) -> None:
     write(folder, GOOD)
     pyrite("run", "jobs.yaml")
@@ -101,14 +135,17 @@ def test_status_shows_a_table_or_the_graph(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("jobs: {a: 'nope'}", "'nope' is not of the form"),
+        ("jobs: {a: 'nope'}", "must have the form 'package.module:function'; got 'nope'"),
         ("- a\n- b", "must have 'jobs:'"),
         ("jobs: 7", "must be a mapping"),
-        ("jobs: {a: [ls]}\nworker: 3", "'worker:', which means nothing here"),
+        ("jobs: {a: [ls]}\nworker: 3", "has the unknown key 'worker:'"),
         ("jobs: {a: [ls]}\nschedule: 3", "must be a list"),
         ("jobs: [", "is not YAML"),
         ("", "must have 'jobs:'"),
-        ("jobs: {a: {command: [ls], after: b}}", "comes after 'b', which is no job"),
+        ("jobs: {a: {command: [ls], after: b}}", "has after='b', but there is no such job"),
+        ("jobs: {a: [ls]}\npools: 3", "pools must be a dict from pool names to numbers of jobs"),
+        ("jobs: {a: [ls]}\nrerun: never", "rerun must be True or False; got 'never'"),
+        ("jobs: {a: [ls]}\nstore: [here]", "'store:' in 'jobs.yaml' must be the path of a folder"),
     ],
 )
 def test_bad_files_are_explained(folder: Path, text: str, message: str) -> None:
@@ -119,19 +156,19 @@ def test_bad_files_are_explained(folder: Path, text: str, message: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_not_there_is_explained(folder: Path) -> None:
+def test_missing_files_stores_and_jobs_are_explained(folder: Path) -> None:
     assert "cannot read 'no.yaml'" in pyrite("run", "no.yaml").stderr
-    assert "there is no workload's store" in pyrite("status", "nowhere").stderr
+    assert "is not the store of a workload" in pyrite("status", "nowhere").stderr
     write(folder, GOOD)
     pyrite("run", "jobs.yaml")
     assert (
         "there is no job 'totl' in this run; did you mean 'total'?"
         in pyrite("log", "jobs.run", "totl").stderr
     )
-    assert "has ended already" in pyrite("cancel", "jobs.run").stderr
+    assert "has already ended" in pyrite("cancel", "jobs.run").stderr
 
 
-def test_ctrl_c_cancels_the_run_and_resume_goes_on(folder: Path) -> None:
+def test_ctrl_c_cancels_the_run_and_resume_continues_it(folder: Path) -> None:
     marker = folder / "marker"
     write(
         folder,

@@ -51,3 +51,19 @@ def test_a_client_with_another_secret_is_not_let_in(cluster: LocalCluster) -> No
 def test_an_address_that_is_none_is_refused(url: object) -> None:
     with pytest.raises(PyriteError, match="address of a cluster"):
         pyrite.client(url)  # type: ignore[arg-type]
+
+
+def test_a_fork_does_not_use_the_client_of_its_parent(cluster: LocalCluster) -> None:
+    with cluster.client() as client:
+        child = os.fork()
+        if not child:
+            try:
+                client.map("m")
+                client.close()
+                client.map("m").copy()
+            except PyriteError as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        client.map("forked")[1] = 1
+        assert client.map("forked") == {1: 1}

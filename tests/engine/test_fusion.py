@@ -180,7 +180,7 @@ FAULTS: list[tuple[str, list[StepSupplier], str, Any]] = [
             SINK,
         ],
         "b",
-        None,
+        (1, 0),
     ),
     ("source", [p.read_items(1 // n for n in [1, 0]), MAP, SINK], "a", None),
 ]

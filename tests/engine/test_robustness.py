@@ -79,9 +79,11 @@ def test_a_callback_may_exit_wait_for_another_job_or_close_the_instance() -> Non
             done.append(works(pyr))
             finished.set()
 
-        dag = line(p.read_items([1]), p.noop())
+        may_end = threading.Event()
+        dag = line(p.read_items([1]), p.map(lambda n: may_end.wait(5)))
         pyr.new_light_job(dag).execute().add_done_callback(lambda execution: sys.exit(1))
         pyr.new_light_job(dag).execute().add_done_callback(nested)
+        may_end.set()
         assert finished.wait(5)
         assert done == [True]
         closed = threading.Event()
@@ -268,17 +270,17 @@ def test_a_slow_function_is_cancelled_after_a_few_items(pyr: Instance) -> None:
 def test_a_cancel_that_comes_during_the_commit_comes_too_late(
     pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pyrite.processors.files import WriteFiles
+    from pyrite.processors.files.committing import FolderCommit
 
     committing, go_on = threading.Event(), threading.Event()
-    commit = WriteFiles.commit
+    commit = FolderCommit.commit
 
-    def slow_commit(self: Any, context: Any, reports: Any) -> None:
+    def slow_commit(self: Any, reports: Any) -> None:
         committing.set()
         assert go_on.wait(5)
-        commit(self, context, reports)
+        commit(self, reports)
 
-    monkeypatch.setattr(WriteFiles, "commit", slow_commit)
+    monkeypatch.setattr(FolderCommit, "commit", slow_commit)
     execution = pyr.new_light_job(line(p.read_items(["a"]), p.write_files(tmp_path))).execute()
     assert committing.wait(5)
     execution.cancel()

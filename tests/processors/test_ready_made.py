@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, JobFailed, between
@@ -161,3 +162,20 @@ def test_a_map_takes_pairs_only(pyr: Instance, item: Any) -> None:
 def test_bad_arguments_are_refused_when_they_are_given(make: Any) -> None:
     with pytest.raises(InvalidDAG, match="got "):
         make()
+
+
+@pytest.mark.parametrize("key", [lambda x: [x], lambda x: numpy.array([x])])
+@pytest.mark.parametrize(
+    "fold", [lambda key: p.group_and_collect(key, list, list.append), p.count_distinct]
+)
+def test_a_key_without_a_hash_is_refused_with_its_function(
+    pyr: Instance, key: Any, fold: Any
+) -> None:
+    dag = DAG()
+    read, group = dag.vertex("read", p.read_items([1])), dag.vertex("group", fold(key))
+    dag.edge(between(read, group)).edge(between(group, dag.vertex("sink", p.write_list("out"))))
+    with pytest.raises(
+        JobFailed, match=r"'group'.* key function <function .*> must be hashable.*Return a tuple"
+    ) as failed:
+        pyr.new_light_job(dag).execute().result(10)
+    assert failed.value.item == 1

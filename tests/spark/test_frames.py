@@ -78,7 +78,9 @@ def test_files_are_as_before_if_a_writer_raises(pyr: Instance, tmp_path: Path) -
     def refuse(df: Any) -> None:
         raise OSError("the table is locked")
 
-    (tmp_path / "part-00000.txt").write_text("old")
+    dag = DAG()
+    old, files = dag.vertex("old", p.read_items(["old"])), dag.vertex("o", p.write_files(tmp_path))
+    pyr.new_light_job(dag.edge(between(old, files))).execute().result(10)
     dag = DAG()
     source, files = (
         dag.vertex("source", p.read_items([1])),
@@ -89,8 +91,8 @@ def test_files_are_as_before_if_a_writer_raises(pyr: Instance, tmp_path: Path) -
     )
     with pytest.raises(JobFailed, match="the table is locked"):
         pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [
-        ("part-00000.txt", "old")
+    assert [(path.name, path.read_text()) for path in tmp_path.glob("[!.]*")] == [
+        ("part-00000.txt", "old\n")
     ]
 
 

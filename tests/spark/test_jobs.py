@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from tests.dags import Picture, pictures
+from tests.spark.test_stages import line_with_a_way_around
 from tests.test_dag import fork_and_rejoin
 
 
@@ -191,6 +193,16 @@ def test_a_failing_function_gives_vertex_item_and_cause(pyr: Instance) -> None:
     assert list(pyr.list("out")) == []
 
 
+def test_a_function_of_a_light_job_may_wait_for_a_job_on_spark(pyr: Instance) -> None:
+    """It holds up its thread, but the job on Spark does not need that."""
+    inner = pyr.new_job(word_count(LINES), JobConfig(members=1))
+    dag = DAG()
+    waits = dag.vertex("waits", p.map(lambda n: inner.execute().exception(60) or n))
+    dag.edge(between(dag.vertex("source", p.read_items([1])), waits))
+    pyr.new_light_job(dag).execute().result(60)
+    assert len(pyr.map("counts")) > 0
+
+
 class Unpicklable(Exception):
     def __init__(self, lock: Any) -> None:
         super().__init__("with a lock")
@@ -343,7 +355,7 @@ def test_a_commit_that_fails_changes_no_collection(pyr: Instance, tmp_path: Any)
     dag.edge(from_(source, 1).to(dag.vertex("list", p.write_list("out"))))
     with pytest.raises(
         JobFailed,
-        match=r"vertex 'file' would have to replace .*/out/part-00000.txt', which is a folder",
+        match=r"vertex 'file' would have to replace .*/out/part-00000.txt', which no job has",
     ):
         pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
     assert (tmp_path / "out" / "part-00000.txt").is_dir()
@@ -361,3 +373,23 @@ def test_nan_is_one_key_on_spark_as_in_a_light_job(pyr: Instance) -> None:
         pyr.new_job(dag, JobConfig(members=3)).execute().result(60)
     assert len(pyr.map("counts")) == 2
     assert pyr.map("counts")[float("nan")] == 10
+
+
+def test_rows_that_skip_stages_do_not_pass_through_them_and_are_made_once(
+    pyr: Instance, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dag = line_with_a_way_around()
+    calls = tmp_path / "calls"
+
+    def noted(item: int) -> int:
+        with open(calls, "a") as file:
+            file.write(f"{item}\n")
+        return item
+
+    source, last = dag.vertices[0], dag.vertices[-1]
+    ends = dag.vertex("note", p.map(noted)), dag.vertex("sink", p.write_list("out"))
+    dag.edge(from_(source, 2).to(ends[0])).edge(between(last, ends[1]))
+    pyr.new_job(dag, JobConfig(members=2)).execute().result(60)
+    assert sorted(pyr.list("out")) == sorted([*range(100), *range(100)])
+    assert sorted(map(int, calls.read_text().split())) == list(range(100))
+    assert "twice" not in caplog.text

@@ -19,7 +19,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_HOME": str(SPARK_HOME),
     "SPARK_LOCAL_IP": "127.0.0.1",

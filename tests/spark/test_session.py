@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +19,17 @@ from pyrite.spark.session import LazySession
 
 
 class FakeSpark:
+    """As much of a session as an instance looks at before a job."""
+
     def __init__(self) -> None:
         self.stopped = False
+        self.sparkContext = self._jsc = self
+
+    def sc(self) -> FakeSpark:
+        return self
+
+    def isStopped(self) -> bool:
+        return self.stopped
 
     def stop(self) -> None:
         self.stopped = True
@@ -92,3 +104,66 @@ def test_a_start_that_failed_is_tried_again(start: Start) -> None:
         start.outcome = FakeSpark()
         assert pyr.spark() is start.outcome
     assert start.count == 2
+
+
+def test_a_session_that_was_stopped_by_others_is_started_again(start: Start) -> None:
+    start.may_end.set()
+    with pyrite.instance() as pyr:
+        pyr.spark().stop()
+        start.outcome = FakeSpark()
+        spark: Any = pyr.spark()
+        assert spark is start.outcome
+    assert start.count == 2
+    assert start.outcome.stopped
+
+
+def test_a_given_session_that_was_stopped_is_not_started_again(start: Start) -> None:
+    given: Any = FakeSpark()
+    with pyrite.instance(spark=given) as pyr:
+        given.stop()
+        with pytest.raises(PyriteError, match=r"given to this instance was stopped; make a new"):
+            pyr.spark()
+        failed = pyr.new_job(dag()).execute().exception(10)
+        assert isinstance(failed, JobFailed)
+        assert "make a new session" in str(failed)
+    assert start.count == 0
+
+
+@pytest.mark.parametrize(
+    "master", ["locl[2]", "local[0]", "local[x]", "spark://host", "http://host:1", "yarn-cluster"]
+)
+def test_an_address_that_is_no_master_is_refused_at_once(master: str) -> None:
+    with pytest.raises(PyriteError, match="is not the address of a Spark master"):
+        pyrite.instance(spark_master=master)
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local",
+        "local[*]",
+        "local[2, 4]",
+        "local-cluster[2,1,1024]",
+        "spark://one:7077,two:7077",
+        "yarn",
+        "k8s://https://host:443",
+        "sc://host",
+    ],
+)
+def test_the_masters_of_spark_are_known(master: str) -> None:
+    pyrite.instance(spark_master=master).close()
+
+
+@pytest.mark.parametrize("kind", ["spark", "sc"])
+def test_an_address_where_nobody_answers_is_named_within_seconds(kind: str) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))  # and does not listen
+        master = f"{kind}://127.0.0.1:{probe.getsockname()[1]}"
+        before = time.monotonic()
+        with pyrite.instance(spark_master=master) as pyr:
+            failed = pyr.new_job(dag()).execute().exception(30)
+        assert isinstance(failed, JobFailed)
+        assert master in str(failed)
+        assert "check the address" in str(failed)
+        assert time.monotonic() - before < 15
+    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ

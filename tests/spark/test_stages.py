@@ -10,7 +10,7 @@ from hypothesis import given
 from pyrite import DAG, between, from_
 from pyrite import processors as p
 from pyrite.engine.plan import plan_topology
-from pyrite.spark.stages import Stage, plan_stages
+from pyrite.spark.stages import Skip, Stage, plan_stages, skips_of
 from tests.dags import Picture, pictures
 
 
@@ -116,3 +116,25 @@ def test_every_edge_leads_to_its_own_stage_or_a_later_one(picture: Picture) -> N
                 gap = stage.index - stage_of[edge.source]
                 assert gap >= (1 if edge.is_distributed else 0)
                 assert (edge.id in stage.ranks) == (gap > 0)
+
+
+def line_with_a_way_around() -> DAG:
+    """a -> b -> c -> d by distributed edges, and a -> d besides."""
+    dag = DAG()
+    a = dag.vertex("a", p.read_items(range(100)))
+    b, c, d = (dag.vertex(name, p.noop()) for name in "bcd")
+    dag.edge(from_(a, 0).to(b).distributed()).edge(between(b, c).distributed())
+    return dag.edge(from_(c).to(d, 0).distributed()).edge(from_(a, 1).to(d, 1).distributed())
+
+
+def test_an_edge_that_skips_stages_is_known() -> None:
+    assert skips_of(stages_of(line_with_a_way_around())) == [Skip(0, 3, frozenset([3]))]
+
+
+@given(pictures(distributed=True))
+def test_skipping_edges_are_those_that_do_not_lead_to_the_next_stage(picture: Picture) -> None:
+    stages = stages_of(picture.build())
+    stage_of = {v.name: stage.index for stage in stages for v in stage.vertices}
+    edges = [e for stage in stages for v in stage.vertices for e in v.outbound]
+    expected = {e.id for e in edges if stage_of[e.source] + 1 < stage_of[e.destination]}
+    assert {edge for skip in skips_of(stages) for edge in skip.edges} == expected

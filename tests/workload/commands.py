@@ -1,5 +1,5 @@
-"""What the jobs of the tests do. In a module of its own, so that workers import it, and by name in
-tests of that."""
+"""The functions that the jobs of the tests run. They are in their own module, so that workers can
+import it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines(path: str | Path) -> list[str]:
 
 
 def first_time(path: str) -> bool:
-    """Whether nobody asked for this path before."""
+    """Whether this is the first call with this path."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -44,7 +44,7 @@ def wait_for(path: str) -> None:
 
 
 def tell_and_wait(said: str, awaited: str) -> str:
-    """Says that it runs, with the process that it runs in, and goes on when told."""
+    """Writes its process id to the file `said`, and waits for the file `awaited`."""
     note(said, str(os.getpid()))
     wait_for(awaited)
     return "done"

@@ -1,4 +1,5 @@
-"""What the tests of workloads share: a watch on processes left behind, and runs made short."""
+"""Shared by the tests of workloads: a check that no process is left behind, and short functions for
+the table of a run."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ import pytest
 from pyrite.workload import JobState, Run
 
 SHARED = ("resource_tracker", "java", "pyspark.daemon")
-"""Processes that serve several tests: of Python's own pools, and of a Spark session that a module
-shares."""
+"""Processes that serve several tests: the resource tracker of Python's pools, and the processes of
+a Spark session that a test module shares."""
 
 
 def processes_of(store: Path) -> list[tuple[int, str]]:
-    """The processes whose command line, or folder of work, names this folder."""
+    """The processes whose command line or environment contains this folder."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -42,7 +43,7 @@ def processes_of(store: Path) -> list[tuple[int, str]]:
 def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     give_up = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < give_up, "it did not come about in time"
+        assert time.monotonic() < give_up, "the condition did not become true in time"
         time.sleep(0.005)
 
 
@@ -56,7 +57,7 @@ def row_of(run: Run, job: str) -> dict[str, object]:
 
 @pytest.fixture(autouse=True)
 def no_process_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every process that a test starts, whatever it is, inherits the mark."""
+    """Every process that a test starts inherits the environment variable, and is found by it."""
     monkeypatch.setenv("PYRITE_TEST", str(tmp_path))
     yield
     wait_until(lambda: not processes_of(tmp_path), 5)

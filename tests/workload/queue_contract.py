@@ -1,11 +1,12 @@
-"""What every message queue must do. A test class for another implementation derives from this one
-and gives `make`."""
+"""Tests that every implementation of a message queue must pass. The test class of an implementation
+derives from QueueContract and defines `make`."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,24 +26,30 @@ def consume_and_die(make: Make, place: Path, name: str) -> None:
 
 
 def consume_and_ack(make: Make, place: Path, name: str, count: int, out: str) -> None:
-    queue = make(place, name)
-    for _ in range(count):
-        message = queue.consume(timeout=20)
-        with open(out, "ab", buffering=0) as file:
-            file.write(message.body + b"\n")
-        queue.ack(message)
+    with closing(make(place, name)) as queue:
+        for _ in range(count):
+            message = queue.consume(timeout=20)
+            with open(out, "ab", buffering=0) as file:
+                file.write(message.body + b"\n")
+            queue.ack(message)
 
 
 class QueueContract:
     make: Make
-    """From a folder and a name, with `crash=` a strategy: a queue for this process. A function that
-    can be pickled."""
+    """A function that makes a queue for this process from a folder, a name and a `crash=` strategy.
+    It must be possible to pickle it."""
+
+    @pytest.fixture(autouse=True)
+    def queues_are_closed(self) -> Iterator[None]:
+        with ExitStack() as self._opened:
+            yield
 
     def queue(self, place: Path, name: str = "q", crash: CrashStrategy = "requeue") -> Queue:
-        return type(self).make(place, name, crash=crash)
+        """A queue that is closed at the end of the test."""
+        return self._opened.enter_context(closing(type(self).make(place, name, crash=crash)))
 
     def dies_with_a_message(self, place: Path) -> None:
-        """A consumer in a process of its own takes a message and is killed."""
+        """A consumer in another process takes a message and is killed."""
         process = get_context("spawn").Process(
             target=consume_and_die, args=(type(self).make, place, "q")
         )
@@ -59,7 +66,7 @@ class QueueContract:
         assert queue.try_consume() is None
         assert len(queue) == 0
 
-    def test_queues_of_other_names_are_apart(self, tmp_path: Path) -> None:
+    def test_queues_with_different_names_are_independent(self, tmp_path: Path) -> None:
         one, other = self.queue(tmp_path, "one"), self.queue(tmp_path, "other")
         one.put(b"x")
         assert other.try_consume() is None
@@ -86,9 +93,7 @@ class QueueContract:
         with pytest.raises(LostMessage):
             queue.nack(message)
 
-    def test_what_could_not_be_dealt_with_is_listed_and_can_be_queued_again(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_failed_message_is_listed_and_can_be_queued_again(self, tmp_path: Path) -> None:
         queue = self.queue(tmp_path)
         queue.put(b"x")
         queue.nack(queue.consume())
@@ -98,11 +103,11 @@ class QueueContract:
         assert queue.list_failed() == []
         assert queue.consume().tries == 1
 
-    def test_waiting_for_a_message_ends(self, tmp_path: Path) -> None:
+    def test_waiting_for_a_message_times_out(self, tmp_path: Path) -> None:
         with pytest.raises(TimeoutError):
             self.queue(tmp_path).consume(timeout=0.02)
 
-    def test_messages_outlive_who_put_them(self, tmp_path: Path) -> None:
+    def test_messages_outlive_the_queue_object_that_put_them(self, tmp_path: Path) -> None:
         self.queue(tmp_path).put(b"x")
         assert self.queue(tmp_path).consume().body == b"x"
 
@@ -126,7 +131,7 @@ class QueueContract:
         assert queue.try_consume() is None
         assert [message.body for message in queue.list_failed()] == [b"x"]
 
-    def test_a_message_that_kills_its_consumers_is_queued_again_so_many_times(
+    def test_a_message_that_kills_its_consumers_is_queued_again_the_given_number_of_times(
         self, tmp_path: Path
     ) -> None:
         queue = self.queue(tmp_path, crash=1)
@@ -137,7 +142,7 @@ class QueueContract:
         assert len(queue) == 0
         assert len(queue.list_failed()) == 1
 
-    def test_the_message_of_a_consumer_that_lives_stays_with_it(self, tmp_path: Path) -> None:
+    def test_the_message_of_a_living_consumer_stays_with_it(self, tmp_path: Path) -> None:
         queue = self.queue(tmp_path, crash="fail")
         queue.put(b"x")
         message = queue.consume()
@@ -176,32 +181,34 @@ class QueueContract:
     def test_no_message_is_lost_or_doubled(
         self, tmp_path_factory: pytest.TempPathFactory, actions: list[str]
     ) -> None:
-        queue = self.queue(tmp_path_factory.mktemp("queue"))
-        put, ready, working, failed, done = 0, [], [], [], set()
-        for action in actions:
-            if action == "put":
-                queue.put(str(put).encode())
-                ready.append(put)
-                put += 1
-            elif action == "consume":
-                message = queue.try_consume()
-                assert (message is None) == (not ready)
-                if message is not None:
-                    assert int(message.body) == min(ready)
-                    ready.remove(int(message.body))
-                    working.append(message)
-            elif action == "ack" and working:
-                message = working.pop()
-                queue.ack(message)
-                done.add(int(message.body))
-            elif action == "nack" and working:
-                message = working.pop()
-                queue.nack(message)
-                failed.append(int(message.body))
-            elif action == "requeue":
-                assert queue.requeue_failed() == len(failed)
-                ready.extend(failed)
-                failed.clear()
-            assert len(queue) == len(ready)
-            assert sorted(int(message.body) for message in queue.list_failed()) == sorted(failed)
-        assert len(done) + len(working) + len(ready) + len(failed) == put
+        with closing(type(self).make(tmp_path_factory.mktemp("queue"), "q")) as queue:
+            put, ready, working, failed, done = 0, [], [], [], set()
+            for action in actions:
+                if action == "put":
+                    queue.put(str(put).encode())
+                    ready.append(put)
+                    put += 1
+                elif action == "consume":
+                    message = queue.try_consume()
+                    assert (message is None) == (not ready)
+                    if message is not None:
+                        assert int(message.body) == min(ready)
+                        ready.remove(int(message.body))
+                        working.append(message)
+                elif action == "ack" and working:
+                    message = working.pop()
+                    queue.ack(message)
+                    done.add(int(message.body))
+                elif action == "nack" and working:
+                    message = working.pop()
+                    queue.nack(message)
+                    failed.append(int(message.body))
+                elif action == "requeue":
+                    assert queue.requeue_failed() == len(failed)
+                    ready.extend(failed)
+                    failed.clear()
+                assert len(queue) == len(ready)
+                assert sorted(int(message.body) for message in queue.list_failed()) == sorted(
+                    failed
+                )
+            assert len(done) + len(working) + len(ready) + len(failed) == put

@@ -1,5 +1,5 @@
-"""Corners that were once wrong: closed streams, handles that outlive their run, limits of the
-system, executors that are shut."""
+"""Corner cases that were wrong once: closed streams, handles that outlive their run, limits of the
+system, executors that were shut down."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ commands.note(sys.argv[4], "ended")
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_trouble(tmp_path: Path, closed: str) -> None:
+def test_a_run_works_with_closed_standard_streams(tmp_path: Path, closed: str) -> None:
     files = [str(tmp_path / name) for name in ("run", "said", "go", "out")]
     script = tmp_path / "two.py"
     script.write_text(_TWO_MASTERS)
@@ -57,7 +57,7 @@ def test_closed_streams_are_no_trouble(tmp_path: Path, closed: str) -> None:
     assert len(commands.lines(files[1])) == 1
 
 
-def test_a_start_that_fails_is_written_down(tmp_path: Path) -> None:
+def test_a_failed_start_is_recorded_in_the_status(tmp_path: Path) -> None:
     Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -71,11 +71,11 @@ def test_a_start_that_fails_is_written_down(tmp_path: Path) -> None:
     attached = Run.attach(tmp_path / "run")
     with pytest.raises(RunBroken, match="cannot write to"):
         attached.wait(5)
-    attached.cancel()  # must not be sent to this process, which began the run
+    attached.cancel()  # must not signal this process, which started the run
     assert Run.resume(tmp_path / "run").wait().status.phase == "ended"
 
 
-def test_a_run_that_is_just_beginning_cannot_be_cancelled_by_ending_who_begins_it(
+def test_cancelling_a_run_that_is_starting_does_not_kill_the_process_that_starts_it(
     tmp_path: Path,
 ) -> None:
     from pyrite.workload.store import Store
@@ -88,7 +88,7 @@ def test_a_run_that_is_just_beginning_cannot_be_cancelled_by_ending_who_begins_i
             **{**_fields(ended), "phase": "starting", "master": Identity.here(), "ended": None}
         )
     )
-    with pytest.raises(PyriteError, match="just beginning"):
+    with pytest.raises(PyriteError, match="still starting"):
         Run.attach(tmp_path / "run").cancel()
 
 
@@ -110,15 +110,15 @@ def test_a_handle_follows_a_run_that_is_resumed(tmp_path: Path) -> None:
     assert first.wait().results["job"] == "done"
 
 
-def test_a_handle_says_that_another_run_has_taken_its_store(tmp_path: Path) -> None:
+def test_an_old_handle_says_that_its_store_belongs_to_a_newer_run(tmp_path: Path) -> None:
     first = Workload().add("a", lambda: 1).run(store=tmp_path / "run").wait()
     Workload().add("b", lambda: 2).run(store=tmp_path / "run").wait()
     for look in (first.table, lambda: first.results["a"], lambda: first.replay("a")):
-        with pytest.raises(PyriteError, match="another run has taken the store"):
+        with pytest.raises(PyriteError, match="now belongs to a newer run"):
             look()
 
 
-def test_long_times_are_no_trouble(tmp_path: Path) -> None:
+def test_very_long_timeouts_work(tmp_path: Path) -> None:
     run = Workload().add("job", commands.nothing, timeout=1e9).run(store=tmp_path / "run")
     run.wait(1e9)
     Run.attach(tmp_path / "run").wait(float("inf"))
@@ -145,7 +145,7 @@ def test_the_log_of_a_job_that_waits_behind_another_is_empty(tmp_path: Path) -> 
     assert row_of(run, "behind")["worker"] is None
 
 
-def test_the_time_of_a_job_that_waited_behind_another_is_its_own(tmp_path: Path) -> None:
+def test_the_duration_of_a_job_does_not_include_its_time_in_the_queue(tmp_path: Path) -> None:
     workload = (
         Workload()
         .add("first", time.sleep, args=[1])
@@ -197,12 +197,12 @@ def test_an_executor_that_is_shut_down_breaks_the_run(tmp_path: Path) -> None:
         .add("job", commands.nothing)
         .run(kind="transient", executor=pool, store=tmp_path / "run")
     )
-    with pytest.raises(RunBroken, match="keep it open until the run has ended"):
+    with pytest.raises(RunBroken, match="do not shut it down before the run has ended"):
         run.wait()
 
 
 @pytest.mark.parametrize("kind", ["persistent", "transient"])
-def test_what_a_job_starts_in_a_session_of_its_own_ends_at_its_timeout(
+def test_a_process_that_a_job_starts_in_a_new_session_is_killed_at_the_timeout(
     tmp_path: Path, kind: Any
 ) -> None:
     def job() -> None:
@@ -215,13 +215,13 @@ def test_what_a_job_starts_in_a_session_of_its_own_ends_at_its_timeout(
 
 
 @pytest.mark.parametrize("kind", ["persistent", "transient"])
-def test_what_a_job_leaves_without_a_parent_ends_at_its_timeout(tmp_path: Path, kind: Any) -> None:
+def test_an_orphan_process_of_a_job_is_killed_at_the_timeout(tmp_path: Path, kind: Any) -> None:
     workload = Workload().add("job", ["sh", "-c", "(sleep 4321 &); exec sleep 1000"], timeout=1.0)
     assert states(workload.run(kind=kind, store=tmp_path / "run").wait()) == {"job": "TIMEOUT"}
     wait_until(lambda: not processes_of(tmp_path), 2)
 
 
-def test_workers_end_by_themselves_if_the_reaper_is_gone_too(tmp_path: Path) -> None:
+def test_workers_end_with_their_master_even_if_the_reaper_was_killed(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
     run = (
         Workload()
@@ -235,7 +235,7 @@ def test_workers_end_by_themselves_if_the_reaper_is_gone_too(tmp_path: Path) -> 
     wait_until(lambda: not processes_of(tmp_path), 2)
 
 
-def test_a_transient_run_that_breaks_does_not_wait_for_what_runs(tmp_path: Path) -> None:
+def test_a_transient_run_that_breaks_does_not_wait_for_running_jobs(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
     code = f"""
 import resource, signal
@@ -259,8 +259,8 @@ except RunBroken:
     wait_until(lambda: not processes_of(tmp_path), 3)
 
 
-def test_the_reaper_ends_only_the_process_that_it_was_told_of() -> None:
-    """Not another one that was given the same number later: that has another start."""
+def test_the_reaper_kills_only_registered_processes() -> None:
+    """It must not kill another process that got the same process id later."""
     with (
         subprocess.Popen(["sleep", "1000"]) as innocent,
         subprocess.Popen(["sleep", "1000"]) as guilty,
@@ -275,7 +275,7 @@ def test_the_reaper_ends_only_the_process_that_it_was_told_of() -> None:
         innocent.kill()
 
 
-def test_many_workers_for_little_work_do_not_all_start(tmp_path: Path) -> None:
+def test_only_as_many_workers_start_as_there_is_work_for(tmp_path: Path) -> None:
     workload = Workload()
     for n in range(50):
         workload.add(f"j{n}", os.getpid)

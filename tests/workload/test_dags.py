@@ -1,4 +1,4 @@
-"""Jobs that are DAGs: on Spark, in a session of the worker's."""
+"""Jobs that are DAGs. On Spark, they run in a session of the worker."""
 
 from __future__ import annotations
 

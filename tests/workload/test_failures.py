@@ -1,5 +1,4 @@
-"""Each row of what must hold when something fails: workers and masters that are killed or stopped,
-disks that are full."""
+"""Failures: jobs that fail, workers and masters that are killed or stopped, full disks."""
 
 from __future__ import annotations
 
@@ -56,14 +55,14 @@ def test_jobs_that_wait_behind_the_one_that_dies_are_not_blamed(tmp_path: Path) 
 
 
 def test_a_worker_killed_between_result_and_report_leaves_one_completion(tmp_path: Path) -> None:
-    """The segment has the job's record; its head never came to the master."""
+    """The record of the job is in the segment, but the master never got its head."""
     out = str(tmp_path / "out")
 
     def die_when_reporting() -> str:
         write = os.write
 
         def killing_write(file: int, data: bytes) -> int:
-            # Records go to a segment by the same call; only the report is sent by a pipe.
+            # os.write also writes the record to the segment; only the report goes to a pipe.
             if os.readlink(f"/proc/self/fd/{file}").startswith("pipe:"):
                 os.kill(os.getpid(), signal.SIGKILL)
             return write(file, data)
@@ -113,7 +112,7 @@ def test_a_job_that_ends_the_process_has_crashed(tmp_path: Path) -> None:
 # A worker hangs
 
 
-def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(tmp_path: Path) -> None:
+def test_a_job_that_hangs_is_stopped_at_its_timeout_and_tried_again(tmp_path: Path) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
     workload = Workload().add(
         "job", commands.tell_and_hang_the_first_time, args=[said, marker], timeout=0.5, retries=1
@@ -168,7 +167,7 @@ def test_a_job_that_waits_behind_a_long_one_goes_to_a_worker_that_is_idle(tmp_pa
 # The master dies
 
 
-def test_workers_of_a_killed_master_are_gone_and_resume_runs_only_what_was_not_finished(
+def test_workers_of_a_killed_master_end_and_resume_runs_only_unfinished_jobs(
     tmp_path: Path,
 ) -> None:
     said, go, out = str(tmp_path / "said"), str(tmp_path / "go"), str(tmp_path / "out")
@@ -187,14 +186,14 @@ def test_workers_of_a_killed_master_are_gone_and_resume_runs_only_what_was_not_f
     assert commands.lines(out) == ["before", "after"]
 
 
-def test_a_worker_that_is_stopped_or_holds_pythons_lock_does_not_outlive_its_master(
+def test_a_worker_that_is_stopped_or_holds_the_gil_does_not_outlive_its_master(
     tmp_path: Path,
 ) -> None:
     said = str(tmp_path / "said")
 
     def hold() -> None:
         commands.note(said, str(os.getpid()))
-        sum(range(10**12))  # one call into C that lets no other thread run
+        sum(range(10**12))  # one call of C code, which holds the GIL
 
     run = (
         Workload()
@@ -221,9 +220,9 @@ def test_a_second_master_is_refused(tmp_path: Path) -> None:
     assert len(commands.lines(said)) == 1
 
 
-def test_a_run_killed_twenty_times_ends_as_a_clean_one(tmp_path: Path) -> None:
-    """Kills the master, or a worker, at random moments, and resumes. Nothing that was recorded runs
-    again."""
+def test_a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    """Kills the master or a worker at random times, and resumes the run. Jobs that were recorded do
+    not run again."""
     rng = random.Random(7)
     count, out = 200, str(tmp_path / "out")
 
@@ -261,7 +260,9 @@ def test_a_run_killed_twenty_times_ends_as_a_clean_one(tmp_path: Path) -> None:
     assert {row["state"] for row in run.table()} == {JobState.DONE}
     ran = commands.lines(out)
     assert set(ran) == {str(n) for n in range(count)}
-    assert len(ran) <= count + 2 * kills  # each kill may undo what the two workers were at
+    assert (
+        len(ran) <= count + 2 * kills
+    )  # each kill may lose the jobs that the two workers were running
 
 
 # A job raises
@@ -281,7 +282,7 @@ def test_a_run_killed_twenty_times_ends_as_a_clean_one(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_a_failed_job_does_to_the_others(
+def test_the_effect_of_a_failed_job_on_the_other_jobs(
     tmp_path: Path, mode: str, expected: dict[str, str]
 ) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
@@ -322,7 +323,7 @@ def test_the_traceback_and_the_output_of_a_job_are_kept(tmp_path: Path) -> None:
     assert run.log("other") == "other\n"
 
 
-def test_a_job_is_tried_as_often_as_its_retries_say(tmp_path: Path) -> None:
+def test_a_failed_job_is_tried_again_up_to_its_number_of_retries(tmp_path: Path) -> None:
     workload = Workload().add(
         "enough", commands.fail_until, args=[str(tmp_path / "a"), 2], retries=2
     )
@@ -335,7 +336,7 @@ def test_a_job_is_tried_as_often_as_its_retries_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("leave", [sys.exit, KeyboardInterrupt, GeneratorExit])
-def test_a_job_that_raises_what_ends_programs_has_failed(
+def test_a_job_that_raises_system_exit_or_keyboard_interrupt_has_failed(
     tmp_path: Path, leave: type[BaseException]
 ) -> None:
     def job() -> None:
@@ -351,7 +352,7 @@ def test_a_job_that_raises_what_ends_programs_has_failed(
     assert states(run) == {"job": "FAILED", "other": "DONE"}
 
 
-# What cannot be pickled
+# Values that cannot be pickled
 
 
 def test_an_unpicklable_result_fails_its_job_with_the_reason(tmp_path: Path) -> None:
@@ -392,10 +393,10 @@ def test_a_result_that_cannot_be_loaded_fails_the_job_that_wants_it(tmp_path: Pa
     assert "the result of its upstream job 'a' cannot be loaded" in str(row_of(run, "b")["error"])
 
 
-# Much output
+# Large output
 
 
-def test_much_output_is_kept_and_stops_nothing(tmp_path: Path) -> None:
+def test_large_output_is_kept_and_does_not_block_the_job(tmp_path: Path) -> None:
     size = 1 << 20
     run = (
         Workload()
@@ -423,7 +424,7 @@ def test_the_output_of_a_job_that_crashed_is_kept(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own with 1 MiB of room."""
+    """A separate file system with a size of 1 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if subprocess.run(
@@ -480,7 +481,7 @@ def test_a_disk_that_cannot_be_written_to_is_a_clear_error_and_can_be_read(
 # Cancel
 
 
-def test_cancel_ends_what_runs_and_starts_nothing_more(tmp_path: Path) -> None:
+def test_cancel_stops_running_jobs_and_starts_no_others(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
     workload = (
         Workload()
@@ -511,7 +512,7 @@ def test_cancel_right_after_the_start(tmp_path: Path) -> None:
     assert run.wait().status.phase == "cancelled"
 
 
-def test_what_a_job_leaves_running_ends_with_its_worker(tmp_path: Path) -> None:
+def test_processes_that_a_job_leaves_running_end_with_its_worker(tmp_path: Path) -> None:
     def start_and_leave() -> int:
         return subprocess.Popen(["sleep", "1000"]).pid
 

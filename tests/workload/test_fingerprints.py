@@ -20,7 +20,7 @@ def of(value: Any) -> bytes:
 
 
 def compiled(source: str, name: str = "f") -> Callable[..., Any]:
-    """A function as if it had been written in a module of the user's."""
+    """A function that looks as if it came from one of the user's modules."""
     space: dict[str, Any] = {"__name__": "module"}
     exec(compile(source, "/home/someone/module.py", "exec"), space)
     function: Callable[..., Any] = space[name]
@@ -55,12 +55,14 @@ def test_the_same_code_written_twice_has_one_fingerprint() -> None:
         ("math.sqrt", "math.exp"),
     ],
 )
-def test_any_change_in_the_code_or_in_what_it_uses_is_seen(old: str, new: str) -> None:
+def test_any_change_of_the_code_or_of_what_it_uses_changes_the_fingerprint(
+    old: str, new: str
+) -> None:
     assert old in BASE
     assert of(compiled(BASE)) != of(compiled(BASE.replace(old, new)))
 
 
-def test_what_a_function_closed_over_counts() -> None:
+def test_the_closure_of_a_function_counts() -> None:
     def make(n: Any) -> Callable[[], Any]:
         return lambda: n
 
@@ -69,7 +71,7 @@ def test_what_a_function_closed_over_counts() -> None:
     assert of(make(make(1))) != of(make(make(2)))
 
 
-def test_functions_that_call_each_other_have_one() -> None:
+def test_functions_that_call_each_other_have_a_fingerprint() -> None:
     source = "def f(n): return g(n - 1)\ndef g(n): return f(n) if n else {0}"
     assert of(compiled(source.format(0))) == of(compiled(source.format(0)))
     assert of(compiled(source.format(0))) != of(compiled(source.format(1)))
@@ -181,13 +183,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_reached_in_any_way_counts(name: str) -> None:
+def test_everything_that_a_function_can_reach_counts(name: str) -> None:
     source, function = CHANGES[name]
     assert of(compiled(source.format(1), function)) == of(compiled(source.format(1), function))
     assert of(compiled(source.format(1), function)) != of(compiled(source.format(2), function))
 
 
-def test_what_stands_in_a_try_or_in_its_else_is_not_the_same() -> None:
+def test_code_in_a_try_block_and_in_its_else_block_differs() -> None:
     inside = "def f(g):\n try:\n  g()\n  g()\n except ValueError:\n  return 1\n"
     after = "def f(g):\n try:\n  g()\n except ValueError:\n  return 1\n else:\n  g()\n"
     assert of(compiled(inside)) != of(compiled(after))
@@ -235,7 +237,7 @@ def test_modules_inside_modules_count_by_what_is_used_of_them(
     assert found[0] == found[1] != found[2]
 
 
-def test_a_long_chain_of_helpers_is_no_trouble() -> None:
+def test_a_long_chain_of_helpers_works() -> None:
     source = (
         "".join(f"def f{n}(): return f{n + 1}()\n" for n in range(3000))
         + "def f3000(): return {}\n"
@@ -243,7 +245,7 @@ def test_a_long_chain_of_helpers_is_no_trouble() -> None:
     assert of(compiled(source.format(1), "f0")) != of(compiled(source.format(2), "f0"))
 
 
-def test_what_nothing_can_be_told_of_is_never_the_same() -> None:
+def test_a_value_that_cannot_be_analysed_never_has_the_same_fingerprint_twice() -> None:
     class Closed:
         def __reduce_ex__(self, protocol: object) -> Any:
             raise TypeError("no")

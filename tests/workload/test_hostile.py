@@ -1,5 +1,5 @@
-"""Jobs that do to their worker what they should not, processes that hide, starts that are cut
-short, odd input."""
+"""Hostile cases: jobs that harm their worker, processes that hide, starts that are killed, unusual
+input."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def redirect_output() -> None:
     "job",
     [fork_and_return, fork_and_raise, close_output, close_streams, lose_streams, redirect_output],
 )
-def test_a_job_cannot_spoil_its_worker_for_the_next(tmp_path: Path, job: Any) -> None:
+def test_a_job_cannot_break_its_worker_for_the_next_job(tmp_path: Path, job: Any) -> None:
     workload = Workload().add("bad", job)
     for n in range(20):
         workload.add(f"j{n}", lambda n: print("job", n) or n, args=[n])
@@ -72,7 +72,7 @@ def test_a_job_cannot_spoil_its_worker_for_the_next(tmp_path: Path, job: Any) ->
         assert run.results["bad"] == "parent"
 
 
-def test_a_job_that_removes_the_folder_it_is_in_spoils_nothing(tmp_path: Path) -> None:
+def test_a_job_that_removes_its_working_directory_does_not_break_its_worker(tmp_path: Path) -> None:
     workload = (
         Workload()
         .add("bad", remove_own_folder, args=[str(tmp_path / "folder")])
@@ -109,7 +109,7 @@ def test_a_program_can_be_interrupted_by_a_signal(tmp_path: Path) -> None:
 
 
 def daemonize(said: str) -> None:
-    """In a session of its own, and without a parent."""
+    """Starts a process in a new session and without a parent."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -153,7 +153,7 @@ def test_a_daemon_that_a_job_leaves_ends_with_its_worker_and_does_not_keep_the_s
 # Timeouts
 
 
-def test_the_start_of_a_worker_is_not_on_a_jobs_time(tmp_path: Path) -> None:
+def test_the_start_of_a_worker_does_not_count_for_the_timeout_of_a_job(tmp_path: Path) -> None:
     run = Workload().add("job", commands.nothing, timeout=0.05).run(store=tmp_path / "run").wait()
     assert states(run) == {"job": "DONE"}
 
@@ -166,7 +166,7 @@ def test_many_timeouts_in_a_row_do_not_break_the_run(tmp_path: Path) -> None:
     assert {row["state"] for row in run.table()} == {"TIMEOUT"}
 
 
-# Starts that are cut short
+# Starts that are killed
 
 _KILLED_START = """
 import os, signal, sys
@@ -186,7 +186,7 @@ Workload().add("x", lambda: 1).add("z", lambda: 2).run(store=sys.argv[1])
 
 
 @pytest.mark.parametrize("where", ["before the journal", "after the journal", "before the master"])
-def test_a_start_that_is_killed_leaves_one_run_or_the_other_and_never_a_mixture(
+def test_a_killed_start_leaves_the_old_run_or_the_new_one_and_never_a_mixture(
     tmp_path: Path, where: str
 ) -> None:
     store = tmp_path / "run"
@@ -205,7 +205,7 @@ def test_a_start_that_is_killed_leaves_one_run_or_the_other_and_never_a_mixture(
     assert dict(done.results) == {id: {"x": 1, "y": 2, "z": 2}[id] for id in ids}
 
 
-def test_a_first_start_that_is_killed_leaves_a_store_that_can_be_used(tmp_path: Path) -> None:
+def test_a_killed_first_start_leaves_a_store_that_can_be_used(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", _KILLED_START, str(tmp_path / "run"), "before the journal"]
     )
@@ -213,7 +213,7 @@ def test_a_first_start_that_is_killed_leaves_a_store_that_can_be_used(tmp_path: 
     assert run.results["x"] == 1
 
 
-def test_a_large_result_that_was_damaged_is_made_again(tmp_path: Path) -> None:
+def test_a_job_whose_large_result_was_damaged_runs_again(tmp_path: Path) -> None:
     workload = Workload().add("large", bytes, args=[3_000_000])
     workload.run(store=tmp_path / "run").wait()
     (file,) = (tmp_path / "run" / "segments").glob("*.pickle")
@@ -241,10 +241,12 @@ def test_bad_changes_at_a_resume_are_refused_and_change_nothing(
     assert Run.resume(tmp_path / "run", kind="transient").wait().status.phase == "ended"
 
 
-# Up to date, where results say nothing
+# Jobs whose result does not tell whether they are up to date
 
 
-def test_what_programs_leave_in_files_makes_those_after_them_run_again(tmp_path: Path) -> None:
+def test_a_changed_output_file_of_a_program_makes_its_downstream_jobs_run_again(
+    tmp_path: Path,
+) -> None:
     data, out = tmp_path / "data.txt", tmp_path / "out.txt"
     for text, expected in [("1", "DONE"), ("1", "SKIPPED"), ("2", "DONE"), ("2", "SKIPPED")]:
         (tmp_path / "gen.sh").write_text(f"echo {text} > $1")
@@ -257,7 +259,7 @@ def test_what_programs_leave_in_files_makes_those_after_them_run_again(tmp_path:
         assert out.read_text() == f"{text}\n"
 
 
-def test_a_changed_job_without_a_result_makes_those_after_it_run_again(tmp_path: Path) -> None:
+def test_a_changed_job_without_a_result_makes_its_downstream_jobs_run_again(tmp_path: Path) -> None:
     file = tmp_path / "file"
 
     def workload(text: str) -> Workload:
@@ -274,7 +276,7 @@ def test_a_changed_job_without_a_result_makes_those_after_it_run_again(tmp_path:
 # Input and size
 
 
-def test_none_is_an_argument_too(tmp_path: Path) -> None:
+def test_none_may_be_an_argument(tmp_path: Path) -> None:
     run = (
         Workload()
         .add("job", lambda x=5, y=0: (x, y), kwargs={"x": None, "y": 1})
@@ -294,21 +296,21 @@ def test_an_array_as_args(tmp_path: Path) -> None:
     assert run.results["job"] == 3
 
 
-def test_half_a_character_is_no_id() -> None:
-    with pytest.raises(InvalidWorkload, match="part of a character"):
+def test_half_a_surrogate_pair_is_not_an_id() -> None:
+    with pytest.raises(InvalidWorkload, match="half of a surrogate pair"):
         Workload().add("a\ud800", print)
-    with pytest.raises(InvalidWorkload, match="part of a character"):
+    with pytest.raises(InvalidWorkload, match="half of a surrogate pair"):
         Workload.from_table([{"job": "a\ud800", "command": print}])
 
 
-def test_paths_may_be_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sys_path_may_contain_path_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
     assert states(Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()) == {
         "job": "DONE"
     }
 
 
-def test_a_status_that_was_long_may_become_short(tmp_path: Path) -> None:
+def test_a_short_status_may_replace_a_long_one(tmp_path: Path) -> None:
     workload = Workload().add("job", commands.nothing)
     workload.run(
         store=tmp_path / "run", pools={f"a pool with a long name {n}": 1 for n in range(400)}
@@ -319,7 +321,7 @@ def test_a_status_that_was_long_may_become_short(tmp_path: Path) -> None:
     assert status.phase == "ended"
 
 
-def test_many_open_files_are_no_trouble(tmp_path: Path) -> None:
+def test_a_run_works_with_many_open_files(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
@@ -369,7 +371,7 @@ def test_a_large_pool_is_no_slower_than_none() -> None:
     assert s.has_ended()
 
 
-def test_many_unknown_ids_are_told_quickly() -> None:
+def test_many_unknown_ids_are_reported_quickly() -> None:
     jobs = [{"job": f"job-{n}", "command": commands.nothing} for n in range(3000)]
     schedule = Schedule([(f"jbo-{n}", f"jbo-{n}") for n in range(3000)])
     started = time.monotonic()

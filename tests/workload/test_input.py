@@ -1,5 +1,5 @@
-"""What users give: tables, schedules, commands; and that everything wrong with them is told at
-once, before anything starts."""
+"""The user's input: tables, schedules and commands. All problems are reported together, before any
+process starts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_workload_from_any_table(make: Any, tmp_path: Path) -> None:
     ]
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     table = [
         *jobs("a", "a", "b", "c"),
         {"job": "locked", "command": threading.Lock().acquire},
@@ -91,19 +91,19 @@ def test_everything_wrong_is_told_at_once() -> None:
     edges = [{"from": "b", "to": "c"}, {"from": "c", "to": "b"}, {"from": "a", "to": "z"}]
     found = "\n".join(problems_of(table, edges))
     for part in [
-        "the id 'a' is there 2 times",
-        "'z' is in the schedule and not in the workload",
-        "'locked' is in the workload and not in the schedule",
+        "2 jobs have the id 'a'",
+        "'z' is in the schedule but not in the workload",
+        "'locked' is in the workload but not in the schedule",
         "the schedule has a cycle: b -> c -> b",
-        "the command of job 'locked' cannot be serialized",
+        "the command of job 'locked' cannot be pickled",
         "the command of job 'odd' must be a function",
-        "the command of job 'missing' 'nowhere.at_all:f' cannot be found",
-        "the command of job 'shell' 'rm -rf x' is not of the form package.module:function",
-        "job 'late' has a timeout of -1",
-        "job 'late' has retries of 1.5",
-        "job 'late' is of the pool 'db', which has no size",
+        "the command of job 'missing' is 'nowhere.at_all:f', which cannot be imported",
+        "the command of job 'shell' must have the form 'package.module:function'; got 'rm -rf x'",
+        "job 'late' has timeout=-1",
+        "job 'late' has retries=1.5",
+        "job 'late' is in the pool 'db', which has no size",
         "<function note, commands.py line",
-        "has a parameter 'path' that gets no value",
+        "has a parameter 'path' without a value",
     ]:
         assert part in found, part
 
@@ -118,25 +118,25 @@ def test_nothing_is_started_or_written_if_something_is_wrong(tmp_path: Path) -> 
     [
         ([{"id": "a", "command": print}], "has no column 'job'"),
         ([{"job": "a", "command": print, "retires": 3}], "did you mean 'retries'"),
-        ("jobs.csv", "must be a table"),
-        ([{"job": None, "command": print}], "row 0 of the workload: 'job' must be a job's id"),
+        ("jobs.csv", "must be a list of dicts"),
+        ([{"job": None, "command": print}], "row 0 of the workload: 'job' must be the id of a job"),
         ([{"job": "", "command": print}], "is empty"),
         ([["a", print]], "row 0 of the workload must be a dict"),
-        ({"job": ["a", "b"], "command": [print]}, "differ in length"),
+        ({"job": ["a", "b"], "command": [print]}, "different lengths"),
         ([], "the workload has no jobs"),
         ([{"job": "a", "command": []}], "empty list"),
         ([{"job": "a", "command": None}], "got None"),
         (
             [{"job": "a", "command": commands.nothing, "args": [1]}],
-            "takes 0 arguments by position, and args has 1",
+            "takes 0 positional arguments, but args has 1",
         ),
         (
             [{"job": "a", "command": commands.note, "kwargs": {"path": "x", "lime": "y"}}],
             "has no parameter 'lime'",
         ),
-        ([{"job": "a", "command": ["ls"], "args": [1]}], "takes none"),
-        ([{"job": "a", "command": commands.nothing, "light": True}], "only a DAG can be"),
-        ([{"job": "a", "command": DAG()}], "is a DAG that cannot run: the DAG is empty"),
+        ([{"job": "a", "command": ["ls"], "args": [1]}], "takes no arguments"),
+        ([{"job": "a", "command": commands.nothing, "light": True}], "which is for DAGs only"),
+        ([{"job": "a", "command": DAG()}], "is a DAG that is not valid: the DAG is empty"),
     ],
 )
 def test_bad_tables_are_explained(table: Any, message: str) -> None:
@@ -145,10 +145,10 @@ def test_bad_tables_are_explained(table: Any, message: str) -> None:
 
 def test_bad_schedules_are_explained() -> None:
     assert "has no column 'to'" in problems_of(jobs("a"), [{"from": "a"}])[0]
-    assert "'to' must be a job's id" in problems_of(jobs("a"), [{"from": "a", "to": None}])[0]
+    assert "'to' must be the id of a job" in problems_of(jobs("a"), [{"from": "a", "to": None}])[0]
     with pytest.raises(InvalidWorkload, match="must be a pair"):
         Schedule([("a",)])  # type: ignore[list-item]
-    with pytest.raises(InvalidWorkload, match=r"Schedule\.from_table"):
+    with pytest.raises(InvalidWorkload, match="must be a Schedule"):
         Workload.from_table(jobs("a")).run([("a", "a")])  # type: ignore[arg-type]
 
 
@@ -160,9 +160,9 @@ def test_bad_schedules_are_explained() -> None:
         ({"on_error": "panic"}, "on_error must be"),
         ({"crashes_max": -1}, "crashes_max must be"),
         ({"pools": {"db": 0}}, "pool 'db'"),
-        ({"executor": 3}, "executor is for transient"),
-        ({"max_jobs": 3}, "max_jobs is for transient"),
-        ({"launcher": "ssh"}, "must behave like map"),
+        ({"executor": 3}, "executor= is for transient"),
+        ({"max_jobs": 3}, "max_jobs= is for transient"),
+        ({"launcher": "ssh"}, "that behaves like map()"),
     ],
 )
 def test_bad_options_are_explained(options: dict[str, Any], message: str) -> None:
@@ -180,12 +180,12 @@ def test_a_parameter_that_names_no_job_is_explained() -> None:
     def second(fisrt: int, size: int = 3) -> int:
         return fisrt + size
 
-    assert "has a parameter 'fisrt' that gets no value" in problems_of(workload)[0]
+    assert "has a parameter 'fisrt' without a value" in problems_of(workload)[0]
 
 
 def test_a_misspelt_upstream_job_is_explained() -> None:
     assert problems_of(Workload().add("first", print).add("second", print, after="frist")) == [
-        "job 'second' comes after 'frist', which is no job; did you mean 'first'?"
+        "job 'second' has after='frist', but there is no such job; did you mean 'first'?"
     ]
 
 
@@ -195,7 +195,8 @@ def test_an_option_that_does_not_exist_is_explained() -> None:
 
 
 def test_building_and_validating_is_linear_in_the_number_of_jobs() -> None:
-    """A long chain: nothing in it may call itself for each job, or look at all jobs for each."""
+    """With a long chain of jobs, the code must neither recurse once per job nor loop over all jobs
+    once per job."""
     count = 20_000
     schedule = Schedule([(f"j{n}", f"j{n + 1}") for n in range(count - 1)])
     Workload.from_table([{"job": f"j{n}", "command": lambda: None} for n in range(count)]).validate(

@@ -57,7 +57,7 @@ def test_a_key_cannot_fall_below_0() -> None:
         queue.decrease(0)
 
 
-def test_a_job_cannot_be_there_twice() -> None:
+def test_a_job_cannot_be_in_the_queue_twice() -> None:
     queue = diamond()
     with pytest.raises(ValueError, match="already"):
         queue.push(2, key=0)
@@ -67,11 +67,11 @@ def test_a_job_cannot_be_there_twice() -> None:
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=30),
     st.randoms(use_true_random=False),
 )
-def test_like_a_list_that_is_searched_each_time(
+def test_the_queue_behaves_like_a_list_that_is_searched_each_time(
     jobs: list[tuple[int, int]], random: object
 ) -> None:
     queue = PriorityQueue()
-    model: dict[int, list[int]] = {}  # job: [key, rank, arrival at 0]
+    model: dict[int, list[int]] = {}  # job: [key, rank, arrival number at key 0]
     clock = 0
     for job, (key, rank) in enumerate(jobs):
         queue.push(job, key=key, rank=rank)

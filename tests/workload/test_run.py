@@ -1,4 +1,4 @@
-"""Runs that go well: results, order, tables, pictures, logs, up-to-date jobs."""
+"""Runs without failures: results, order, tables, drawings, logs, jobs that are up to date."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_without_a_schedule_all_jobs_are_independent(tmp_path: Path) -> None:
     assert os.getpid() not in run.results.values()
 
 
-def test_ids_may_be_numbers_of_a_frame(tmp_path: Path) -> None:
+def test_ids_may_be_numbers_of_a_data_frame(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
             "job": [1, 2],
@@ -155,10 +155,11 @@ def test_tables_and_paths_come_back_as_they_were(tmp_path: Path) -> None:
     assert run.results["path"] == file
 
 
-def test_what_is_asked_for_and_not_there_is_explained(tmp_path: Path) -> None:
+def test_unknown_jobs_and_missing_results_are_explained(tmp_path: Path) -> None:
     run = Workload().add("broken", commands.fail).run(store=tmp_path / "run").wait()
     with pytest.raises(
-        NoResult, match=r"job 'broken' has no result: it is FAILED \(ValueError: on purpose\)"
+        NoResult,
+        match=r"job 'broken' has no result; its state is FAILED \(ValueError: on purpose\)",
     ):
         run.results["broken"]
     with pytest.raises(
@@ -170,7 +171,7 @@ def test_what_is_asked_for_and_not_there_is_explained(tmp_path: Path) -> None:
     assert "other" not in run.failed()
 
 
-def test_attach_looks_in_from_elsewhere(tmp_path: Path) -> None:
+def test_another_handle_can_be_attached_to_a_run(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
     run = Workload().add("job", commands.tell_and_wait, args=[said, go]).run(store=tmp_path / "run")
     commands.wait_for(said)
@@ -193,7 +194,7 @@ def test_the_graph_is_coloured_by_state(tmp_path: Path) -> None:
     assert len(colors) == 2
 
 
-def test_replay_runs_one_job_here_with_what_it_was_given(tmp_path: Path) -> None:
+def test_replay_runs_one_job_in_this_process_with_its_inputs(tmp_path: Path) -> None:
     workload = Workload()
     workload.add("a", lambda: [1, 2, 0])
     workload.add("b", lambda a: [6 // n for n in a], after=["a"])
@@ -204,7 +205,7 @@ def test_replay_runs_one_job_here_with_what_it_was_given(tmp_path: Path) -> None
     assert run.replay("a") == [1, 2, 0]
 
 
-def test_the_longest_chain_and_the_length_of_the_run_are_told(tmp_path: Path) -> None:
+def test_lengths_gives_the_duration_and_the_critical_path(tmp_path: Path) -> None:
     length, longest = diamond().run(workers=1, store=tmp_path / "run").wait().lengths()
     assert 0 < longest <= length
 
@@ -212,7 +213,7 @@ def test_the_longest_chain_and_the_length_of_the_run_are_told(tmp_path: Path) ->
 def test_a_timeout_of_wait_leaves_the_run_alone(tmp_path: Path) -> None:
     go = str(tmp_path / "go")
     run = Workload().add("job", commands.wait_for, args=[go]).run(store=tmp_path / "run")
-    with pytest.raises(TimeoutError, match="it goes on"):
+    with pytest.raises(TimeoutError, match="it continues"):
         run.wait(0.05)
     Path(go).touch()
     assert states(run.wait()) == {"job": "DONE"}
@@ -262,7 +263,7 @@ def counted(tmp_path: Path, factor: int = 2, word: str = "x") -> Workload:
     )
 
 
-def test_what_is_up_to_date_is_skipped(tmp_path: Path) -> None:
+def test_jobs_that_are_up_to_date_are_skipped(tmp_path: Path) -> None:
     counted(tmp_path).run(store=tmp_path / "run").wait()
     run = counted(tmp_path).run(store=tmp_path / "run").wait()
     assert states(run) == {"a": "SKIPPED", "b": "SKIPPED", "c": "SKIPPED"}
@@ -270,7 +271,7 @@ def test_what_is_up_to_date_is_skipped(tmp_path: Path) -> None:
     assert dict(run.results) == {"a": 2, "b": 0, "c": ""}
 
 
-def test_a_changed_helper_runs_its_job_again_and_an_equal_result_stops_there(
+def test_a_changed_helper_reruns_its_job_but_not_its_downstream_jobs_if_the_result_is_equal(
     tmp_path: Path,
 ) -> None:
     counted(tmp_path).run(store=tmp_path / "run").wait()
@@ -291,7 +292,7 @@ def test_rerun_runs_everything(tmp_path: Path) -> None:
     assert states(run) == {"a": "DONE", "b": "DONE", "c": "DONE"}
 
 
-def test_a_result_that_was_removed_is_made_again(tmp_path: Path) -> None:
+def test_a_job_whose_result_was_removed_runs_again(tmp_path: Path) -> None:
     file = tmp_path / "made.txt"
 
     def make() -> Path:
@@ -309,7 +310,7 @@ def test_a_result_that_was_removed_is_made_again(tmp_path: Path) -> None:
     assert file.exists()
 
 
-def test_an_edited_script_is_another_command(tmp_path: Path) -> None:
+def test_a_program_runs_again_after_its_script_was_edited(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     for text, state in [("print(1)", "DONE"), ("print(1)", "SKIPPED"), ("print(2)", "DONE")]:
         script.write_text(text)

@@ -1,5 +1,4 @@
-"""The scheduler against a simulated world: workers that finish, fail, crash and die, in any
-order."""
+"""The scheduler in a simulation: workers finish, fail, crash and die in any order."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def jobs(assignments: list[Assignment]) -> list[tuple[str, int]]:
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
-def test_a_job_goes_out_when_its_upstream_jobs_are_done() -> None:
+def test_a_job_is_assigned_when_its_upstream_jobs_are_done() -> None:
     s = scheduler(4, DIAMOND)
     assert jobs(s.assignments(0)) == [("w0", 0)]
     s.finished(0, 1, succeeded=True, now=1)
@@ -69,7 +68,7 @@ def test_the_least_busy_worker_gets_the_next_job_and_none_has_more_than_two() ->
     assert jobs(s.assignments(1)) == [("w1", 6)]
 
 
-def test_the_job_at_the_front_of_a_hand_is_running_and_the_other_is_assigned() -> None:
+def test_the_first_job_of_a_worker_is_running_and_the_second_is_assigned() -> None:
     s = scheduler(2)
     s.assignments(0)
     assert s.states == [JobState.RUNNING, JobState.ASSIGNED]
@@ -85,7 +84,7 @@ def test_a_completion_counts_once() -> None:
     assert jobs(s.assignments(2)) == [("w0", 1)]
 
 
-def test_a_completion_of_an_earlier_try_counts_for_nothing() -> None:
+def test_the_completion_of_an_earlier_attempt_is_ignored() -> None:
     s = scheduler(1, workers=2, retries=[1])
     s.assignments(0)
     s.died("w0", "crash", 1)
@@ -102,7 +101,7 @@ def test_only_the_running_job_is_blamed_for_a_death() -> None:
     assert s.attempts == [1, 0]
 
 
-def test_a_job_that_always_kills_its_worker_gets_crashes_max_and_one_tries() -> None:
+def test_a_job_that_always_kills_its_worker_is_tried_crashes_max_plus_one_times() -> None:
     s = Scheduler(rules(2, [(0, 1)], crashes_max=2))
     for n in range(3):
         s.joined(f"w{n}")
@@ -144,7 +143,7 @@ def test_the_time_of_a_queued_job_begins_when_it_runs() -> None:
     assert s.next_deadline() == 105
 
 
-def test_continue_runs_all_that_is_not_downstream_of_a_failure() -> None:
+def test_continue_runs_all_jobs_that_are_not_downstream_of_a_failed_one() -> None:
     s = scheduler(4, [(0, 1), (1, 2)])
     s.assignments(0)
     s.finished(0, 1, succeeded=False, now=1)
@@ -154,7 +153,7 @@ def test_continue_runs_all_that_is_not_downstream_of_a_failure() -> None:
 
 
 @pytest.mark.parametrize("mode", ["abridge", "stop"])
-def test_abridge_and_stop_start_nothing_after_a_failure(mode: str) -> None:
+def test_abridge_and_stop_start_no_job_after_a_failure(mode: str) -> None:
     s = scheduler(7, [(0, 6)], workers=2, on_error=mode)
     assert len(s.assignments(0)) == 4
     s.finished(0, 1, succeeded=False, now=1)
@@ -164,10 +163,10 @@ def test_abridge_and_stop_start_nothing_after_a_failure(mode: str) -> None:
     assert s.stops_running_jobs == (mode == "stop")
 
 
-def test_abridge_takes_back_what_has_not_begun_and_lets_the_rest_finish() -> None:
+def test_abridge_takes_back_jobs_that_have_not_started_and_lets_running_jobs_finish() -> None:
     s = scheduler(4, workers=2, on_error="abridge")
     s.assignments(0)
-    s.finished(0, 1, succeeded=False, now=1)  # 2 runs on w0 now; 3 waits behind 1
+    s.finished(0, 1, succeeded=False, now=1)  # now 2 runs on w0, and 3 waits behind 1
     assert s.recalls() == [("w1", 3)]
     s.returned(3, 1)
     s.finished(2, 1, succeeded=True, now=2)
@@ -176,7 +175,7 @@ def test_abridge_takes_back_what_has_not_begun_and_lets_the_rest_finish() -> Non
     assert s.has_ended()
 
 
-def test_an_idle_worker_is_given_what_waits_behind_a_long_job() -> None:
+def test_an_idle_worker_gets_a_job_that_waits_behind_a_long_one() -> None:
     s = scheduler(3, workers=2)
     assert jobs(s.assignments(0)) == [("w0", 0), ("w1", 1), ("w0", 2)]
     assert s.recalls() == []
@@ -186,12 +185,12 @@ def test_an_idle_worker_is_given_what_waits_behind_a_long_job() -> None:
     assert s.assignments(1) == [Assignment("w1", 2, 1)]
 
 
-def test_priority_goes_before_arrival() -> None:
+def test_priority_comes_before_the_order_of_arrival() -> None:
     s = scheduler(3, priorities=[5, 0, -1])
     assert [a.job for a in s.assignments(0)] == [2, 1]
 
 
-def test_the_longest_remaining_path_goes_first_where_lengths_are_known() -> None:
+def test_the_job_with_the_longest_remaining_path_starts_first_if_durations_are_known() -> None:
     edges = [(0, 1), (2, 3)]
     upstream, downstream = upstream_of(4, edges)
     remaining = remaining_paths(
@@ -201,7 +200,7 @@ def test_the_longest_remaining_path_goes_first_where_lengths_are_known() -> None
     assert [a.job for a in s.assignments(0)] == [2, 0]
 
 
-def test_a_pool_runs_only_so_many_at_a_time() -> None:
+def test_no_more_jobs_of_a_pool_run_at_the_same_time_than_its_size() -> None:
     s = scheduler(4, workers=4, pools=["db", "db", None, "db"], pool_sizes={"db": 1})
     assert [a.job for a in s.assignments(0)] == [0, 2]
     assert s.assignments(0) == []
@@ -211,14 +210,14 @@ def test_a_pool_runs_only_so_many_at_a_time() -> None:
     assert [a.job for a in s.assignments(2)] == [3]
 
 
-def test_what_is_up_to_date_is_skipped_and_releases_what_is_downstream() -> None:
+def test_a_job_that_is_up_to_date_is_skipped_and_releases_its_downstream_jobs() -> None:
     s = Scheduler(rules(4, DIAMOND), is_current=lambda job: job in (0, 1))
     s.joined("w0")
     assert [a.job for a in s.assignments(0)] == [2]
     assert s.states[:2] == [JobState.SKIPPED, JobState.SKIPPED]
 
 
-def test_cancel_ends_everything_that_has_not_ended() -> None:
+def test_cancel_ends_every_job_that_has_not_ended() -> None:
     s = scheduler(5, [(0, 4)], workers=1)
     s.assignments(0)
     s.finished(0, 1, succeeded=True, now=1)

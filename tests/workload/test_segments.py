@@ -29,7 +29,7 @@ def ending(job: int, result: Encoded | None = None, error: str = "") -> Ending:
     )
 
 
-def test_what_was_appended_can_be_read(tmp_path: Path) -> None:
+def test_appended_records_can_be_read(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path / "s")
     endings = [ending(1, encode({"a": 1})), ending(2, error="went wrong"), ending(3, encode(None))]
     first, second, third = (head(writer.append(each)) for each in endings)
@@ -55,7 +55,7 @@ def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(1, 60))
-def test_a_segment_that_was_cut_off_anywhere_has_its_whole_records(
+def test_a_truncated_segment_still_gives_its_complete_records(
     tmp_path: Path, payloads: list[bytes], cut: int
 ) -> None:
     path = tmp_path / "s"
@@ -73,7 +73,7 @@ def test_a_segment_that_was_cut_off_anywhere_has_its_whole_records(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_damaged_record_is_not_taken_for_a_result(tmp_path: Path, data: st.DataObject) -> None:
+def test_a_damaged_record_is_not_read_as_a_result(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "s"
     path.unlink(missing_ok=True)
     writer = SegmentWriter(path)
@@ -88,7 +88,7 @@ def test_a_damaged_record_is_not_taken_for_a_result(tmp_path: Path, data: st.Dat
         read_result(path, record.offset)
 
 
-def test_nothing_of_a_record_stays_behind_if_the_disk_is_full(tmp_path: Path) -> None:
+def test_a_partly_written_record_is_removed_if_the_disk_is_full(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path / "s")
     writer.append(ending(1, encode("first")))
     size = (tmp_path / "s").stat().st_size

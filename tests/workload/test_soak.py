@@ -1,4 +1,5 @@
-"""Long runs under constant fire: `make soak`. A short one of the kind is among the other tests."""
+"""Long runs in which processes are killed all the time, for `make soak`. The other tests include a
+short run of this kind."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ ROUNDS = 100
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_killed_or_stopped_the_run_ends_as_a_clean_one(
+def test_a_run_whose_processes_are_killed_or_stopped_ends_like_an_undisturbed_one(
     tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Transient workers: through our own processes, Python's pools, and Spark."""
+"""Transient workers in our own processes, in Python's pools, and on Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Make = Callable[[], Executor] | None
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left_behind() -> None:
-    """The instance whose Spark these tests use outlives each of them, and so may its threads."""
+    """Turns the check for threads off: the Spark instance that these tests share outlives each of
+    them."""
 
 
 def process_pool() -> Executor:
@@ -125,7 +126,7 @@ def test_a_job_that_kills_its_worker_is_tried_again_and_no_other_is_blamed(
     assert run.results["once"] == "survived"
 
 
-def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(
+def test_a_job_that_hangs_is_stopped_at_its_timeout_and_tried_again(
     tmp_path: Path, executor_of_processes: Any
 ) -> None:
     said, marker = str(tmp_path / "said"), str(tmp_path / "marker")
@@ -141,7 +142,7 @@ def test_a_job_that_hangs_is_ended_at_its_timeout_and_tried_again(
     wait_until(lambda: not Path(f"/proc/{commands.lines(said)[0]}").exists())
 
 
-def test_a_job_in_a_thread_that_hangs_is_given_up(tmp_path: Path) -> None:
+def test_a_job_that_hangs_in_a_thread_is_given_up(tmp_path: Path) -> None:
     go = str(tmp_path / "go")
     workload = (
         Workload()
@@ -185,7 +186,7 @@ def test_workers_are_replaced_after_max_jobs(tmp_path: Path, max_jobs: int, proc
     assert len(set(run.results.values())) == processes
 
 
-def test_cancel_ends_what_runs(tmp_path: Path, executor_of_processes: Any) -> None:
+def test_cancel_stops_running_jobs(tmp_path: Path, executor_of_processes: Any) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
     workload = (
         Workload()
@@ -199,7 +200,7 @@ def test_cancel_ends_what_runs(tmp_path: Path, executor_of_processes: Any) -> No
     wait_until(lambda: not Path(f"/proc/{commands.lines(said)[0]}").exists())
 
 
-def test_another_process_can_look_in_and_cancel(tmp_path: Path) -> None:
+def test_another_process_can_attach_and_cancel(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
     run = (
         Workload()
@@ -236,11 +237,11 @@ def test_an_executor_that_cannot_be_replaced_breaks_the_run(tmp_path: Path) -> N
             .add("job", commands.kill_worker)
             .run(kind="transient", executor=pool, store=tmp_path / "run")
         )
-        with pytest.raises(RunBroken, match="give executor= a function that makes one"):
+        with pytest.raises(RunBroken, match="give a function that makes executors as executor="):
             run.wait()
 
 
-def test_a_killed_session_leaves_no_process_and_can_be_resumed(tmp_path: Path) -> None:
+def test_a_killed_interpreter_leaves_no_process_and_its_run_can_be_resumed(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     said, out = str(tmp_path / "said"), str(tmp_path / "out")
     script.write_text(
@@ -267,7 +268,7 @@ workload.run(kind="transient", store={str(tmp_path / "run")!r}).wait()
     assert commands.lines(out) == ["before"]
 
 
-def test_an_interpreter_that_ends_takes_its_transient_workers_along(tmp_path: Path) -> None:
+def test_transient_workers_end_with_their_interpreter(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
     code = f"""
 import sys
@@ -286,7 +287,7 @@ commands.wait_for({said!r})
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_a_launcher_starts_persistent_workers_wherever_it_likes(tmp_path: Path, kind: str) -> None:
+def test_a_launcher_starts_persistent_workers(tmp_path: Path, kind: str) -> None:
     with (
         ThreadPoolExecutor(2)
         if kind == "threads"
@@ -331,7 +332,7 @@ def test_launched_workers_do_not_outlive_their_master(tmp_path: Path) -> None:
         wait_until(lambda: not processes_of(tmp_path), 2)
 
 
-def test_who_does_not_know_the_secret_is_not_let_in() -> None:
+def test_a_worker_that_does_not_know_the_secret_is_refused() -> None:
     import socket
 
     from pyrite.workload import launching
@@ -351,7 +352,7 @@ def test_a_pool_that_forks_does_not_keep_the_store(tmp_path: Path) -> None:
             workload.run(kind="transient", executor=pool, store=tmp_path / "run").wait()
 
 
-def test_processes_of_a_pool_end_with_a_session_that_is_killed(tmp_path: Path) -> None:
+def test_processes_of_a_pool_end_with_an_interpreter_that_is_killed(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
     script = tmp_path / "script.py"
     script.write_text(
@@ -375,7 +376,7 @@ if __name__ == "__main__":
     wait_until(lambda: not processes_of(tmp_path), 3)
 
 
-def test_a_job_given_up_in_a_thread_does_not_hold_up_the_run(tmp_path: Path) -> None:
+def test_a_hanging_job_in_a_thread_does_not_delay_the_end_of_the_run(tmp_path: Path) -> None:
     go = str(tmp_path / "go")
     started = time.monotonic()
     workload = Workload().add("job", commands.wait_for, args=[go], timeout=0.2)
@@ -397,14 +398,14 @@ def test_the_time_of_a_job_does_not_count_while_it_waits_for_a_thread(tmp_path: 
     assert {row["state"] for row in run.table()} == {JobState.DONE}
 
 
-def test_a_cancel_that_came_too_late_does_not_cancel_the_next_run(tmp_path: Path) -> None:
+def test_a_late_cancel_request_does_not_cancel_the_next_run(tmp_path: Path) -> None:
     workload = Workload().add("job", commands.nothing)
     workload.run(kind="transient", store=tmp_path / "run").wait()
     Run.attach(tmp_path / "run").cancel()
     assert Run.resume(tmp_path / "run").wait().status.phase == "ended"
 
 
-def test_what_a_thread_writes_by_any_way_is_its_own(tmp_path: Path) -> None:
+def test_all_output_of_a_thread_is_captured_for_its_own_job(tmp_path: Path) -> None:
     def job(n: int) -> int:
         print("text", n)
         sys.stdout.buffer.write(b"bytes %d\n" % n)
@@ -420,7 +421,7 @@ def test_what_a_thread_writes_by_any_way_is_its_own(tmp_path: Path) -> None:
     assert sys.stdout is before
 
 
-def test_a_master_whose_launcher_was_killed_does_not_wait_for_ever(tmp_path: Path) -> None:
+def test_a_master_whose_launcher_was_killed_does_not_wait_forever(tmp_path: Path) -> None:
     said = str(tmp_path / "said")
     code = f"""
 from concurrent.futures import ThreadPoolExecutor
@@ -439,7 +440,7 @@ with ThreadPoolExecutor(1) as pool:
     wait_until(lambda: not processes_of(tmp_path), 3)
 
 
-def test_a_launched_worker_that_leaves_with_exit_code_0_is_replaced(tmp_path: Path) -> None:
+def test_a_launched_worker_that_ends_with_exit_code_0_is_replaced(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         workload = Workload().add("leaver", os._exit, args=[0]).add("other", commands.nothing)
         run = workload.run(

@@ -16,9 +16,8 @@ from pyrite.cli import cluster as cluster_commands
 from pyrite.cli import demo as demo_command
 from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
-from pyrite.cli.progress import run_to_end, show_outcome
+from pyrite.cli.progress import opened, run_to_end, show_outcome
 from pyrite.cli.workload import app as workload_app
-from pyrite.instance import instance
 from pyrite.job import JobConfig
 
 app = typer.Typer(
@@ -35,7 +34,8 @@ app.command()(cluster_commands.member)
 DagArgument = Annotated[
     str,
     typer.Argument(
-        metavar="MODULE:DAG", help="A module, or a .py file, and the name of a DAG in it."
+        metavar="MODULE:DAG",
+        help="A module or a .py file, and the name of a DAG, or of a function that returns one.",
     ),
 ]
 
@@ -50,7 +50,8 @@ class Format(str, Enum):
 @app.callback()
 def options(
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what the engine does.")
+        bool,
+        typer.Option("--verbose", "-v", help="Log details, and the whole traceback of an error."),
     ] = False,
 ) -> None:
     handler = RichHandler(console=Console(stderr=True), show_path=False)
@@ -63,7 +64,7 @@ def options(
 
 @app.command()
 def demo() -> None:
-    """Count the words of a text that comes with Pyrite, with the DAG drawn."""
+    """Draw a DAG that counts words, and run it in this process and on Spark."""
     with reporting_errors():
         demo_command.run(Console())
 
@@ -72,25 +73,36 @@ def demo() -> None:
 def run(
     dag: DagArgument,
     light: Annotated[
-        bool, typer.Option("--light", help="Run as a light job, in this process.")
+        bool, typer.Option("--light", help="Run as a light job in this process, without Spark.")
     ] = False,
     master: Annotated[
         str | None,
-        typer.Option(help="Spark's master, or sc:// for Spark Connect; default: this machine."),
+        typer.Option(
+            help="The URL of the Spark master, or sc://... for Spark Connect. Default: local mode."
+        ),
     ] = None,
     members: Annotated[
         int | None,
-        typer.Option(help="How many tasks side by side; default: as many as Spark runs.", min=1),
+        typer.Option(
+            help="The number of tasks that run in parallel. Default: Spark's default parallelism.",
+            min=1,
+        ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Size of the cooperative pool of a light job.", min=1)
+        int | None, typer.Option(help="The number of threads of a light job. Default: 1.", min=1)
     ] = None,
 ) -> None:
-    """Run a DAG to its end, and show what it did."""
+    """Run a DAG until it ends, and show what each vertex did."""
+    if light and (master is not None or members is not None):
+        raise typer.BadParameter(
+            "--master and --members are for jobs on Spark; a light job runs in this process"
+        )
+    if threads is not None and not light:
+        raise typer.BadParameter("--threads is for light jobs; give --light with it")
     console = Console()
     with reporting_errors():
         found = find_dag(dag)
-        with instance(spark_master=master, cooperative_threads=threads) as pyr:
+        with opened(spark_master=master, cooperative_threads=threads) as pyr:
             job = (
                 pyr.new_light_job(found)
                 if light
@@ -104,7 +116,7 @@ def run(
 @app.command()
 def show(
     dag: DagArgument,
-    format: Annotated[Format, typer.Option(help="How to draw it.")] = Format.text,
+    format: Annotated[Format, typer.Option(help="The format of the drawing.")] = Format.text,
 ) -> None:
     """Draw a DAG."""
     with reporting_errors():
@@ -120,5 +132,5 @@ def show(
 
 @app.command()
 def version() -> None:
-    """Say which version this is."""
+    """Print the version of Pyrite."""
     typer.echo(__version__)

@@ -1,4 +1,4 @@
-"""The demo: the most frequent words of a text that comes with the package."""
+"""The demo: counts the words of a text that is part of the package."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from pyrite import processors as p
-from pyrite.cli.progress import duration, metrics_table, run_to_end, where_time_went
+from pyrite.cli.progress import duration, metrics_table, opened, run_to_end, where_time_went
 from pyrite.dag import DAG, between
-from pyrite.instance import instance
 from pyrite.job import JobConfig
 
 LEAST_LETTERS = 5
 
 
 def word_count(path: str) -> DAG:
-    """Counts words: first on each member for itself, then in all."""
+    """Counts words: first on each member separately, then the totals of all members."""
     dag = DAG()
     lines = dag.vertex("lines", p.read_files(path))
     words = dag.vertex("words", p.flat_map(lambda line: re.findall(r"[a-z']+", line.lower())))
@@ -41,7 +40,7 @@ def word_count(path: str) -> DAG:
 
 
 def run(console: Console) -> None:
-    with as_file(files("pyrite.cli") / "demo.txt") as path, instance(start_spark=True) as pyr:
+    with as_file(files("pyrite.cli") / "demo.txt") as path, opened(start_spark=True) as pyr:
         dag = word_count(str(path))
         console.print("[bold]The DAG[/]")
         console.print(dag.to_text(), markup=False, highlight=False)
@@ -63,8 +62,8 @@ def run(console: Console) -> None:
 
         counts = pyr.map("counts").copy()
         console.print(
-            f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT results'}. The most "
-            "frequent words[/]"
+            f"\n[bold]Both gave {'the same' if counts == light else 'DIFFERENT'} results. The most "
+            "frequent words:[/]"
         )
         table = Table(box=None, header_style="dim", pad_edge=False)
         table.add_column("word")

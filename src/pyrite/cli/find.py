@@ -1,68 +1,120 @@
-"""Finds what a command line names, a DAG or a module: `package.module:name`, or
+"""Finds the object that a command line argument names, such as a DAG: `package.module:name`, or
 `path/to/file.py:name`."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeVar
 
 import cloudpickle
 
 from pyrite.dag import DAG
 from pyrite.errors import PyriteError
-from pyrite.functions import message_of, shorten
+from pyrite.functions import describe, message_of, shorten
+
+Kind = TypeVar("Kind")
 
 
 def find_dag(text: str) -> DAG:
-    """The DAG of that name, or what a function of that name, called without arguments, returns."""
+    """The DAG of that name, or the DAG that a function of that name returns."""
     where, _, name = text.rpartition(":")
     if not where or not name:
-        raise PyriteError(
-            f"'{text}' does not name a DAG; write module:name, as in my_jobs.words:dag"
-        )
-    module = find_module(where)
+        example = f"{text}:dag" if text.endswith(".py") else "my_jobs.words:dag"
+        raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in {example}")
+    return find_in(find_module(where), where, name, DAG)
+
+
+def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind:
+    """The object of that name in the module, which must be of that kind. If it is a function, the
+    function is called, and the object is its return value."""
+    what = kind.__name__
     try:
-        found = getattr(module, name)
+        found: Any = getattr(module, name)
     except AttributeError:
-        dags = [key for key, value in vars(module).items() if isinstance(value, DAG)]
-        hint = f"; it has {', '.join(dags)}" if dags else ""
-        raise PyriteError(f"'{where}' has nothing called '{name}'{hint}") from None
-    if callable(found) and not isinstance(found, DAG):
-        found = found()
-    if not isinstance(found, DAG):
         raise PyriteError(
-            f"'{text}' is not a DAG, nor a function that returns one; it is {shorten(found)}"
+            f"'{where}' has nothing called '{name}'{_hint(module, where, name, kind)}"
+        ) from None
+    if callable(found) and not isinstance(found, kind):
+        found = _called(found, f"{where}:{name}", what)
+    if not isinstance(found, kind):
+        raise PyriteError(
+            f"'{where}:{name}' is not a {what}, nor a function that returns one; it is "
+            f"{shorten(found)}"
         )
     return found
 
 
 def find_module(where: str) -> ModuleType:
-    """The module of that name, or in that file; its functions travel with a job, since workers may
-    not find it."""
+    """Imports a module by its name or from a .py file. If it is not an installed package, its
+    functions are pickled by value, because workers may not be able to import it."""
     module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
     if not _is_installed(module):
         cloudpickle.register_pickle_by_value(module)
     return module
 
 
+def _hint(module: ModuleType, where: str, name: str, kind: type[Kind]) -> str:
+    what = kind.__name__
+    if getattr(module, "__file__", None) is None:
+        return f", because '{where}' is a folder; name a module in it, as in {where}.my_module:name"
+    near = difflib.get_close_matches(name, vars(module), 1)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    names = [key for key, value in vars(module).items() if isinstance(value, kind)]
+    if names:
+        return f"; it has {', '.join(names)}"
+    return f", and no {what} at all; name a {what}, or a function that returns one"
+
+
+def _called(function: Callable[[], Any], text: str, what: str) -> Any:
+    """Calls the user's function without arguments and returns its value."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise PyriteError(
+            f"'{text}', {describe(function)}, cannot be called without arguments ({error}); a "
+            f"function that makes a {what} must need none"
+        ) from None
+    except ValueError:  # the parameters of some built-in functions are not known
+        pass
+    return _run(function, f"'{text}' failed when it was called to make a {what}")
+
+
+def _run(action: Callable[[], Kind], what_failed: str) -> Kind:
+    """Runs the user's code. If it raises an exception, raises a PyriteError that says what failed,
+    with the exception as its cause."""
+    try:
+        return action()
+    except SystemExit as error:
+        raise PyriteError(f"{what_failed}: it called sys.exit({error.code!r})") from error
+    except Exception as error:
+        raise PyriteError(f"{what_failed}: {message_of(error)}") from error
+
+
 def _load_module(name: str) -> ModuleType:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     if not all(part.isidentifier() for part in name.split(".")):
-        raise PyriteError(f"'{name}' is not the name of a module, as in my_jobs.words")
+        raise PyriteError(
+            f"'{name}' is not the name of a module, as in my_jobs.words, nor of a .py file"
+        )
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+        return _run(lambda: importlib.import_module(name), f"'{name}' cannot be loaded")
+    except PyriteError as error:
+        missing = getattr(error.__cause__, "name", None)
+        is_missing = isinstance(error.__cause__, ModuleNotFoundError) and missing is not None
+        if is_missing and (name == missing or name.startswith(f"{missing}.")):
             raise PyriteError(
                 f"there is no module '{name}' here ({Path.cwd()}) or among the installed packages"
             ) from None
-        raise PyriteError(f"'{name}' cannot be loaded: {message_of(error)}") from error
-    except Exception as error:
-        raise PyriteError(f"'{name}' cannot be loaded: {message_of(error)}") from error
+        raise
 
 
 def _is_installed(module: ModuleType) -> bool:
@@ -72,17 +124,17 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _load_file(path: Path) -> ModuleType:
+    if path.is_dir():
+        raise PyriteError(f"'{path}' is a folder; name a Python file")
     if not path.is_file():
         raise PyriteError(f"there is no file '{path}'")
     sys.path.insert(0, str(path.parent.resolve()))
-    name = f"pyrite_file_{path.stem}"  # a file may be called like a module that exists
+    name = f"pyrite_file_{path.stem}"  # the file may have the name of a module that exists
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise PyriteError(f"'{path}' cannot be loaded: {message_of(error)}") from error
+    loader = spec.loader
+    _run(lambda: loader.exec_module(module), f"'{path}' cannot be loaded")
     return module

@@ -1,4 +1,4 @@
-"""The commands of workloads: `pyrite workload run`, `status`, `log`, `resume`, `cancel`."""
+"""The commands for workloads: `pyrite workload run`, `status`, `log`, `resume` and `cancel`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from enum import Enum
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -14,17 +15,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pyrite.cli.errors import reporting_errors
-from pyrite.cli.find import find_module
+from pyrite.cli.errors import end_at_next_interrupt, reporting_errors
+from pyrite.cli.find import find_in, find_module
 from pyrite.cli.progress import duration
 from pyrite.errors import PyriteError
-from pyrite.workload import JobState, Run
-from pyrite.workload.files import Written, of_module, read_yaml
+from pyrite.functions import shorten
+from pyrite.workload import JobState, Run, Schedule, Workload
+from pyrite.workload.files import Written, read_yaml
 from pyrite.workload.progress import STYLES
 
-app = typer.Typer(help="Run a DAG of jobs on workers, and look after it.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run a DAG of jobs on workers; inspect, cancel and resume such runs.", no_args_is_help=True
+)
 
-StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="The folder of the run.")]
+StoreArgument = Annotated[
+    Path, typer.Argument(metavar="STORE", help="The store folder of the run.")
+]
 
 ROWS_SHOWN = 100
 
@@ -52,27 +58,27 @@ def run(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A .yaml file, or a Python module or file with a `workload` in it."
+            metavar="FILE", help="A .yaml file, or a Python module or file that defines `workload`."
         ),
     ],
     workers: Annotated[
-        int | None, typer.Option(help="Jobs at a time; default: one for each core.", min=1)
+        int | None, typer.Option(help="The number of workers. Default: one per core.", min=1)
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
-            help="The folder for results, logs and states; default: FILE's name with .run."
+            help="The folder for results, logs and states. Default: the name of FILE with .run."
         ),
     ] = None,
     kind: Annotated[Kind | None, typer.Option(help="The kind of workers.")] = None,
     on_error: Annotated[
-        OnErrorOption | None, typer.Option(help="What a job that failed does to the others.")
+        OnErrorOption | None, typer.Option(help="What happens to the other jobs when a job fails.")
     ] = None,
     rerun: Annotated[
-        bool, typer.Option("--rerun", help="Run jobs that are up to date too.")
+        bool, typer.Option("--rerun", help="Also run the jobs that are up to date.")
     ] = False,
 ) -> None:
-    """Run the jobs of a file to their end; jobs that are up to date are skipped."""
+    """Run the jobs of a file until all have ended. Jobs that are up to date are skipped."""
     console = Console()
     with reporting_errors():
         written = read(file)
@@ -94,10 +100,10 @@ def run(
 def resume(
     store: StoreArgument,
     workers: Annotated[
-        int | None, typer.Option(help="Jobs at a time; default: as before.", min=1)
+        int | None, typer.Option(help="The number of workers. Default: as before.", min=1)
     ] = None,
 ) -> None:
-    """Go on with a run that was cancelled, broken or killed."""
+    """Continue a run that was cancelled, broken or killed."""
     with reporting_errors():
         see_through(
             Run.resume(store, **({"workers": workers} if workers is not None else {})), Console()
@@ -108,13 +114,14 @@ def resume(
 def status(
     store: StoreArgument,
     format: Annotated[
-        Picture, typer.Option(help="A table, or the graph of the jobs coloured by state.")
+        Picture,
+        typer.Option(help="A table, or the graph of the jobs with a colour for each state."),
     ] = Picture.table,
     all: Annotated[
-        bool, typer.Option("--all", help="Show every job, however many they are.")
+        bool, typer.Option("--all", help="Show all jobs, even if there are many.")
     ] = False,
 ) -> None:
-    """Show how a run stands."""
+    """Show the state of a run and of its jobs."""
     with reporting_errors():
         found = Run.attach(store)
         if format is Picture.table:
@@ -134,7 +141,7 @@ def log(
     store: StoreArgument,
     job: Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")],
 ) -> None:
-    """Show what a job printed, and its traceback if it failed."""
+    """Show the output of a job, and its traceback if it failed."""
     with reporting_errors():
         found = Run.attach(store)
         typer.echo(found.log(job), nl=False)
@@ -149,12 +156,12 @@ def log(
 
 @app.command()
 def cancel(store: StoreArgument) -> None:
-    """End a run; what is done stays."""
+    """Cancel a run. The results of finished jobs stay."""
     with reporting_errors():
         found = Run.attach(store)
         if found.has_ended:
-            raise PyriteError(f"the run in '{store}' has ended already")
-        found.cancel()
+            raise PyriteError(f"the run in '{store}' has already ended")
+        _cancel(found)
         show(found, Console(), everything=False)
 
 
@@ -163,32 +170,48 @@ def read(file: str) -> Written:
         path = Path(file)
         sys.path.insert(
             0, str(path.parent.resolve())
-        )  # functions that the file names may be in modules beside it
+        )  # the file may name functions of modules in its folder
         return read_yaml(path)
     where, _, name = file.partition(":")
     module = find_module(where)
-    name = name or "workload"
-    if not hasattr(module, name):
-        raise PyriteError(
-            f"'{where}' has nothing called '{name}'; name the Workload in it, as in "
-            f"{where}:my_workload"
-        )
-    return of_module(getattr(module, name), getattr(module, "schedule", None), name)
+    workload = find_in(module, where, name or "workload", Workload)
+    return Written(workload, _schedule_of(module, where))
+
+
+def _schedule_of(module: ModuleType, where: str) -> Schedule | None:
+    """The Schedule that a module defines as `schedule`. A function or a module of this name is
+    ignored."""
+    found = getattr(module, "schedule", None)
+    if found is None or isinstance(found, Schedule):
+        return found
+    if callable(found) or isinstance(found, ModuleType):
+        return None
+    raise PyriteError(
+        f"'schedule' in '{where}' must be a Schedule, as in Schedule([('a', 'b')]); it is "
+        f"{shorten(found)}"
+    )
 
 
 def see_through(run: Run, console: Console) -> None:
-    """Waits for a run and shows what came of it. Exit code 1 if a job failed; on Ctrl-C the run is
-    cancelled first."""
+    """Waits for a run and shows its jobs. Exits with code 1 if a job failed. On Ctrl-C, cancels the
+    run first."""
     try:
         run.wait()
     except KeyboardInterrupt:
-        console.print("cancelling", style="yellow")
-        run.cancel()
+        end_at_next_interrupt()
+        _cancel(run)
         show(run, console, everything=False)
         raise
     show(run, console, everything=False)
     if any(state not in (JobState.DONE, JobState.SKIPPED) for state in run.counts()):
         raise typer.Exit(1)
+
+
+def _cancel(run: Run) -> None:
+    try:
+        run.cancel()
+    except TimeoutError as error:
+        raise PyriteError(str(error)) from None
 
 
 def show(run: Run, console: Console, *, everything: bool) -> None:
@@ -206,7 +229,7 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
         console.print(jobs_table(shown))
     if len(shown) < len(rows):
         command = f"pyrite workload status {_quoted(str(run.store))} --all"
-        others = f"{len(rows) - len(shown)} other jobs are not shown; all are with: {command}"
+        others = f"{len(rows) - len(shown)} other jobs are not shown; to see all, run: {command}"
         console.print(others, style="dim", markup=False, soft_wrap=True)
     counts = run.counts()
     words = ", ".join(
@@ -220,7 +243,7 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
     seconds = (status.ended or time.time()) - status.started
     console.print(f"{phase} after {duration(seconds)}: {words}")
     console.print(
-        f"from the first start to the last end {duration(length)}; longest chain of jobs "
+        f"time from the first start to the last end: {duration(length)}; critical path: "
         f"{duration(longest)}",
         style="dim",
     )
@@ -228,11 +251,13 @@ def show(run: Run, console: Console, *, everything: bool) -> None:
         console.print(f"[red]{escape(status.problem)}[/]", soft_wrap=True)
     if run.failed():
         job = _quoted(run.failed()[0]["job"])
-        hint = f"see why: pyrite workload log {_quoted(str(run.store))} -- {job}"
+        hint = (
+            f"to see why a job failed, run: pyrite workload log {_quoted(str(run.store))} -- {job}"
+        )
         console.print(hint, style="dim", markup=False, soft_wrap=True)
     if phase in ("killed", "broken", "cancelled"):
         console.print(
-            f"go on with: pyrite workload resume {_quoted(str(run.store))}",
+            f"to continue, run: pyrite workload resume {_quoted(str(run.store))}",
             style="dim",
             markup=False,
             soft_wrap=True,

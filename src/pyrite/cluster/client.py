@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -65,6 +66,7 @@ class Client:
     ) -> None:
         self._addresses = list(addresses)
         self._wire_keys = keys
+        self._pid = os.getpid()
         self._turn = 0
         """The address to dial next."""
         self._wire = Wire(keys, Identity(), limits)
@@ -150,6 +152,8 @@ class Client:
 
     def close(self) -> None:
         """Cancels what is running, waits for it, and ends the connection."""
+        if os.getpid() != self._pid:
+            return  # in a fork: the connection is the other process' own
         with self._lock:
             if self._closed:
                 return
@@ -184,7 +188,11 @@ class Client:
     # On the callers' threads.
 
     def _submit(self, job: Job, packed: PackedDag) -> Execution:
-        execution = Execution(job, run_callback=self._threads.run)
+        execution = Execution(
+            job,
+            run_callback=self._threads.run,
+            needs_this_thread=lambda: threading.current_thread() is self._thread,
+        )
         id = bytes.fromhex(execution.id)
         execution.wire(
             cancel=lambda: self._post(lambda: self._cancel(id)),
@@ -192,6 +200,7 @@ class Client:
             progress=_only_joined_or_cancelled,
             timings=_only_joined_or_cancelled,
         )
+        self._check_open()
         with self._lock:
             self._check_open()
             self._running[id] = execution
@@ -233,6 +242,11 @@ class Client:
         return answers
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise PyriteError(
+                "this client belongs to the process that this one was forked from; open another "
+                "with pyrite.client()"
+            )
         if self._closed:
             raise PyriteError("this client is closed; open another with pyrite.client()")
 

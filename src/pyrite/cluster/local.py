@@ -99,6 +99,8 @@ class LocalCluster:
 
     def close(self) -> None:
         """Ends the members."""
+        if os.getpid() != self._config["owner"]:
+            return  # in a fork: the members are the other process' own
         with self._lock:
             self._closed = True
             keeper, self._keeper = self._keeper, None
@@ -106,6 +108,10 @@ class LocalCluster:
             keeper.close()
 
     def _started(self) -> Keeper:
+        if os.getpid() != self._config["owner"]:
+            raise PyriteError(
+                "this cluster belongs to the process that this one was forked from; make another"
+            )
         with self._lock:
             if self._closed:
                 raise PyriteError("this cluster is closed; make another LocalCluster")

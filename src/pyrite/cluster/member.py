@@ -132,6 +132,7 @@ class Member:
         parking = NetworkParking(self)
         if self._pool_size == 1:
             self.service = ExecutionService(1, parking=parking)
+            self.service.workers[0].start()  # it serves the network also without tasklets
         else:
             self.service = ExecutionService(self._pool_size)
             self._wire_thread = threading.Thread(

@@ -44,7 +44,7 @@ class OwnCluster:
         return [] if self._client is None else self._client.collections()
 
     def close(self) -> None:
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
+        client = self._client
+        if client is not None:
+            client.close()
         self._cluster.close()

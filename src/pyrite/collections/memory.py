@@ -15,6 +15,7 @@ from collections.abc import (
 from reprlib import recursive_repr
 from typing import Any, overload
 
+from pyrite.forks import repair_after_fork
 from pyrite.keys import one_nan, with_one_nan
 
 
@@ -26,6 +27,7 @@ class MemoryCollections:
         self._maps: dict[str, MemoryMap] = {}
         self._lists: dict[str, MemoryList] = {}
         self._lock = threading.Lock()
+        repair_after_fork(self)
 
     def map(self, name: str) -> MemoryMap:
         found = self._maps.get(name)
@@ -40,6 +42,13 @@ class MemoryCollections:
             with self._lock:
                 found = self._lists.setdefault(name, MemoryList(name))
         return found
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        for named_map in self._maps.values():
+            named_map._lock = threading.Lock()
+        for named_list in self._lists.values():
+            named_list._lock = threading.Lock()
 
     def contents(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
         """(`map` or `list`, name, items or pairs) for each that has anything in it."""

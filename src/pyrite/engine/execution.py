@@ -1,8 +1,8 @@
-"""One execution of a DAG on the cooperative engine: suppliers asked, tasklets run, everything
-closed, the outcome told.
+"""One execution of a DAG on the cooperative engine, from the call of its suppliers to the report of
+its outcome.
 
-The coordinator's part (`JobRun`) asks the meta-suppliers and commits; a member's part (`MemberRun`)
-makes the processors and runs them.
+The coordinator's part (`JobRun`) calls the meta-suppliers and commits; a member's part
+(`MemberRun`) makes the processors and runs them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyrite.engine.metrics import VertexMetrics, gather
 from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import Commit, Sink
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
     ProcessorSupplier,
@@ -40,7 +40,8 @@ OnEnd = Callable[[BaseException | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What executions of one DAG have in common, so that the next one starts at once."""
+    """What all executions of one DAG share. It is made once, so that later executions start
+    faster."""
 
     topology: Topology
     stretches: tuple[Stretch, ...]
@@ -49,13 +50,13 @@ class Plan:
 
     @property
     def runs_users_life_cycles(self) -> bool:
-        """Whether starting and ending calls code that may block: suppliers and processors of the
-        user's, and files."""
+        """Whether the start or the end of the job calls code that may block: the user's suppliers
+        and processors, or a sink that writes files."""
         return bool(self.sinks) or any(stretch.chain is None for stretch in self.stretches)
 
     @staticmethod
     def of(dag: DAG, *, member_count: int, default_parallelism: int) -> Plan:
-        """Validates the DAG and plans it; or finds the plan that was made before."""
+        """Validates and plans the DAG, or returns the plan that was made before."""
 
         def make(dag: DAG) -> Plan:
             topology = plan_topology(
@@ -74,8 +75,8 @@ class Plan:
 
 
 class MetaSuppliers:
-    """The meta-suppliers of one execution, on its coordinator, from `init` to `close`; and the
-    sinks that must be committed."""
+    """The meta-suppliers of one execution, on its coordinator, from `init` to `close`. It also
+    commits the sinks."""
 
     def __init__(
         self,
@@ -94,9 +95,17 @@ class MetaSuppliers:
             name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None
         }
         self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
+        self._commits: list[tuple[str, Commit]] = []
+
+    def begin_sinks(self) -> None:
+        """Prepares the sinks that must be committed. Raises LifeCycleFailed if one cannot be
+        written to."""
+        for name, sink in self._sinks:
+            with at(name):
+                self._commits.append((name, sink.begin(self._context(name))))
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
-        """Initializes the meta-suppliers and asks them for the suppliers of each member, by
+        """Initializes the meta-suppliers and gets the suppliers of each member from them, by
         vertex."""
         self._asked = [
             (name, meta_supplier_of(supplier, name)) for name, supplier in self._users.items()
@@ -116,57 +125,51 @@ class MetaSuppliers:
 
     @contextmanager
     def committed(self, reports: Mapping[str, Sequence[Any]]) -> Iterator[None]:
-        """Makes visible what the sinks wrote, for the block, and for good if it ends well; else
-        puts back what was there before.
+        """Makes visible what the sinks wrote, then runs the block. If either raises, restores what
+        was there before.
 
         Raises LifeCycleFailed.
         """
-        begun: list[tuple[str, Sink]] = []
+        begun: list[tuple[str, Commit]] = []
         try:
-            for name, sink in self._sinks:
-                begun.append((name, sink))
+            for name, commit in self._commits:
+                begun.append((name, commit))
                 with at(name):
-                    sink.commit(self._context(name), reports.get(name, ()))
+                    commit.commit(reports.get(name, ()))
             for name, meta_supplier in self._asked:
                 with at(name):
                     meta_supplier.commit()
             yield
         except BaseException:
-            for name, sink in reversed(begun):
-                _quietly(
-                    name,
-                    "put back what was there before",
-                    sink.undo,
-                    self._context(name),
-                    reports.get(name, ()),
-                )
+            for name, commit in reversed(begun):
+                _quietly(name, "restore what was there before", commit.undo)
             raise
-        for name, sink in self._sinks:
-            _quietly(name, "tidy up after", sink.finish, self._context(name))
+        for name, commit in self._commits:
+            _quietly(name, "tidy up after", commit.finish)
 
     def close(self, error: BaseException | None) -> None:
         for name, meta_supplier in self._asked:
             close_quietly(name, meta_supplier, error)
         if error is None:
             return
-        for name, sink in self._sinks:
-            _quietly(name, "remove what was written by", sink.discard, self._context(name))
+        for name, commit in self._commits:
+            _quietly(name, "remove what was written by", commit.discard)
 
     def _context(self, name: str) -> MetaSupplierContext:
         return MetaSupplierContext(**self._run.fields(name, self._parallelism[name]))
 
 
-def _quietly(vertex: str, what: str, act: Callable[..., None], *arguments: Any) -> None:
-    """Acts for a sink when the outcome is decided already: what goes wrong then is for the log."""
+def _quietly(vertex: str, what: str, act: Callable[[], None]) -> None:
+    """Calls a method of a sink after the outcome of the job is decided: an error is only logged."""
     try:
-        act(*arguments)
+        act()
     except Exception:
         logger.exception("could not %s vertex '%s'", what, vertex)
 
 
 class JobRun:
     """Runs a plan once. `begin` returns at once; `on_end` is called when everything has stopped and
-    is closed."""
+    every processor is closed."""
 
     def __init__(
         self,
@@ -206,7 +209,7 @@ class JobRun:
 
     def _start(self) -> None:
         halt = self._run.halt
-        if halt.is_set:  # cancelled before it started: it never does
+        if halt.is_set:  # it was cancelled before it started
             self._end()
             return
         try:
@@ -230,6 +233,7 @@ class JobRun:
 
     def _prepare(self) -> None:
         plan = self._plan
+        self._meta_suppliers.begin_sinks()
         by_member = self._meta_suppliers.suppliers_by_member()
         single_partitions = choose_single_partitions(plan.topology, random.Random())
         self._members = [
@@ -258,7 +262,8 @@ class JobRun:
             self._end()
 
     def _end(self) -> None:
-        """Everything has stopped: commit, or discard; close; tell."""
+        """Called when all tasklets have stopped: commits or discards, closes, and reports the
+        outcome."""
         halt = self._run.halt
         if halt.seal():
             try:
@@ -283,9 +288,8 @@ class JobRun:
         if label not in self._slow:
             self._slow.add(label)
             logger.warning(
-                "%s: a call of cooperative vertex '%s' took %.0f ms and held up everything else on "
-                "its thread; "
-                "do less per call, or set cooperative = False on its processor",
+                "%s: a call of cooperative vertex '%s' took %.0f ms and blocked everything else on "
+                "its thread; do less per call, or set cooperative = False on its processor",
                 self._run.job_name,
                 label,
                 seconds * 1000,

@@ -1,5 +1,5 @@
-"""How a failure, or a cancel, stops the tasklets of an execution, and how a failure is told to the
-user."""
+"""How a failure or a cancel stops the tasklets of an execution, and how the failure is reported to
+the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Failed:
     item: Any = None
 
     def to_job_failed(self, job: str) -> JobFailed:
-        """The error that the user sees; its cause is the user's own."""
+        """The error that the user sees; its `__cause__` is the user's own exception."""
         where = [f"vertex '{self.vertex}'"] if self.vertex is not None else []
         if self.processor is not None:
             where.append(f"processor {self.processor}")
@@ -31,8 +31,8 @@ class Failed:
         if self.item is not None:
             where.append(f"item {shorten(self.item)}")
         place = f" in {', '.join(where)}" if where else ""
-        # A message of ours is a sentence that says it all; of any other error the type is half the
-        # message.
+        # An error of Pyrite has a complete sentence. Other errors often make sense only together
+        # with their type.
         error = self.error
         what = str(error) if isinstance(error, PyriteError) else message_of(error)
         failed = JobFailed(
@@ -47,8 +47,8 @@ class Failed:
 
 
 class Halt:
-    """The sign to stop that all tasklets of an execution look at. The first failure is kept, and
-    wins over a cancel."""
+    """The stop flag that all tasklets of an execution check. The first failure is kept; it takes
+    precedence over a cancel."""
 
     __slots__ = ("_lock", "_sealed", "cancelled", "failure", "is_set")
 
@@ -72,14 +72,14 @@ class Halt:
                 self.is_set = True
 
     def seal(self) -> bool:
-        """From here on a cancel comes too late: what follows makes the outcome visible. False if
-        there is a sign to stop already."""
+        """Makes later cancels ineffective, because the outcome is about to become visible. Returns
+        False if the execution was stopped before."""
         with self._lock:
             self._sealed = not self.is_set
             return self._sealed
 
     def error(self, job: str) -> JobFailed | JobCancelled | None:
-        """What the job ends with, or None if it was let run to its end."""
+        """The error that the job ends with, or None if it completed."""
         if self.failure is not None:
             return self.failure.to_job_failed(job)
         return JobCancelled(f"{job} was cancelled") if self.cancelled else None

@@ -1,4 +1,4 @@
-"""Runs tasklets on the thread of whoever asks: the engine inside a task of another system."""
+"""Runs tasklets on the calling thread: this is the engine inside a Spark task."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
 
 def run_inline(cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet]) -> Iterator[None]:
-    """Calls cooperative tasklets in turn, and runs the others on threads, until all are done.
-    Yields after each round."""
+    """Calls the cooperative tasklets in turn, and runs the blocking ones on threads of their own,
+    until all are done. Yields after each round."""
     threads = BlockingThreads("pyrite-inline") if blocking else None
     running = set(blocking)
     try:

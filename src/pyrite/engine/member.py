@@ -1,5 +1,5 @@
-"""One member's part of an execution: its processors are made and initialized, run as tasklets, and
-closed."""
+"""One member's part of an execution: it makes and initializes the processors, runs them as tasklets
+and closes them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.pace import SteadyPace
 from pyrite.processor import Processor
 from pyrite.processors.chain import ChainProcessor
+from pyrite.processors.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
 
 logger = logging.getLogger("pyrite.engine")
@@ -40,7 +41,7 @@ class RunContext:
     halt: Halt = field(default_factory=Halt)
 
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
-        """What the contexts of all kinds hold."""
+        """The fields that all kinds of contexts have."""
         return {
             "vertex_name": vertex,
             "local_parallelism": local_parallelism,
@@ -48,6 +49,7 @@ class RunContext:
             "job_id": self.job_id,
             "execution_id": self.execution_id,
             "collections": self.collections,
+            "job_name": self.job_name,
             "is_cancelled": self.is_halted,
         }
 
@@ -123,7 +125,7 @@ class MemberRun:
             self._init(tasklet, stretch)
 
     def reports(self) -> dict[str, list[Any]]:
-        """What the writers of each sink said when they completed."""
+        """By sink, what its writers returned when they completed."""
         reports: dict[str, list[Any]] = {}
         for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
             if (
@@ -164,7 +166,7 @@ class MemberRun:
             supplier = self._suppliers[name]
             made: Any = supplier.get(count)
             if isinstance(made, Sequence):
-                # All of them are closed, whatever is wrong with the answer, and each once.
+                # Even if the check below fails, each of them is closed once.
                 self._processors[name] = list(
                     {id(p): p for p in made if isinstance(p, Processor)}.values()
                 )
@@ -188,7 +190,7 @@ class MemberRun:
 
 
 class LifeCycleFailed(Exception):
-    """A supplier or a processor raised before or after the tasklets ran. Never leaves the
+    """A supplier or a processor raised before or after the tasklets ran. It is caught inside the
     engine."""
 
     def __init__(self, failed: Failed) -> None:
@@ -197,7 +199,7 @@ class LifeCycleFailed(Exception):
 
 
 class at:
-    """Says which vertex an error inside the block belongs to."""
+    """Turns an error inside the block into a LifeCycleFailed that names the vertex."""
 
     __slots__ = ("_vertex",)
 
@@ -209,7 +211,8 @@ class at:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
-            raise LifeCycleFailed(Failed(error, vertex=self._vertex)) from error
+            item = error.item if isinstance(error, BadItem) else None
+            raise LifeCycleFailed(Failed(error, vertex=self._vertex, item=item)) from error
 
 
 def close_quietly(

@@ -1,5 +1,5 @@
-"""Metrics of an execution: what each vertex, and each of its processors, has received, emitted and
-spent."""
+"""Metrics of an execution: for each vertex and each of its processors, the items received and
+emitted and the time spent."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class ProcessorMetrics(TypedDict):
     received: int
     emitted: int
     queue_fill: int
-    """Items that wait in the queues to it."""
+    """Number of items in its inbound queues."""
     busy_seconds: float
-    """Time spent in its calls. For vertices that are fused, the time of all of them."""
+    """Time spent in its calls; for fused vertices, the time of all of them together."""
 
 
 class VertexMetrics(ProcessorMetrics):
     processors: list[ProcessorMetrics]
     fused_with: list[str]
-    """The vertices that run in one loop with this one."""
+    """The vertices that run in the same loop as this one."""
 
 
 def gather(
@@ -43,7 +43,7 @@ def gather(
 
 
 def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
-    """Metrics that are the same whenever the same is done."""
+    """Metrics with all times set to 0, so that the same work always gives the same metrics."""
     return {
         name: {
             **vertex,
@@ -58,9 +58,7 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
     received, emitted = tasklet.received, 0
     if isinstance(tasklet.processor, ChainProcessor):
         received, emitted = tasklet.processor.vertex_counts()[position]
-    if (
-        position == length - 1
-    ):  # only the last vertex' edges are real, and it may have none or several
+    if position == length - 1:  # only the last of fused vertices has queues, for each of its edges
         emitted = sum(route.moved for route in tasklet.routes)
     return {
         "received": received,

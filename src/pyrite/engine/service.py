@@ -1,5 +1,5 @@
-"""The execution service: a fixed pool of workers that run tasklets in turn, and threads for what
-may block."""
+"""The execution service: a fixed pool of workers that call cooperative tasklets in turn, and
+threads for calls that may block."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def default_pool_size() -> int:
 
 
 class ExecutionService:
-    """Runs tasklets until they are done. `on_done` is called for each, from the thread that ran it
-    last."""
+    """Runs tasklets until they are done. Then calls `on_done` for each, on the thread that ran
+    it."""
 
     def __init__(
         self,
@@ -51,8 +51,6 @@ class ExecutionService:
         self.threads = BlockingThreads(name)
         self._turn = 0
         self._closed = False
-        for worker in self.workers:
-            worker.thread.start()
 
     def submit(self, tasklets: Sequence[Tasklet], on_done: OnDone) -> None:
         """Spreads cooperative tasklets evenly over the workers."""
@@ -68,9 +66,17 @@ class ExecutionService:
         """Runs a tasklet that may block, on a thread of its own."""
         self.threads.run(lambda: run_alone(tasklet, on_done))
 
+    def is_worker_thread(self) -> bool:
+        """Whether the calling thread is one of the workers."""
+        return getattr(_this_thread, "pool", None) is self
+
+    def is_own_thread(self) -> bool:
+        """Whether the calling thread is one of this service: a worker, or a blocking thread."""
+        return getattr(_this_thread, "pool", None) in (self, self.threads)
+
     def close(self, *, wait: bool = True) -> None:
-        """Stops the workers once their tasklets are done, and waits for that. The tasklets must
-        have been told to halt."""
+        """Stops the workers when their tasklets are done, and waits for that. The caller must have
+        halted the tasklets."""
         if self._closed:
             return
         self._closed = True
@@ -78,37 +84,58 @@ class ExecutionService:
             worker.stop()
         self.threads.close(wait=wait)
         for worker in self.workers if wait else ():
-            if worker.thread is not threading.current_thread():
-                worker.thread.join(timeout=5)
+            worker.join(timeout=5)
+
+
+_this_thread = threading.local()
+"""`pool` is the service whose worker the calling thread is, or the BlockingThreads it is one of."""
 
 
 Entry = tuple[Tasklet, OnDone]
 
 
 class Worker:
-    """One thread of the pool. It goes round its tasklets, and parks when none of them got on."""
+    """One thread of the pool, which starts with its first tasklet. It calls its tasklets in turn,
+    and sleeps for a moment after a round in which none of them made progress."""
 
     def __init__(self, service: ExecutionService, index: int, name: str, parking: Parking) -> None:
         self._service = service
         self.index = index
         self._parking = parking
         self.entries: list[Entry] = []
-        """Others may add to its end and look at it; only the worker itself takes out."""
+        """Other threads may append to it and read it; only the worker removes entries."""
         self.thread = threading.Thread(
             target=self._run, name=f"{name}-cooperative-{index}", daemon=True
         )
+        self._lock = threading.Lock()
+        self._started = False
         self._stopping = False
 
     def give(self, entries: list[Entry]) -> None:
         self.entries += entries
         self._parking.wake()
+        if not self._started:
+            self.start()
 
     def stop(self) -> None:
-        """Ends the worker once it has no tasklets."""
+        """Ends the worker as soon as it has no tasklets."""
         self._stopping = True
         self._parking.wake()
 
+    def join(self, timeout: float) -> None:
+        """Waits for the end of the thread, unless it is the calling one or was never started."""
+        if self._started and self.thread is not threading.current_thread():
+            self.thread.join(timeout)
+
+    def start(self) -> None:
+        """Starts the thread, unless it runs already."""
+        with self._lock:
+            if not self._started:
+                self.thread.start()
+                self._started = True
+
     def _run(self) -> None:
+        _this_thread.pool = self._service
         parking = self._parking
         park = SHORTEST_PARK
         while True:
@@ -125,7 +152,7 @@ class Worker:
                 park = min(2 * park, LONGEST_PARK)
 
     def _round(self) -> bool:
-        """Calls every tasklet once. Returns whether any got on."""
+        """Calls every tasklet once. Returns whether any made progress."""
         entries = self.entries
         progress = False
         position = 0
@@ -149,7 +176,8 @@ class Worker:
         return progress
 
     def _steal(self) -> None:
-        """Asks the worker that has most to do for one of its tasklets, if it has enough more."""
+        """Marks a tasklet of the busiest worker, if that one has enough more than this one; the
+        owner then hands the tasklet over."""
         workers = self._service.workers
         target = worker_to_rob([len(worker.entries) for worker in workers], self.index)
         if target is None:
@@ -161,8 +189,7 @@ class Worker:
 
 
 def called(tasklet: Tasklet) -> int:
-    """Calls a tasklet. Whatever goes wrong in it is the end of its execution, never of the
-    thread."""
+    """Calls a tasklet. An error in it ends its execution, but never the thread."""
     try:
         return tasklet.call()
     except BaseException as error:
@@ -179,8 +206,8 @@ def tell_done(tasklet: Tasklet, on_done: OnDone) -> None:
 
 
 class BlockingThreads:
-    """Threads for what may block: each call gets one at once, and threads that are free are used
-    again for a while."""
+    """Threads for calls that may block. Each call gets a thread at once; idle threads are kept for
+    a while and reused."""
 
     IDLE_SECONDS = 10.0
 
@@ -205,18 +232,19 @@ class BlockingThreads:
         thread.start()
 
     def close(self, *, wait: bool) -> None:
-        """Lets the free threads end. One that is still at work ends after it."""
+        """Ends the idle threads at once, and the others after their current call."""
         with self._lock:
             self._closed = True
             for _ in range(self._free):
                 self._calls.put(None)
-            self._free = 0  # what is still to be run gets a thread of its own
+            self._free = 0  # later calls get new threads
             threads = tuple(self._threads)
         for thread in threads if wait else ():
             if thread is not threading.current_thread():
                 thread.join(timeout=5)
 
     def _run(self, call: Callable[[], None] | None) -> None:
+        _this_thread.pool = self
         while call is not None:
             try:
                 call()
@@ -238,7 +266,7 @@ class BlockingThreads:
                 if self._free:
                     self._free -= 1
                     return None
-        return self._calls.get()  # it was counted as free, and a call is on its way to it
+        return self._calls.get()  # run() has already taken this thread for a call
 
 
 def run_alone(tasklet: Tasklet, on_done: OnDone) -> None:

@@ -1,7 +1,7 @@
-"""A chain: the steps of one vertex, or of several joined by local edges, run by one processor.
+"""A chain: the steps of one vertex, or of several that local edges join, which one processor runs.
 
-`StepSupplier` is what the ready-made processors give a vertex. An engine that finds several in a
-row may make one `Chain` of them.
+The ready-made processors give a vertex a `StepSupplier`. The engine may join several of them in a
+row to one `Chain`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform
 
 @dataclass(frozen=True, slots=True)
 class StepSupplier:
-    """Supplies processors that do one step. An engine that knows it takes the step, and runs it as
-    part of a Chain."""
+    """Makes processors that run one step. The engine takes the step out and runs it as part of a
+    Chain."""
 
     step: Step
 
     @property
     def absorbs_input(self) -> bool:
-        """Whether nothing is emitted before all input has been taken."""
+        """Whether it takes all its input before it emits anything."""
         return isinstance(self.step, Fold)
 
     def __call__(self) -> ChainProcessor:
@@ -41,8 +41,7 @@ class StepSupplier:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One vertex of a chain. `guard` checks the keys of the partitioned edge that leads to it, if
-    one does."""
+    """One vertex of a chain. `guard` checks the keys of the edge to it, if that is partitioned."""
 
     vertex: str
     step: Step
@@ -50,8 +49,8 @@ class Link:
 
 
 class Chain:
-    """Steps in a row, at most the first a source, at most the last a fold or a sink. Made once, run
-    by many processors."""
+    """Steps in a row. Only the first may be a source, only the last a fold or a sink. A chain is
+    made once, and many processors run it."""
 
     def __init__(self, links: Sequence[Link], *, emits: bool) -> None:
         self.links = tuple(links)
@@ -81,14 +80,14 @@ class Chain:
 
     @cached_property
     def fold_loop(self) -> Loop:
-        """The loop of the fold alone, for items that went through the rest of the chain before they
-        were spilled."""
+        """The loop of the fold alone, for spilled items: these have passed the rest of the chain
+        already."""
         assert self.fold is not None
         return write_loop([(self.links[-1].vertex, self.fold)], emits=False, check_first=None)
 
     def link_at(self, step: int) -> int:
-        """The index of the link of a step of the loop: the first for an item that was bad as it
-        came in, the last after the loop."""
+        """The index of the link that a step of the loop belongs to: the first for -1, an input item
+        that was not valid; the last for what runs after the loop."""
         if step < 0:
             return 0
         return self._link_of_step[step] if step < len(self._link_of_step) else len(self.links) - 1
@@ -118,8 +117,7 @@ class Chain:
 
 
 class ChainProcessor(Processor):
-    """Runs a chain: takes items a batch at a time, from its inbox or from its source, and emits
-    lists."""
+    """Runs a chain: takes batches of items from its inbox or its source, and emits lists."""
 
     polls = False
 
@@ -144,12 +142,12 @@ class ChainProcessor(Processor):
         self._link_at_work = 0
         self._out: list[Any] = []
         self.report: Any = None
-        """What the sink's writer said when it completed."""
+        """What the sink's writer returned when it completed."""
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
-        # With one edge the loop fills its bucket; else a list of its own, which is then copied to
-        # all, or written.
+        # With one outbound edge the loop appends to the bucket directly. Otherwise it appends to a
+        # list of its own, which is then copied to all buckets, or written.
         if len(outbox.buckets) == 1 and self.chain.sink is None:
             self._out = outbox.buckets[0]
 
@@ -181,7 +179,11 @@ class ChainProcessor(Processor):
             return False
         self._link_at_work = -1
         if self._writer is not None:
-            self.report = self._writer.complete()
+            try:
+                self.report = self._writer.complete()
+            except BadItem as error:  # it had not been looked at before
+                self._failure = Failure(self.chain.step_count, error.item, error)
+                raise
         return self.chain.fold is None or self._emit_results(self.chain.fold)
 
     def close(self, error: BaseException | None) -> None:
@@ -196,8 +198,8 @@ class ChainProcessor(Processor):
             file.close()
 
     def emit_groups(self) -> bool:
-        """Emits the groups there are and forgets them: no more of their items will come. False if
-        the outbox got full; call again."""
+        """Emits all groups and removes them, because no more of their items will come. Returns
+        False if the outbox is full; then call again."""
         fold = self.chain.fold
         assert fold is not None
         if not self._emit_results(fold):
@@ -232,7 +234,7 @@ class ChainProcessor(Processor):
         if failure is None:
             return FailedAt(None, links[index].vertex, edge)
         if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
-            index -= 1  # a key belongs to the edge, and that to the vertex which sends over it
+            index -= 1  # a key belongs to the edge, and the edge to the vertex that sends
         return FailedAt(failure.item, links[index].vertex, edge)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
@@ -240,7 +242,8 @@ class ChainProcessor(Processor):
         return self.chain.emitted(self._received, self._counts, self._result_count)
 
     def _read_on(self, source: Iterator[Any]) -> bool:
-        """Passes one batch of the source's items on. True when the source has ended."""
+        """Passes one batch of the source's items through the chain. True when the source has
+        ended."""
         started = perf_counter()
         if not self._batch:
             wanted = self.pace.limit
@@ -259,8 +262,7 @@ class ChainProcessor(Processor):
         return False
 
     def _pass(self, items: list[Any]) -> int:
-        """Passes items through the chain, as many as there is room for. Returns how many are done
-        with."""
+        """Passes items through the chain, as many as there is room for. Returns how many."""
         outbox = self.outbox
         room = outbox.room()
         if room <= 0:
@@ -282,8 +284,8 @@ class ChainProcessor(Processor):
         return len(items)
 
     def _pass_with_pauses(self, items: list[Any], room: int) -> int:
-        """The items stay where they are until the loop is through with all of them: only then it
-        can be asked for its state."""
+        """Returns 0 until the loop has finished all the items: they stay in the inbox until then,
+        because a snapshot of the state is only right between two batches."""
         if self._paused is None:
             self._paused = self._run(
                 items, self._out, len(self._out) + room, self._counts, self._state, self._spill
@@ -301,7 +303,7 @@ class ChainProcessor(Processor):
         return 0
 
     def _deliver(self) -> None:
-        """Hands on what the loop put into a list of its own."""
+        """Emits or writes what the loop appended to its own list."""
         out = self._out
         if not out:
             return
@@ -314,7 +316,7 @@ class ChainProcessor(Processor):
             except BaseException as error:
                 self._failure = Failure(self.chain.step_count, None, error)
                 raise
-            out.clear()  # the same list: a loop that pauses goes on filling it
+            out.clear()  # not a new list: a paused loop keeps appending to this one
         elif len(self.outbox.buckets) != 1:
             self.outbox.add_all(out)
             out.clear()
@@ -325,22 +327,31 @@ class ChainProcessor(Processor):
             return False
         if self._results is None:
             self._results = fold.results(self._state)
-            self._results.reverse()  # taken from the end, so that what is left is always the state
+            self._results.reverse()  # results are taken from its end; the rest remains the state
             self._state = None
         if fold.finishes:
             room = min(room, self.pace.limit)
         started = perf_counter()
         results = self._results[-room:][::-1]
-        items = fold.finished(results)
+        items = self._finished(fold, results) if fold.finishes else results
         self.outbox.add_all(items)
         self._result_count += len(items)
         del self._results[-room:]
         self.pace.took(len(items), perf_counter() - started)
         return not self._results and not self._group_spilled(fold)
 
+    def _finished(self, fold: Fold, results: list[Any]) -> list[Any]:
+        rest: Any = iter(results)
+        try:
+            return fold.finished(rest)
+        except BaseException as error:
+            at = len(results) - rest.__length_hint__() - 1
+            self._failure = Failure(self.chain.step_count, results[at], error)
+            raise
+
     def _group_spilled(self, fold: Fold) -> bool:
-        """Groups the next part of what was spilled, if there is one: its groups are then what is to
-        be emitted."""
+        """Groups the next part of the spilled items, so that its groups are emitted next. Returns
+        False if there is none."""
         if not isinstance(self._spill, Spill) or self._memory is None:
             return False
         self._spilled += self._spill.parts()

@@ -220,7 +220,7 @@ class GroupAndAccumulate(_Grouping):
     def key_function(self) -> Callable[[Any], Any]:
         return self.key
 
-    def finished(self, results: list[Any]) -> list[Any]:
+    def finished(self, results: Iterable[Any]) -> list[Any]:
         return _finished(self.finish, results)
 
 
@@ -251,7 +251,7 @@ class GroupAndCollect(_Grouping):
     def key_function(self) -> Callable[[Any], Any]:
         return self.key
 
-    def finished(self, results: list[Any]) -> list[Any]:
+    def finished(self, results: Iterable[Any]) -> list[Any]:
         return _finished(self.finish, results)
 
 
@@ -289,5 +289,8 @@ class CountDistinct(Fold):
         state.add(one_nan(key))
 
 
-def _finished(finish: Callable[[Any, Any], Any] | None, results: list[Any]) -> list[Any]:
-    return results if finish is None else [finish(key, value) for key, value in results]
+def _finished(
+    finish: Callable[[Any, Any], Any] | None, results: Iterable[tuple[Any, Any]]
+) -> list[Any]:
+    assert finish is not None
+    return [finish(key, value) for key, value in results]

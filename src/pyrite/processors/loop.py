@@ -1,16 +1,18 @@
-"""Writes the one Python loop that a chain of transforms, with a fold at its end or not, runs as.
+"""Generates the Python loop for a chain of transforms, which may end with a fold.
 
-The loop calls the users' functions with nothing between them. Its text depends only on the shape of
-the chain, so it is compiled once for a shape and bound to functions for each chain. When a user's
-function raises, the line of the traceback tells which vertex it belongs to, so the loop need not
-keep track.
+The loop calls the user's functions one after the other, with no code of the engine between them.
+Its source depends only on the kinds of steps in the chain. So it is compiled once for each
+combination of kinds, and then bound to the functions of a chain. When a user's function raises, the
+line number in the traceback says which vertex the function belongs to, so the loop keeps no record
+of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import TracebackType
 from typing import Any
 
 from pyrite.boxes import none_emitted
@@ -20,26 +22,26 @@ from pyrite.processors.counting import counting_lines
 from pyrite.processors.steps import Fold, Lines, Transform
 
 PAUSE_EVERY = 1024
-"""How many items a flat map may make before the loop pauses, so that no single item can hold the
+"""How many items a flat map may make before the loop pauses, so that one item cannot block the
 thread for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Stands for a partitioned edge inside a chain: there is one processor to go to, but the key
-    must be a good one."""
+    """Checks the keys of a partitioned edge inside a chain. There is only one processor to send to,
+    but a key that is not valid must still be refused."""
 
     edge: str
     key: Callable[[Any], Any] | None
     check: Callable[[Any], Any]
     always: bool
-    """Whether every key must be checked: a partitioner of the user's may refuse any."""
+    """Whether every key must be checked: a user's partitioner may refuse any key."""
 
     def lines(self, index: int, value: str) -> Lines:
         code = [f"key{index} = keyof{index}({value})" if self.key else f"key{index} = {value}"]
         if self.always:
             code.append(f"check{index}(key{index})")
-        else:  # keys of these two types are always good, and are nearly all there are
+        else:  # keys of these two types are always valid, and they are the most common
             code.append(
                 f"if type(key{index}) is not str and type(key{index}) is not int: "
                 f"check{index}(key{index})"
@@ -49,8 +51,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a line of the loop belongs to: a step, by its index in the chain, and the variable that
-    holds its item."""
+    """Which step a line of the loop belongs to, by its index in the chain, and which variable holds
+    the item of that step."""
 
     index: int
     value: str
@@ -60,23 +62,25 @@ class Place:
 class Loop:
     """`run(items, out, room, counts, state, spill)`: passes the items through the chain.
 
-    What comes out is appended to `out`, how many each step let through is added to `counts`. With a
-    flat map in the chain, `pauses` is true and `run` is a generator, which yields when `out` holds
-    `room` items and after every so many items; else it is a function, and takes at most one item
-    into `out` for each that goes in.
+    Results are appended to `out`. The number of items that each step emitted is added to `counts`.
+    If there is a flat map in the chain, `pauses` is true and `run` is a generator that yields when
+    `out` holds `room` items, and after every PAUSE_EVERY items. Otherwise it is a plain function
+    that appends at most one item to `out` for each input item.
     """
 
     run: Callable[..., Any]
     pauses: bool
     places: tuple[Place, ...]
     counted: tuple[int, ...]
-    """Which steps are in `counts`; the others let through as many as came to them."""
+    """The steps that are in `counts`; all others emit as many items as they receive."""
 
     def explain(self, error: BaseException) -> Failure | None:
-        """From an error that `run` raised: which step raised it, at which item."""
-        traceback = error.__traceback__
-        while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
-            traceback = traceback.tb_next
+        """Which step raised an error that came out of `run`, and at which item."""
+        traceback = self._own_frame(error)
+        if traceback is None and isinstance(error.__cause__, StopIteration):
+            # Python raises a RuntimeError in place of a StopIteration that leaves a generator.
+            error = error.__cause__
+            traceback = self._own_frame(error)
         if traceback is None:
             return None
         place = self.places[traceback.tb_lineno - 1]
@@ -88,24 +92,48 @@ class Loop:
                 f"return value of {describe(function)} must be an iterable or a Traverser; got "
                 f"{shorten(made)}"
             )
+        elif isinstance(error, TypeError):
+            error = _unhashable_key(place.index, variables) or error
         return Failure(place.index, variables.get(place.value), error)
+
+    def _own_frame(self, error: BaseException) -> TracebackType | None:
+        """The part of an error's traceback that is in `run`."""
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
+            traceback = traceback.tb_next
+        return traceback
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a loop stopped: the index of the step (-1: an item was bad as it came in), its item, the
-    error to show."""
+    """Why a loop stopped: the index of the step (-1 if an input item was not valid), the item, and
+    the error to show."""
 
     index: int
     item: Any
     error: BaseException
 
 
+def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError | None:
+    """The error to show if the step at `index` groups by a key that has no hash."""
+    function, key = variables.get(f"keyof{index}"), variables.get(f"key{index}")
+    try:
+        hash(key)
+    except TypeError as error:
+        return ProcessorError(
+            f"return value of the key function {describe(function)} must be hashable, because "
+            f"groups are kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, "
+            f"or another value that does not change"
+        )
+    return None
+
+
 def write_loop(
     steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: bool, check_first: str | None
 ) -> Loop:
-    """The loop for (vertex, step) pairs. `emits` if what comes out at the end goes anywhere;
-    `check_first` is the vertex to blame if an item that goes in is None."""
+    """The loop for (vertex, step) pairs. `emits` says whether the results are used at all.
+    `check_first` is the vertex to name if an input item is None; without it the input is not
+    checked."""
     writer = _Writer()
     if check_first is not None:
         writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(check_first)})
@@ -115,9 +143,7 @@ def write_loop(
     for index, (vertex, step) in enumerate(steps):
         if isinstance(step, Guard):
             if _is_merged(step, steps[index + 1 :]):
-                guarded_key = (
-                    step  # the fold takes the same key: it checks the ones it has not seen
-                )
+                guarded_key = step  # the fold uses the same key: it checks each new one
                 continue
             lines = step.lines(index, value)
         elif isinstance(step, Fold):
@@ -136,7 +162,7 @@ def write_loop(
 
 
 def _is_merged(guard: Guard, following: Sequence[tuple[str, Transform | Fold | Guard]]) -> bool:
-    """Whether the fold after a guard takes the key that the guard checks."""
+    """Whether the step after a guard is a fold by the same key that the guard checks."""
     fold = following[0][1] if following else None
     return isinstance(fold, Fold) and guard.key is not None and same(fold.key_function(), guard.key)
 
@@ -144,8 +170,8 @@ def _is_merged(guard: Guard, following: Sequence[tuple[str, Transform | Fold | G
 def _counted_whole(
     following: Sequence[tuple[str, Transform | Fold | Guard]], index: int, lines: Lines
 ) -> tuple[int, Lines] | None:
-    """The lines that count a whole list, if step `index` gives lists and nothing follows but
-    counting; and the index of that step."""
+    """If step `index` makes lists and only counting follows: the index of the counting step, and
+    the lines that count a whole list at once."""
     if not lines.whole or not following:
         return None
     guard = following[0][1]
@@ -176,8 +202,8 @@ class _Writer:
     def add_step(
         self, index: int, value: str, lines: Lines, whole: tuple[int, Lines] | None
     ) -> None:
-        """Adds the lines of a step; `whole`, if given, are those of a later step that stand before
-        its last loop."""
+        """Adds the lines of a step. `whole`, if given, has lines of a later step, which go before
+        the last loop of this one."""
         self._names.update(lines.names)
         self._setup += lines.setup
         if lines.counts:
@@ -187,8 +213,7 @@ class _Writer:
                 later, counting = whole
                 self._names.update(counting.names)
                 for each in counting.code:
-                    # Nothing but the step's own lines, which look for None, is about the item that
-                    # went into it.
+                    # The step's own lines among these check for None: they belong to its own item.
                     own = each.strip() in lines.code
                     self.add(Place(index, value) if own else Place(later, counting.value), each)
             self.add(Place(index, value), line)
@@ -234,5 +259,5 @@ def _raiser(vertex: str, what: str = "") -> Callable[..., Any]:
 
 
 def returned_none(vertex: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """For a step's lines: what to call when a function returned None."""
+    """A function that a step's lines call when the user's function returned None."""
     return _raiser(vertex, f", which {describe(function)} returned")

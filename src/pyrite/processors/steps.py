@@ -97,9 +97,9 @@ class Fold(Step):
         """What there is to emit. The state is not used after this."""
         raise NotImplementedError
 
-    def finished(self, results: list[Any]) -> list[Any]:
-        """The items that a part of the results is emitted as."""
-        return results
+    def finished(self, results: Iterable[Any]) -> list[Any]:
+        """The items that a part of the results is emitted as, if the fold finishes."""
+        raise NotImplementedError
 
     def save(self, state: Any) -> Iterable[tuple[Any, Any]]:
         raise NotImplementedError
@@ -122,22 +122,29 @@ class Sink(Step):
         """What only one sink of a job may write to, in words; None if several may."""
         return None
 
-    def check(self, vertex: str) -> None:
-        """Raises, before any work is done, if it can be known that nothing could be written."""
+    def begin(self, context: MetaSupplierContext) -> Commit:
+        """Called for each execution of a sink that commits, on the coordinator, before any writer
+        is opened. Raises, before any work is done, if it can be known that nothing could be
+        written."""
+        raise NotImplementedError
 
-    def commit(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
-        """Makes visible what the writers of a job that completed have written; `reports` is what
-        each said when it completed."""
 
-    def undo(self, context: MetaSupplierContext, reports: Sequence[Any]) -> None:
-        """Puts back what was there before `commit`, which may have raised half-way: another part of
-        the job could not be committed."""
+class Commit:
+    """What one execution of a sink does on the coordinator: `commit` and `finish` if the job
+    completes, else `discard`; `undo` if another part of the job could not be committed."""
 
-    def finish(self, context: MetaSupplierContext) -> None:
+    def commit(self, reports: Sequence[Any]) -> None:
+        """Makes visible what the writers have written; `reports` is what each said when it
+        completed."""
+
+    def undo(self) -> None:
+        """Puts back what was there before `commit`, which may have raised half-way."""
+
+    def finish(self) -> None:
         """The whole job is committed, and `undo` will not be called any more."""
 
-    def discard(self, context: MetaSupplierContext) -> None:
-        """Removes what the writers of a job that failed have written, where that can be done."""
+    def discard(self) -> None:
+        """Removes what the writers of a job that failed have written."""
 
 
 class Writer:

@@ -1,4 +1,4 @@
-"""map, filter and flat_map: plain functions applied to one item at a time."""
+"""map, filter and flat_map: they apply a plain function to one item at a time."""
 
 from __future__ import annotations
 
@@ -72,8 +72,7 @@ class FlatMap(Transform):
         result = f"v{index}"
         code = [
             f"made{index} = fn{index}({value})",
-            # A list is there already; of anything else, which may be endless, a part at a time is
-            # taken.
+            # A list is used as it is. Other iterables may be endless, so they are read in parts.
             f"for part{index} in (made{index},) if type(made{index}) is list else "
             f"parts{index}(made{index}):",
             f"n{index} += len(part{index})",
@@ -95,7 +94,7 @@ class FlatMap(Transform):
 
 
 def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """The items, a list of some of them at a time."""
+    """The items, as lists of at most PAUSE_EVERY items."""
     rest = iter(items)
     while part := list(islice(rest, PAUSE_EVERY)):
         yield part

@@ -1,5 +1,5 @@
-"""One execution of a DAG on Spark, seen from the driver: planned, serialized, run as one action,
-committed, closed."""
+"""One execution of a DAG on Spark, as the driver sees it: it plans and serializes the DAG, runs it
+as one Spark action, commits the results and closes everything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
-from pyrite.errors import InvalidDAG, JobCancelled
+from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
@@ -32,16 +31,28 @@ from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Sink
 from pyrite.processors.transforms import noop
 from pyrite.spark.deployment import Deployment
-from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, packets_of
+from pyrite.spark.failures import (
+    SparkError,
+    explained,
+    in_short,
+    is_from_spark,
+    stage_number,
+    text_of,
+    was_stopped,
+)
+from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows
+from pyrite.spark.job_frame import job_frame
 from pyrite.spark.job_session import job_session
-from pyrite.spark.packets import COLLECTED, REPORT, SCHEMA, SEED_COLUMNS, driver_rows
+from pyrite.spark.liveness import is_connect
+from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
+from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
 from pyrite.spark.serializable import check_serializable
-from pyrite.spark.session import LazySession, default_members, is_connect
+from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.stages import Stage, plan_stages
-from pyrite.spark.tasks import StageWork, TaskReport, failure_in, stage_function
+from pyrite.spark.tasks import StageWork, TaskReport, failure_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger("pyrite.spark")
 
@@ -49,8 +60,8 @@ CANCEL_SECONDS = 0.1
 
 
 class SparkRun:
-    """Runs a DAG once, on a thread of its own. `on_end` is called when it has ended and everything
-    is closed."""
+    """Runs a DAG once, on a thread of its own. `on_end` is called when the job has ended and
+    everything is closed."""
 
     def __init__(
         self,
@@ -91,8 +102,8 @@ class SparkRun:
             threading.Thread(target=self._insist, name="pyrite-spark-cancel", daemon=True).start()
 
     def _insist(self) -> None:
-        """Cancels again and again until it has come through: Spark cancels only what has begun, and
-        one action may be many jobs."""
+        """Repeats the cancel until the job has ended: Spark cancels only jobs that have begun, and
+        one action may start several."""
         while (spark := self._spark) is not None:
             try:
                 if is_connect(spark):
@@ -107,34 +118,17 @@ class SparkRun:
         return self._metrics
 
     def timings(self) -> dict[str, float]:
-        """Where the time went, in seconds: waiting for the session, running the stages, making the
-        results visible."""
+        """The seconds spent on waiting for the session, running the stages, and committing the
+        results."""
         return dict(self._timings)
 
     def progress(self) -> list[tuple[str, int, int]]:
-        """For each stage that has begun: its vertices, how many of its tasks are done, and how many
-        there are."""
+        """For each stage that has begun: its vertices, the number of tasks that are done, and the
+        number of all tasks."""
         spark = self._spark
-        if spark is None or is_connect(spark):
+        if spark is None:
             return []
-        tracker = spark.sparkContext.statusTracker()
-        stages: dict[int, Any] = {}
-        for job in tracker.getJobIdsForGroup(self._run.execution_id):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info is not None else ():
-                stages[stage] = tracker.getStageInfo(stage)
-        known = [stages[stage] for stage in sorted(stages) if stages[stage] is not None]
-        # A stage whose output is there already is listed again under another number, and never
-        # begins.
-        begun = [
-            s
-            for i, s in enumerate(known)
-            if s.numCompletedTasks or not any(t.numCompletedTasks for t in known[i + 1 :])
-        ]
-        return [
-            (ours.label, spark.numCompletedTasks, spark.numTasks)
-            for ours, spark in zip(self._stages, begun)
-        ]
+        return progress_of(self._stages, stages_of_group(spark, self._run.execution_id))
 
     @property
     def _tag(self) -> str:
@@ -146,6 +140,7 @@ class SparkRun:
             self._on_end(halt.error(self._run.job_name))
             return
         meta_suppliers: MetaSuppliers | None = None
+        spark: SparkSession | None = None
         try:
             with self._timed("session"):
                 spark = self._wait_for_session()
@@ -167,10 +162,8 @@ class SparkRun:
                 for name, step in steps.items()
                 if isinstance(step, Sink) and step.commits
             ]
-            for name, sink in sinks:
-                with at(name):
-                    sink.check(name)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
+            meta_suppliers.begin_sinks()
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
                 self._on_running()
@@ -178,18 +171,48 @@ class SparkRun:
                     spark, self._works(spark, topology, suppliers, by_member), meta_suppliers
                 )
         except LifeCycleFailed as failed:
-            halt.fail(failed.failed)
+            halt.fail(in_short(failed.failed))
         except BaseException as raised:
             if not halt.cancelled:
-                halt.fail(failure_in(str(raised)) or Failed(raised))
+                halt.fail(self._explained(raised, spark))
         finally:
             error = halt.error(self._run.job_name)
             if meta_suppliers is not None:
                 meta_suppliers.close(error)
             self._on_end(error)
 
+    def _explained(self, raised: BaseException, spark: SparkSession | None) -> Failed:
+        """The failure that an error on the driver stands for."""
+        report = text_of(raised)
+        failure = failure_in(report)
+        if failure is not None:
+            return failure
+        if spark is None or isinstance(raised, PyriteError):
+            return Failed(raised)
+        how = self._session.how_it_ended() or ("was stopped" if was_stopped(report) else None)
+        if how is not None:
+            return Failed(
+                SparkError(self._session.after_it(how, when=" while the job ran"), report)
+            )
+        if not is_from_spark(raised):
+            return Failed(raised)
+        stage = self._stage_of(stage_number(report), spark)
+        name = f"stage '{stage.label}'" if stage is not None else None
+        only_vertex = (
+            stage.vertices[0].name if stage is not None and len(stage.vertices) == 1 else None
+        )
+        return Failed(SparkError(explained(report, name), report), vertex=only_vertex)
+
+    def _stage_of(self, number: int | None, spark: SparkSession) -> Stage | None:
+        """Our stage that Spark knows by a number, unless DataFrames that the job reads have stages
+        of their own."""
+        if number is None or any(_is_read_spark(v.supplier) for v in self._dag.vertices):
+            return None
+        known = stages_of_group(spark, self._run.execution_id)
+        return stage_of_number(self._stages, known, number)
+
     def _wait_for_session(self) -> SparkSession:
-        """The session, which may take long to start; nobody who cancels should wait for that."""
+        """Waits for the session, which may take long to start, or for a cancel of the job."""
         session = self._session.starting()
         either: list[Future[Any]] = [session, self._cancelled]
         wait(either, return_when=FIRST_COMPLETED)
@@ -225,24 +248,24 @@ class SparkRun:
     def _run_on(
         self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers
     ) -> None:
-        """Runs the stages; then makes visible what they wrote. What cannot fail comes last: a job
-        that fails has changed no collection."""
+        """Runs the stages, then makes visible what they wrote. Collections are changed last,
+        because that cannot fail: a failed job changes no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
             uses_frames = any(
                 isinstance(step_of(each), (ReadSpark, WriteSpark)) for each in suppliers.values()
             )
             session = spark if uses_frames else job_session(spark)
-            frame = job_frame(session, works, suppliers, self._deployment)
+            frame = job_frame(
+                session, works, suppliers, self._deployment, bypass=session is not spark
+            )
         written = [
             (n, v.name, v.supplier.step)
             for n, v in enumerate(self._dag.vertices)
             if _is_write_spark(v.supplier)
         ]
         if written:
-            frame = (
-                frame.persist()
-            )  # what is saved was computed with the rest, and is not computed again
+            frame = frame.persist()  # saving the rows must not run the stages again
         try:
             with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
@@ -257,10 +280,12 @@ class SparkRun:
                     collected.put(self._run.collections)
         finally:
             if written:
-                frame.unpersist()
+                with _ignoring_errors("giving memory back"):
+                    frame.unpersist()
 
     def _read_reports(self, table: Any) -> dict[str, list[Any]]:
-        """Takes the metrics from the tasks' reports, and returns what the sinks' writers said."""
+        """Takes the metrics from the reports of the tasks, and returns the reports of the sinks'
+        writers."""
         reports: dict[str, list[Any]] = {}
         metrics: list[TaskReport] = []
         for _, message in driver_rows(table, (REPORT,)):
@@ -282,8 +307,8 @@ class SparkRun:
 
     @contextmanager
     def _tagged(self, spark: SparkSession) -> Iterator[None]:
-        """Marks what this thread runs on Spark, so that it can be cancelled, followed, and told
-        apart on Spark's pages."""
+        """Tags the Spark jobs of this thread, so that they can be cancelled, followed, and found in
+        Spark's web interface."""
         with self._lock:
             self._spark = spark
             if self._run.halt.is_set:
@@ -299,18 +324,28 @@ class SparkRun:
         try:
             yield
         finally:
-            if is_connect(spark):
-                spark.removeTag(self._tag)
-            else:
-                spark.sparkContext.removeJobTag(self._tag)
-                for name in (
-                    "spark.jobGroup.id",
-                    "spark.job.description",
-                    "spark.job.interruptOnCancel",
-                ):
-                    spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
             with self._lock:
                 self._spark = None
+            with _ignoring_errors("removing the tag of a job"):
+                self._untag(spark)
+
+    def _untag(self, spark: SparkSession) -> None:
+        if is_connect(spark):
+            spark.removeTag(self._tag)
+            return
+        spark.sparkContext.removeJobTag(self._tag)
+        for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
+            spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _ignoring_errors(what: str) -> Iterator[None]:
+    """For the clean-up after a job: an error there, for example because the session has ended, must
+    not replace the outcome of the job."""
+    try:
+        yield
+    except Exception:
+        logger.debug("%s raised", what, exc_info=True)
 
 
 def stage_works(
@@ -344,42 +379,10 @@ def stage_works(
     return works
 
 
-def job_frame(
-    spark: SparkSession,
-    works: Sequence[StageWork],
-    suppliers: Mapping[str, Any],
-    deployment: Deployment,
-) -> DataFrame:
-    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy:
-    nothing runs yet."""
-    members = works[0].topology.member_count
-    frame: DataFrame | None = None
-    for work in works:
-        inputs = [] if frame is None else [frame]
-        for vertex in work.stage.vertices:
-            step = step_of(suppliers[vertex.name])
-            if isinstance(step, ReadSpark):
-                inputs.append(step.df.mapInArrow(packets_of(members, vertex.inbound[0].id), SCHEMA))
-        if (
-            inputs and frame is None
-        ):  # every member must get a row, from which its task learns which member it is
-            inputs.append(spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS))
-        if inputs:
-            frame = reduce(lambda one, two: one.unionAll(two), inputs).repartitionById(
-                members, "member"
-            )
-            if work.stage.sort_columns:
-                frame = frame.sortWithinPartitions(*work.stage.sort_columns)
-        else:
-            frame = spark.range(0, members, 1, members)
-        frame = frame.mapInArrow(stage_function(work, deployment), SCHEMA)
-    assert frame is not None
-    return frame
-
-
 def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
-    """What a task is given for a step: a source that is in the driver's memory goes along as items,
-    and one of files with the files there are now, since each task might find others."""
+    """The supplier of a step as it is sent to the tasks. A source in the driver's memory is
+    replaced by its items, and a pattern of files by the list of files that match now, because each
+    task might find others."""
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
@@ -392,8 +395,8 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
     )
     if path.startswith("memory://"):
         raise InvalidDAG(
-            f"vertex '{vertex}' has its files at '{path}', which each of Spark's workers has one "
-            "of its own of"
+            f"vertex '{vertex}' uses '{path}': a memory:// path exists separately in each Spark "
+            "worker, so other workers cannot see it; use a path or URL that all of them can reach"
         )
     if isinstance(step, ReadFiles):
         return StepSupplier(step.found(vertex))
@@ -402,8 +405,8 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
     if isinstance(step, (ReadMap, ReadList)):
         if collections is None:
             raise InvalidDAG(
-                f"vertex '{vertex}' reads a named collection of an instance, and a DataFrame has "
-                "none; use read_items()"
+                f"vertex '{vertex}' reads a named collection of an instance, but a DataFrame "
+                "belongs to no instance; use read_items()"
             )
         of_map = isinstance(step, ReadMap)
         return StepSupplier(
@@ -415,8 +418,8 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
 
 
 def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:
-    """A topology in which each vertex that reads a DataFrame has an inbound edge, which the packets
-    of its rows come over."""
+    """The topology with an inbound edge added to each vertex that reads a DataFrame; the packets of
+    its rows arrive on that edge."""
     number = 1 + max(
         (edge.id for vertex in topology.vertices for edge in vertex.outbound), default=-1
     )
@@ -429,6 +432,10 @@ def with_frames(topology: Topology, suppliers: Mapping[str, Any]) -> Topology:
         else:
             vertices.append(vertex)
     return replace(topology, vertices=tuple(vertices))
+
+
+def _is_read_spark(supplier: Any) -> bool:
+    return isinstance(step_of(supplier), ReadSpark)
 
 
 def _is_write_spark(supplier: Any) -> bool:

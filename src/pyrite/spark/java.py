@@ -1,5 +1,5 @@
-"""Finds out whether there is a Java that Spark can run on, before Spark is started and fails in ten
-lines."""
+"""Checks that there is a Java for Spark before Spark starts: without one PySpark fails with a
+message that does not help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OLDEST = 17
 
 
 def check_java() -> None:
-    """Raises PyriteError, with the way out, unless Java is there and new enough."""
+    """Raises PyriteError, and says what to install, unless a Java is found that is new enough."""
     package = f"on Debian or Ubuntu: apt-get install openjdk-{OLDEST}-jre-headless"
     how = f"install Java {OLDEST} or newer ({package}), or set JAVA_HOME"
     home = os.environ.get("JAVA_HOME")

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from pyrite.spark.session import is_connect
+from pyrite.spark.liveness import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +17,8 @@ JOB_CONF = {
     # improve anything here: the number of tasks is fixed, and rows are packets of our own.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+    # A worker that crashes in a native library says where.
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
 
 _made: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()

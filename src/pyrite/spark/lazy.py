@@ -16,8 +16,9 @@ from pyrite.engine.plan import EdgePlan, VertexPlan, choose_single_partitions, p
 from pyrite.errors import InvalidDAG
 from pyrite.processors.steps import Sink
 from pyrite.spark.deployment import Deployment
-from pyrite.spark.execution import for_tasks, job_frame, stage_works, with_frames
+from pyrite.spark.execution import for_tasks, stage_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
+from pyrite.spark.job_frame import job_frame
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import default_members
 from pyrite.spark.stages import plan_stages

@@ -3,9 +3,10 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pyrite.dag import Pattern
 from pyrite.engine.ends import Packet
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import DONE, Done
@@ -34,7 +35,12 @@ class ExchangeLinks:
     def outlet(
         self, edge: EdgePlan, processor: int, member: int, partition: int | None
     ) -> PacketOutlet:
-        return self._writer.outlet(edge, self._ranks[edge.id], member, partition)
+        members: Sequence[int] = (member,)
+        if edge.settings.pattern is Pattern.BROADCAST and edge.is_distributed:
+            # All members get the same. The first outlet sends to all, so that items are pickled
+            # once, however many members there are; the others have nothing to do.
+            members = range(self._topology.member_count) if member == 0 else ()
+        return self._writer.outlet(edge, self._ranks[edge.id], members, partition)
 
     def partitioned_route(
         self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]

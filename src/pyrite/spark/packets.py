@@ -58,8 +58,13 @@ ITEMS_HELD = 1 << 15
 """How many items a task may hold back to fill its packets: so few that they are still in the CPU's
 cache when they are pickled."""
 ITEMS_PER_CHUNK = 32
+"""How many items of a partition are pickled together, at least: with many partitions more items are
+held, up to MOST_TIMES_HELD times as many."""
 MOST_TIMES_HELD = 16
-PICKLED_BYTES_HELD = 64 << 20
+OPEN_BYTES_HELD = 64 << 20
+"""How many bytes the open packets of a task may have."""
+FULL_PACKET_BYTES = 1 << 16
+"""From this size on a packet is worth its fixed cost as a row of Spark's."""
 PACKET_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 
@@ -83,11 +88,13 @@ class PacketWriter:
     def __init__(self, member: int, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
         self.lock = threading.RLock()
         self._memory_budget = memory_budget
-        self.partition_routes = 0
-        """How many routes share the memory for what is pickled and not yet in a packet."""
+        self.routes = 1
+        """How many share the memory for open packets: the outlets together, and each route."""
         self._member = member
-        self._open: list[PacketOutlet] = []
+        self._outlets: list[PacketOutlet] = []
         self._held = 0
+        self._pickled = 0
+        """How many items the outlets hold, and how many bytes their open packets have."""
         self._rows: list[Row] = []
         self._bytes = 0
         self._made = 0
@@ -113,21 +120,23 @@ class PacketWriter:
         times = ITEMS_PER_CHUNK * partitions // ITEMS_HELD
         return self.items_held * max(1, min(MOST_TIMES_HELD, times))
 
-    def pickled_bytes_held(self) -> int:
-        """How many bytes a route may hold that are pickled and not yet in a packet."""
-        return min(PICKLED_BYTES_HELD, self._memory_budget // 8) // self.partition_routes
+    def open_bytes_held(self) -> int:
+        """How many bytes the open packets of a route, or of all outlets, may have."""
+        return min(OPEN_BYTES_HELD, self._memory_budget // 8) // self.routes
 
     def _learn(self, size: int, count: int) -> None:
         bytes_per_item = max(1, size // count)
         self.items_per_packet = max(1, min(ITEMS_PER_PACKET, PACKET_BYTES // bytes_per_item))
         self.items_held = max(1, min(ITEMS_HELD, BATCH_BYTES // bytes_per_item))
 
-    def outlet(self, edge: EdgePlan, rank: int, member: int, partition: int | None) -> PacketOutlet:
-        """Where items of one edge go, for one member and partition."""
+    def outlet(
+        self, edge: EdgePlan, rank: int, members: Sequence[int], partition: int | None
+    ) -> PacketOutlet:
+        """Where items of one edge go, for one partition; each of the members gets them all."""
         outlet = PacketOutlet(
-            self, edge, rank, member, NO_PARTITION if partition is None else partition
+            self, edge, rank, members, NO_PARTITION if partition is None else partition
         )
-        self._open.append(outlet)
+        self._outlets.append(outlet)
         return outlet
 
     def tell_driver(self, kind: int, message: Any) -> None:
@@ -151,9 +160,18 @@ class PacketWriter:
             self._bytes += len(row.items)
 
     def note_held(self, count: int) -> None:
+        """Notes that the outlets hold more items, or fewer."""
         self._held += count
         if self._held >= self.items_held:
-            self._close_packets()
+            for outlet in self._outlets:
+                outlet.pickle_items()
+            self._held = 0
+            if self._pickled >= self.open_bytes_held():
+                self._close_packets()
+
+    def note_pickled(self, size: int) -> None:
+        """Notes that the outlets' open packets have more bytes, or fewer."""
+        self._pickled += size
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batch that is full, if there is one."""
@@ -167,7 +185,8 @@ class PacketWriter:
             yield self._batch()
 
     def _close_packets(self) -> None:
-        for outlet in self._open:
+        for outlet in self._outlets:
+            outlet.pickle_items()
             outlet.close_packet()
         self._held = 0
 
@@ -178,32 +197,60 @@ class PacketWriter:
         return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
+class OpenPacket:
+    """A packet that is not full yet: pickles of lists of items."""
+
+    __slots__ = ("_chunks", "size")
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self.size = 0
+
+    def add(self, chunk: bytes) -> int:
+        """Adds a pickle. Returns how many bytes the packet has now."""
+        self._chunks.append(chunk)
+        self.size += len(chunk)
+        return self.size
+
+    def closed(self) -> bytes:
+        return joined(self._chunks)
+
+
 class PacketOutlet:
     """An outlet of the engine that fills packets. It always has room: what is held is bounded by
     the writer."""
 
-    __slots__ = ("_edge", "_items", "_member", "_partition", "_rank", "_writer")
+    __slots__ = ("_edge", "_items", "_members", "_open", "_partition", "_rank", "_writer")
 
     def __init__(
-        self, writer: PacketWriter, edge: EdgePlan, rank: int, member: int, partition: int
+        self,
+        writer: PacketWriter,
+        edge: EdgePlan,
+        rank: int,
+        members: Sequence[int],
+        partition: int,
     ) -> None:
         self._writer = writer
         self._edge = edge
         self._rank = rank
-        self._member = member
+        self._members = members
+        """Who gets each packet. Nobody, if another outlet sends the same to all."""
         self._partition = partition
         self._items: list[Any] = []
+        self._open = OpenPacket()
 
     def room(self) -> int:
         return ITEMS_PER_PACKET
 
     def offer(self, items: list[Any]) -> int:
         count = len(items)
+        if not self._members:
+            return count
         with self._writer.lock:
             self._items += items
             if len(self._items) >= self._writer.items_per_packet:
                 self._writer.note_held(count - len(self._items))
-                self.close_packet()
+                self.pickle_items()
             else:
                 self._writer.note_held(count)
         return count
@@ -211,11 +258,22 @@ class PacketOutlet:
     def finish(self) -> None:
         pass
 
-    def close_packet(self) -> None:
+    def pickle_items(self) -> None:
+        """Pickles the items that are held. The packet is closed if it is large enough."""
         if self._items:
             packed = self._writer.pack(self._items, self._edge)
-            self._writer.add(self._member, self._rank, self._edge.id, self._partition, packed)
             self._items = []
+            self._writer.note_pickled(len(packed))
+            if self._open.add(packed) >= FULL_PACKET_BYTES:
+                self.close_packet()
+
+    def close_packet(self) -> None:
+        if self._open.size:
+            packet, self._open = self._open, OpenPacket()
+            self._writer.note_pickled(-packet.size)
+            rows = packet.closed()
+            for member in self._members:
+                self._writer.add(member, self._rank, self._edge.id, self._partition, rows)
 
 
 class PacketReader:

@@ -7,11 +7,8 @@ from typing import Any
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
-from pyrite.spark.packets import PacketWriter, joined
+from pyrite.spark.packets import FULL_PACKET_BYTES, OpenPacket, PacketWriter
 from pyrite.spark.spreading import write_spread, write_spread_pairs
-
-PARTITION_PACKET_BYTES = 1 << 16
-"""From this size on a packet is worth its fixed cost as a row of Spark's."""
 
 
 class PartitionPackets(Route):
@@ -24,15 +21,14 @@ class PartitionPackets(Route):
     """
 
     __slots__ = (
-        "_chunks",
         "_edge",
         "_held",
         "_lists",
+        "_open",
         "_owners",
         "_pickled",
         "_rank",
         "_seconds",
-        "_sizes",
         "_spread",
         "_spread_pairs",
         "_writer",
@@ -57,11 +53,10 @@ class PartitionPackets(Route):
         self._lists: list[list[Any]] = [[] for _ in owners]
         self._seconds: list[list[Any]] | None = [[] for _ in owners]
         self._held = 0
-        self._chunks: list[list[bytes]] = [[] for _ in owners]
-        """By partition, what is pickled and not yet in a packet; and how many bytes that is."""
-        self._sizes = [0] * len(owners)
+        self._open = [OpenPacket() for _ in owners]
         self._pickled = 0
-        writer.partition_routes += 1
+        """How many bytes the open packets have together."""
+        writer.routes += 1
 
     def drain(self, bucket: list[Any]) -> bool:
         count = len(bucket)
@@ -90,8 +85,8 @@ class PartitionPackets(Route):
 
     def close_packets(self) -> None:
         """Makes packets of all that is pickled."""
-        for partition, chunks in enumerate(self._chunks):
-            if chunks:
+        for partition, packet in enumerate(self._open):
+            if packet.size:
                 self._close_packet(partition)
 
     def _pack(self) -> None:
@@ -106,18 +101,15 @@ class PartitionPackets(Route):
                 packed = writer.pack_pairs(items, seconds[partition], edge)
                 seconds[partition] = []
             lists[partition] = []
-            self._chunks[partition].append(packed)
-            self._sizes[partition] += len(packed)
             self._pickled += len(packed)
-            if self._sizes[partition] >= PARTITION_PACKET_BYTES:
+            if self._open[partition].add(packed) >= FULL_PACKET_BYTES:
                 self._close_packet(partition)
         self._held = 0
-        if self._pickled >= writer.pickled_bytes_held():
+        if self._pickled >= writer.open_bytes_held():
             self.close_packets()
 
     def _close_packet(self, partition: int) -> None:
-        packet = joined(self._chunks[partition])
-        self._writer.add(self._owners[partition], self._rank, self._edge.id, partition, packet)
-        self._chunks[partition] = []
-        self._pickled -= self._sizes[partition]
-        self._sizes[partition] = 0
+        packet, self._open[partition] = self._open[partition], OpenPacket()
+        self._pickled -= packet.size
+        member = self._owners[partition]
+        self._writer.add(member, self._rank, self._edge.id, partition, packet.closed())

@@ -9,7 +9,7 @@ Spark action runs the whole job.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,26 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
         ranks = _ranks(vertices, {edge.id for edge in arriving})
         stages.append(Stage(index, vertices, ranks, grouped, in_order=index < last))
     return tuple(stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """The edges from one stage to one that is not the next."""
+
+    source: int
+    destination: int
+    edges: frozenset[int]
+
+
+def skips_of(stages: Sequence[Stage]) -> list[Skip]:
+    """All edges that skip stages, by where they begin and end."""
+    source_of = {e.id: stage.index for stage in stages for v in stage.vertices for e in v.outbound}
+    skipping: dict[tuple[int, int], set[int]] = {}
+    for stage in stages:
+        for edge in stage.ranks:
+            if edge in source_of and source_of[edge] + 1 < stage.index:  # else it is a DataFrame's
+                skipping.setdefault((source_of[edge], stage.index), set()).add(edge)
+    return [Skip(*between, frozenset(edges)) for between, edges in sorted(skipping.items())]
 
 
 def _levels(topology: Topology) -> dict[str, int]:

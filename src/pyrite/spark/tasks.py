@@ -11,7 +11,7 @@ import re
 import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -64,17 +64,19 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a task tells the driver when it has completed."""
+    """What a task reports to the driver when it has completed."""
 
     metrics: dict[str, Any]
     reports: dict[str, list[Any]]
-    """What the sinks' writers said."""
+    """By vertex, what the writers of its sink returned."""
 
 
 class TaskFailed(Exception):
-    """Carries a failure out of a task in its text: Spark passes on no more than that."""
+    """Carries a failure out of a task in its text, because Spark passes only the text to the
+    driver."""
 
     def __init__(self, failed: Failed) -> None:
+        failed = _with_memory_limit(failed)
         packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
         super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {packed}>")
 
@@ -160,9 +162,9 @@ def run_stage(
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
-        while (
-            reader.head() is not None
-        ):  # a row that no vertex waits for cannot be: but rows for later stages may still come
+        # All vertices have completed, so they have read every packet for this stage; head() passes
+        # on the packets for later stages. A packet that is left was sent to the wrong stage.
+        if reader.head() is not None:
             raise AssertionError(f"a packet was left over in stage '{work.stage.label}'")
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.stage.in_order:
@@ -180,6 +182,9 @@ def run_stage(
     except LifeCycleFailed as failed:
         error = failed
         raise TaskFailed(failed.failed) from failed.failed.error
+    except MemoryError as outside:  # of the processors: while packets are read or written
+        error = outside
+        raise TaskFailed(Failed(outside)) from outside
     except BaseException as other:
         error = other
         raise
@@ -209,12 +214,31 @@ def memory_budget() -> int:
     Spark limits the address space (spark.executor.pyspark.memory), of which the libraries of a
     worker take a good part from the start.
     """
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    limit = _memory_limit()
+    if limit is None:
         return DEFAULT_MEMORY_BUDGET
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return max(0, limit - taken) // 2
+
+
+def _memory_limit() -> int | None:
+    """How many bytes Spark lets this Python worker take, if it sets a limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _with_memory_limit(failed: Failed) -> Failed:
+    """A MemoryError has no text of its own: adds the limit that was reached."""
+    limit = _memory_limit()
+    if limit is None or not isinstance(failed.error, MemoryError):
+        return failed
+    error = MemoryError(
+        f"{failed.error}{'; ' if str(failed.error) else ''}Spark lets a Python worker take "
+        f"{limit >> 20} MiB here (spark.executor.pyspark.memory, divided by the cores of an "
+        "executor); raise that, or use more members, so that each holds less"
+    )
+    return replace(failed, error=error.with_traceback(failed.error.__traceback__))
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
@@ -235,4 +259,4 @@ def failure_in(text: str) -> Failed | None:
 
 
 def _warn_slow(label: str, seconds: float) -> None:
-    """Inside a task nobody else waits for the thread."""
+    """Does nothing: in a task no other job shares the thread."""

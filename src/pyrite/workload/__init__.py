@@ -1,5 +1,5 @@
-"""Workloads: a DAG of jobs, done by workers. `Workload` has the jobs, `Schedule` says who waits for
-whom, `Run` is the handle."""
+"""Workloads: DAGs of jobs that workers run. `Workload` has the jobs, `Schedule` their dependencies,
+and `Run` is the handle of a run."""
 
 from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
 from pyrite.workload.outcomes import NoResult

@@ -1,4 +1,4 @@
-"""Whether a process that was written down is still the same and alive, and an event for its end."""
+"""Tells whether a process that was recorded earlier is still alive, and waits for its end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from dataclasses import dataclass
 from math import inf
 
-LONGEST_SECONDS = 100_000  # what the system can wait for at a time has a limit
+LONGEST_SECONDS = 100_000  # the system limits the timeout of a single wait
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A process: its number alone may be given to another one later, so the time of its start
-    belongs to it."""
+    """Identifies a process by its id and the time of its start, because the system may give the id
+    to another process later."""
 
     pid: int
     started: str
@@ -32,7 +32,7 @@ class Identity:
         return bool(self.started) and _start_of(self.pid) == self.started
 
     def wait(self, seconds: float | None) -> bool:
-        """Waits until the process is gone. False if it is not by then."""
+        """Waits until the process has ended. Returns False if it has not ended in time."""
         try:
             file = os.pidfd_open(self.pid)
         except (OSError, AttributeError):
@@ -40,7 +40,7 @@ class Identity:
         try:
             if not self.is_alive:
                 return True
-            watch = select.poll()  # unlike select, whatever the number of the file
+            watch = select.poll()  # select cannot wait for descriptors above 1023
             watch.register(file, select.POLLIN)
             give_up = inf if seconds is None else time.monotonic() + seconds
             while (left := give_up - time.monotonic()) > LONGEST_SECONDS:
@@ -51,7 +51,7 @@ class Identity:
             os.close(file)
 
     def signal(self, number: int) -> bool:
-        """Sends a signal, if it is still the same process."""
+        """Sends a signal, if the process is still alive. Returns whether it was sent."""
         if not self.is_alive:
             return False
         try:
@@ -65,8 +65,8 @@ NOBODY = Identity(0, "")
 
 
 def _start_of(pid: int) -> str:
-    """When the process started, in the kernel's count; empty if there is none, or it is only
-    waiting to be collected."""
+    """The start time of the process in clock ticks, as the kernel gives it; empty if there is no
+    such process, or only a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

@@ -1,5 +1,5 @@
-"""What a job does: call a function, start a program, or run a DAG; and what the function wants to
-be given."""
+"""The command of a job: call a function, start a program, or run a DAG. Also the parameters of the
+function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrite.functions import describe, message_of, shorten
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function; `reference` is its `package.module:function` if it was named so."""
+    """A function. `reference` is the string `package.module:function` if the user gave one."""
 
     function: Callable[..., Any]
     reference: str | None = None
@@ -28,7 +28,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class RunDag:
-    """A DAG that is run on Spark, or, if `light`, in the worker's own process."""
+    """A DAG that runs on Spark or, if `light`, in the process of the worker."""
 
     dag: DAG
     light: bool
@@ -38,11 +38,12 @@ Command = Call | Program | RunDag
 
 
 def interpret(value: Any, *, light: bool = False) -> Command:
-    """The command that a user wrote. Raises ValueError with the end of a sentence if it is none."""
+    """Makes a command from the value that the user gave. Raises ValueError, with the end of a
+    sentence, if the value is not a command."""
     if isinstance(value, DAG):
         return RunDag(value, light)
     if light:
-        raise ValueError(f"is marked as light, which only a DAG can be; it is {describe(value)}")
+        raise ValueError(f"has light=True, which is for DAGs only; it is {describe(value)}")
     if callable(value):
         return Call(value)
     if isinstance(value, str):
@@ -50,33 +51,33 @@ def interpret(value: Any, *, light: bool = False) -> Command:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return Program(_argv(value))
     raise ValueError(
-        "must be a function, a text 'package.module:function', a program as a list of its "
+        "must be a function, a string 'package.module:function', a list of a program and its "
         f"arguments, or a DAG; got {shorten(value)}"
     )
 
 
 def find_function(text: str) -> Callable[..., Any]:
-    """What `package.module:function` names. Raises ValueError with the end of a sentence if there
-    is no such thing."""
+    """Imports the function that `package.module:function` names. Raises ValueError, with the end of
+    a sentence, if that fails."""
     where, _, name = text.partition(":")
     if not name or not all(part.isidentifier() for part in [*where.split("."), *name.split(".")]):
         raise ValueError(
-            f"'{text}' is not of the form package.module:function; if it is meant for a shell, "
-            f"give a list, as ['sh', '-c', '{text}']"
+            f"must have the form 'package.module:function'; got '{text}'. To run a shell command, "
+            f"give a list: ['sh', '-c', '{text}']"
         )
     try:
         found: Any = importlib.import_module(where)
     except Exception as error:
         raise ValueError(
-            f"'{text}' cannot be found: importing {where} gave {message_of(error)}"
+            f"is '{text}', which cannot be imported: importing {where} raised {message_of(error)}"
         ) from None
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
-            raise ValueError(f"'{text}' cannot be found: there is no '{name}' in {where}") from None
+            raise ValueError(f"is '{text}', but there is no '{name}' in {where}") from None
     if not callable(found):
-        raise ValueError(f"'{text}' is not a function; it is {shorten(found)}")
+        raise ValueError(f"is '{text}', which is not a function; it is {shorten(found)}")
     function: Callable[..., Any] = found
     return function
 
@@ -93,7 +94,8 @@ def describe_command(command: Command) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a function can be given: by position, by name, and what it cannot do without."""
+    """The parameters of a function: the positional ones, those that can be given by name, and those
+    that have no default value."""
 
     positional: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()
@@ -104,8 +106,8 @@ class Parameters:
     def wanted(
         self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """The upstream jobs whose results the function gets: those that a parameter, not given
-        otherwise, is named after."""
+        """The upstream jobs whose results the function gets: those with the name of a parameter
+        that gets no value from args or kwargs."""
         if not self.named or not upstream:
             return ()
         given = {*self.positional[: len(args)], *kwargs}
@@ -114,27 +116,27 @@ class Parameters:
     def problems(
         self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> list[str]:
-        """Ends of sentences about arguments that do not fit."""
+        """What is wrong with the arguments, as the ends of sentences."""
         found = []
         given = {*self.positional[: len(args)], *kwargs}
         for name in self.required:
             if name not in given and (name not in upstream or name not in self.named):
                 found.append(
-                    f"has a parameter '{name}' that gets no value: there is no upstream job of "
-                    "this name, nor such an argument"
+                    f"has a parameter '{name}' without a value: there is no upstream job '{name}', "
+                    "and args and kwargs do not give it"
                 )
         if len(args) > len(self.positional) and not self.takes_any_position:
             found.append(
-                f"takes {len(self.positional)} arguments by position, and args has {len(args)}"
+                f"takes {len(self.positional)} positional arguments, but args has {len(args)}"
             )
         if kwargs and not self.takes_any_name:
             found.extend(
-                f"has no parameter '{name}', which kwargs gives"
+                f"has no parameter '{name}', but kwargs gives it"
                 for name in kwargs
                 if name not in self.named
             )
         found.extend(
-            f"gets '{name}' twice, from args and from kwargs"
+            f"gets the parameter '{name}' twice, from args and from kwargs"
             for name in self.positional[: len(args)]
             if name in kwargs
         )
@@ -144,7 +146,7 @@ class Parameters:
 def parameters_of(function: Callable[..., Any]) -> Parameters:
     try:
         signature = inspect.signature(function)
-    except (ValueError, TypeError):  # some built-in functions do not tell
+    except (ValueError, TypeError):  # the parameters of some built-in functions are not known
         return Parameters()
     of_kind: dict[Any, list[str]] = {}
     for parameter in signature.parameters.values():
@@ -170,9 +172,9 @@ def _argv(value: Sequence[Any]) -> tuple[str, ...]:
     for part in value:
         if not isinstance(part, (str, int, float)) and not hasattr(part, "__fspath__"):
             raise ValueError(
-                f"is a program whose arguments must be texts, numbers or paths; got {shorten(part)}"
+                f"is a program; its arguments must be str, numbers or paths; got {shorten(part)}"
             )
         argv.append(str(part))
     if not argv:
-        raise ValueError("is an empty list; a program is a list of its name and its arguments")
+        raise ValueError("is an empty list; give the name of a program and its arguments")
     return tuple(argv)

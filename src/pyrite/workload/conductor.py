@@ -1,6 +1,5 @@
-"""The conductor: what every master does, whatever its workers are. It turns what the scheduler
-decides into entries of the journal, knows where each result is, and tells which jobs need not run
-again.
+"""The conductor: the part that both masters share. It turns the decisions of the scheduler into
+journal entries, knows the place of each result, and tells which jobs are up to date.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pyrite.workload.segments import Record, end_of, read_error, read_result
 from pyrite.workload.states import JobState
 from pyrite.workload.store import Store
 
-# the segments are ahead of the journal, so a batch that is lost costs nothing but reading them
+# The segments are ahead of the journal. If a batch is lost, its records are read from them again.
 BATCH_JOBS = 250
 BATCH_SECONDS = 0.02
 
@@ -37,12 +36,12 @@ class Conductor:
         self._entries: list[Entry] = list(journal.entries().values())
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
         self._began: dict[int, tuple[str, float]] = {}
-        self._segments: dict[str, int] = {}  # of each worker
+        self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._queued: dict[
             int, int
-        ] = {}  # of the jobs that workers have: the message in the worker's queue
+        ] = {}  # by job that a worker has: the id of its message in the queue of the worker
         self._due: float | None = None
         seconds = {
             n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
@@ -76,7 +75,7 @@ class Conductor:
         for job, (entry, state) in enumerate(zip(self._entries, self.scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
                 self.scheduler.changed[job] = (
-                    None  # what was under way, or failed, in a run that is resumed starts anew
+                    None  # in a resumed run, jobs that were running or failed start again
                 )
 
     # Orders
@@ -94,8 +93,8 @@ class Conductor:
         return entry.result_segment, entry.result_offset
 
     def _fingerprint(self, job: int) -> bytes:
-        """Of the command, its arguments and the results of all upstream jobs, which have theirs by
-        now."""
+        """The fingerprint of the command, its arguments and the results of all upstream jobs, which
+        have finished by now."""
         found = self._fingerprints[job]
         if found is None:
             found = self._plan.fingerprints[job]
@@ -103,21 +102,21 @@ class Conductor:
             if above:
                 found = digest(found, *[self._digest_of(u) for u in above])
             self._fingerprints[job] = found
-        # Files that upstream jobs write, or the program itself, are looked at when it is about to
-        # run, and when it has.
+        # Upstream jobs may write the files among the arguments, and the program may change them. So
+        # the files are read just before the program runs, and again when it has ended.
         argv = self._plan.programs.get(job)
         return found if argv is None else digest(found, of_files(argv))
 
     def _digest_of(self, job: int) -> bytes:
-        """Of a job's result; where that says nothing, because what the job did is elsewhere, of
-        what made it."""
+        """The digest of the result of a job. If the result is None or an exit code, it says nothing
+        about what the job did; then the fingerprint of the job."""
         entry = self._entries[job]
         if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
             return entry.fingerprint or NO_FINGERPRINT
         return entry.result_digest or NO_FINGERPRINT
 
     def _is_current(self, job: int) -> bool:
-        """Whether an earlier result of the job still holds."""
+        """Whether the earlier result of the job is up to date."""
         entry = self._entries[job]
         return (
             entry.result_segment is not None
@@ -132,7 +131,7 @@ class Conductor:
         except OSError:
             return False
 
-    # What happened
+    # Events
 
     def hired(self, worker: str, segment: int) -> None:
         self._segments[worker] = segment
@@ -141,8 +140,8 @@ class Conductor:
         self._began[job] = (worker, now)
 
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
-        """A try of a job left a record in a segment. False if it is not the try that was waited
-        for."""
+        """An attempt of a job has ended and its record is in a segment. Returns False if it is not
+        the current attempt of the job."""
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
         if not self.scheduler.finished(
@@ -172,7 +171,7 @@ class Conductor:
         now: float,
         wall: float,
     ) -> None:
-        """A worker is gone; the job that it was running left no record."""
+        """A worker has died. The job that it was running has no record."""
         blamed = self.scheduler.died(worker, cause, now)
         if blamed is not None:
             _, started = self._began.get(blamed, (worker, wall))
@@ -201,8 +200,8 @@ class Conductor:
         return self._due
 
     def flush(self) -> None:
-        """Writes what changed since the last batch. A job that was assigned, run and done in
-        between is one row."""
+        """Writes the changes since the last batch to the journal. A job with several changes is
+        written once."""
         self._due = None
         scheduler = self.scheduler
         if not scheduler.changed and not self._scanned:
@@ -227,7 +226,7 @@ class Conductor:
                 )
             elif state is not entry.state or scheduler.attempts[job] != entry.attempt:
                 entry = entry._replace(state=state, attempt=scheduler.attempts[job])
-                if entry.ended is None:  # it was given to a worker, and taken back before it began
+                if entry.ended is None:  # it was assigned to a worker and taken back
                     entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
@@ -237,15 +236,16 @@ class Conductor:
         self._scanned.clear()
 
     def salvage(self) -> None:
-        """Writes down what is known when the run breaks, if that can be; if not, the segments have
-        it still."""
+        """Writes the last changes when the run breaks, if possible. If not, the segments have
+        them."""
         try:
             self.flush()
         except RunBroken:
             pass
 
     def _keep_queues(self, changed: Iterable[int]) -> None:
-        """Each worker's queue lists the jobs that it has at the time of this batch."""
+        """Updates the queue of each worker, which lists the jobs that the worker has at the time of
+        this batch."""
         database: sqlite3.Connection = self._journal.database
         for job in changed:
             state = self.scheduler.states[job]

@@ -1,4 +1,4 @@
-"""Files that copies of this process, which jobs and pools make by forking, must not keep open."""
+"""Open files that processes forked from this one, by jobs or by pools, must not keep open."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import weakref
 
 
 def above_streams(file: int) -> int:
-    """The same file under a number that is no standard stream's: where those were closed, it may
-    have been given one of theirs."""
+    """The same open file with a descriptor above 2. If standard streams were closed, the system may
+    have given the file one of their descriptors."""
     if file > 2:
         return file
     moved = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -23,7 +23,8 @@ def own_pipe() -> tuple[int, int]:
 
 
 class OwnFile:
-    """An open file of this process alone: it is closed in every copy, right after the fork."""
+    """An open file that belongs to this process only: it is closed in every forked process, right
+    after the fork."""
 
     def __init__(self, file: int) -> None:
         self.file = file
@@ -37,7 +38,7 @@ class OwnFile:
 
         os.register_at_fork(
             after_in_child=close_in_copy
-        )  # cannot be undone: so it must not keep anything alive
+        )  # this cannot be undone, so the function must not keep this object alive
 
     def close(self) -> None:
         if self._is_open:

@@ -1,4 +1,4 @@
-"""Does one job, here and now: loads its command and its arguments, runs it, and says how that
+"""Runs one job in this process: loads its command and its arguments, runs it, and returns how it
 ended."""
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
+from pyrite.tracebacks import users_traceback
 from pyrite.workload.commands import Call, Command, Program, RunDag
 from pyrite.workload.orders import Order
 from pyrite.workload.results import Encoded, decode, encode, why_unloadable
@@ -27,12 +27,11 @@ TRACEBACK_CHARACTERS = 1_000_000
 
 
 class ProgramFailed(PyriteError):
-    """A program that is a job's command ended with an exit code other than 0, or could not be
-    started."""
+    """The program of a job could not be started, or ended with an exit code other than 0."""
 
 
 class LoadingFailed(PyriteError):
-    """A job's command, its arguments or what it was to be given could not be loaded."""
+    """The command of a job, its arguments or the result of an upstream job could not be loaded."""
 
 
 def do(
@@ -41,7 +40,7 @@ def do(
     load_command: Callable[[tuple[int, int]], Command],
     inputs: Sequence[Callable[[], Encoded]],
 ) -> Ending:
-    """Never raises, whatever the job does, short of killing the process."""
+    """Runs a job. Never raises an exception, whatever the job does, unless it kills the process."""
     started = time.time()
     process = os.getpid()
     try:
@@ -58,7 +57,8 @@ def do(
 
 
 def _end_copies(process: int) -> None:
-    """A job that forks may come back twice; the copy must not go on as a second worker."""
+    """If the job forked, its function may return in the child process too. The child must not
+    continue as a second worker."""
     if os.getpid() != process:
         os._exit(0)
 
@@ -75,12 +75,14 @@ def failure(order: Order, error: BaseException, started: float) -> Ending:
         time.time(),
         None,
         error=shorten_text(str(error) if is_ours else message_of(error), ERROR_CHARACTERS),
-        traceback=shorten_text(_traceback_of(error), TRACEBACK_CHARACTERS),
+        traceback=shorten_text(
+            users_traceback(error) or f"{message_of(error)}\n", TRACEBACK_CHARACTERS
+        ),
     )
 
 
 def span_of(blob: bytes) -> tuple[int, int]:
-    """Where the command of a job's bytes is in the book."""
+    """The span of the command in the command book, from the bytes of a job."""
     span: tuple[int, int] = pickle.loads(blob)[0]
     return span
 
@@ -90,14 +92,14 @@ def load(
     load_command: Callable[[tuple[int, int]], Command],
     inputs: Sequence[Callable[[], Encoded]],
 ) -> tuple[Command, tuple[Any, ...], dict[str, Any]]:
-    """A job's command and all of its arguments, the results of upstream jobs among them."""
+    """Loads the command of a job and its arguments, including the results of upstream jobs."""
     span, arguments, names = pickle.loads(blob)
     try:
         command = load_command(span)
         args, kwargs = pickle.loads(arguments) if arguments else ((), {})
     except Exception as error:
         raise LoadingFailed(
-            f"its command or its arguments cannot be loaded here: {message_of(error)}"
+            f"its command or its arguments cannot be unpickled: {message_of(error)}"
         ) from error
     for name, read in zip(names, inputs):
         try:
@@ -110,8 +112,9 @@ def load(
 def run_command(
     command: Command, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
 ) -> Any:
-    """Raises what the command raises. A program's result is its exit code; a DAG's is what is in
-    the maps and lists that it wrote."""
+    """Runs a command and returns its result. The result of a program is its exit code; the result
+    of a DAG is a dict of the maps and lists that it wrote. Exceptions of the command are passed
+    on."""
     if isinstance(command, Call):
         return command.function(*args, **(kwargs or {}))
     if isinstance(command, Program):
@@ -133,7 +136,7 @@ def _run_program(argv: tuple[str, ...]) -> int:
         process.wait()
         raise
     if code < 0:
-        raise ProgramFailed(f"the program '{argv[0]}' was ended by {_signal_name(-code)}")
+        raise ProgramFailed(f"the program '{argv[0]}' was killed by {_signal_name(-code)}")
     if code:
         raise ProgramFailed(f"the program '{argv[0]}' ended with exit code {code}")
     return code
@@ -160,7 +163,7 @@ def _plain(kind: str, items: Any) -> Any:
 
 @functools.cache
 def _instance_with_spark() -> Any:
-    """One for all jobs of this process: a session takes seconds to start."""
+    """One instance for all jobs of this process, because starting a Spark session takes seconds."""
     from pyrite.instance import instance
 
     made = instance()
@@ -178,17 +181,3 @@ def _signal_name(number: int) -> str:
 def _is_of_encode(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename == encode.__code__.co_filename
-
-
-_HERE = str(Path(__file__).parent)
-
-
-def _traceback_of(error: BaseException) -> str:
-    """The user's part of it: the frames of this package on top say nothing to them."""
-    try:
-        shown = traceback.TracebackException.from_exception(error)
-        while shown.stack and shown.stack[0].filename.startswith(_HERE):
-            del shown.stack[0]
-        return "".join(shown.format())
-    except Exception:  # an exception whose text cannot be had
-        return message_of(error)

@@ -1,8 +1,8 @@
-"""The executor that transient workers have by default: processes that are started for a number of
-calls, and then replaced.
+"""The default executor of transient workers: processes that run a number of calls each and are then
+replaced.
 
-Unlike Python's own pool it survives the death of a process, says whose call that was, and can end a
-single call.
+Unlike ProcessPoolExecutor, it survives the death of a process, tells which call died with it, and
+can kill a single call.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ LEAVING_SECONDS = 5.0
 
 
 class WorkerDied(BrokenExecutor):
-    """The process that ran this one call is gone. The executor itself goes on."""
+    """The process that ran this call has died. The executor itself continues to work."""
 
 
 class KillableFuture(Future[Any]):
-    """A future whose call can be ended while it runs."""
+    """A future whose call can be killed while it runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,8 @@ class KillableFuture(Future[Any]):
         self._is_killed = False
 
     def kill(self) -> None:
-        """Ends the call, if it runs; it ends with WorkerDied then."""
+        """Kills the call if it is running; the future then raises WorkerDied. Cancels it if it has
+        not started."""
         if self.cancel():
             return
         with self._lock:
@@ -55,7 +56,7 @@ class KillableFuture(Future[Any]):
                 self._kill()
 
     def begin(self, kill: Callable[[], None]) -> None:
-        """From now on this is how to end the call."""
+        """The call has started, and can be killed by calling `kill`."""
         with self._lock:
             self._kill = kill
             if self._is_killed:
@@ -67,8 +68,8 @@ class KillableFuture(Future[Any]):
 
 
 class KillableExecutor(Executor, ABC):
-    """An executor with up to `max_workers` threads, each of which has one call made somewhere else
-    at a time. Calls travel as bytes."""
+    """An executor with up to `max_workers` threads. Each thread waits for one call at a time, which
+    runs in another process. Calls are sent as bytes."""
 
     def __init__(self, max_workers: int) -> None:
         self._max_workers = max_workers
@@ -80,22 +81,23 @@ class KillableExecutor(Executor, ABC):
 
     @abstractmethod
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
-        """Has `answer_call(call)` run elsewhere; returns its answer, or raises WorkerDied."""
+        """Runs `answer_call(call)` in another process and returns its answer, or raises
+        WorkerDied."""
 
     def end_thread(self) -> None:
-        """Called in a thread that will make no more calls."""
+        """Called at the end of each thread."""
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
         call = cloudpickle.dumps((fn, args, kwargs), protocol=5)
         future = KillableFuture()
         with self._lock:
             if self._is_shut_down:
-                raise RuntimeError("this executor is shut down")
+                raise RuntimeError("this executor was shut down")
             self._calls.put((future, call))
             self._under_way.add(future)
             future.add_done_callback(self._under_way.discard)
             if len(self._threads) < self._max_workers:
-                # Daemons: an interpreter that ends does not wait for them.
+                # Daemon threads, because the interpreter does not wait for these when it ends.
                 thread = threading.Thread(target=self._serve, name="workload executor", daemon=True)
                 self._threads.append(thread)
                 thread.start()
@@ -112,7 +114,7 @@ class KillableExecutor(Executor, ABC):
                 thread.join()
 
     def kill_all(self) -> None:
-        """Ends every call that is waiting or running."""
+        """Kills every call that is waiting or running."""
         for future in list(self._under_way):
             future.kill()
 
@@ -134,7 +136,7 @@ class KillableExecutor(Executor, ABC):
 
 
 class ProcessExecutor(KillableExecutor):
-    """`max_workers` processes at a time, each for `max_calls` calls."""
+    """Runs up to `max_workers` processes at the same time, each for `max_calls` calls."""
 
     def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
         super().__init__(max_workers)
@@ -196,7 +198,7 @@ class _Process:
         except BrokenPipeError:
             answer = b""
         if not answer:
-            raise WorkerDied(f"the worker was ended by {self.end()}")
+            raise WorkerDied(f"its worker died while it ran ({self.end()})")
         return answer
 
     def kill(self) -> None:
@@ -209,7 +211,7 @@ class _Process:
         except OSError:
             pass
         Identity.of(self._process.pid).wait(LEAVING_SECONDS)
-        self.kill()  # while nobody has asked how it ended, its number is its own
+        self.kill()  # before wait(), so that its process id cannot belong to another process yet
         code = self._process.wait()
         self._reaper.forget(self._process.pid)
         self._answers.close()
@@ -217,8 +219,8 @@ class _Process:
 
 
 def main(config: dict[str, Any]) -> NoReturn:
-    """The process: answers calls until its input ends, which it does when whoever started it
-    dies."""
+    """The main function of the process. It runs calls until its input is closed, which also happens
+    when the parent process dies."""
     processes.take_signals()
     os.set_inheritable(config["answers"], False)
     answers = os.fdopen(config["answers"], "wb")
@@ -234,7 +236,7 @@ def main(config: dict[str, Any]) -> NoReturn:
 
 
 def answer_call(data: bytes) -> bytes:
-    """Makes a call that came as bytes; what it returns, or raises, as bytes."""
+    """Runs a pickled call. Returns its pickled result or exception."""
     try:
         fn, args, kwargs = pickle.loads(data)
         answer: bytes = cloudpickle.dumps((True, fn(*args, **kwargs)), protocol=5)

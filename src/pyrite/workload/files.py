@@ -1,5 +1,4 @@
-"""Workloads that are written in a file: YAML, as data; or Python, as a module that has a Workload
-in it.
+"""Workloads that are written in a YAML file:
 
 workers: 2                       # any option of Workload.run
 jobs:
@@ -32,7 +31,7 @@ OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "reru
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a file says: the jobs, who waits for whom, and how to run them."""
+    """The content of a file: the jobs, their dependencies, and the options of the run."""
 
     workload: Workload
     schedule: Schedule | None = None
@@ -40,8 +39,8 @@ class Written:
 
 
 def read_yaml(path: Path) -> Written:
-    """Raises InvalidWorkload if the file is not as described above. A store is relative to the
-    file."""
+    """Reads a workload from a YAML file. The path of the store is relative to the folder of the
+    file. Raises InvalidWorkload if the file is not valid."""
     try:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -50,20 +49,25 @@ def read_yaml(path: Path) -> Written:
         raise InvalidWorkload([f"'{path}' is not YAML: {error}"]) from None
     if not isinstance(content, Mapping) or "jobs" not in content:
         raise InvalidWorkload(
-            [f"'{path}' must have 'jobs:', and under it an id and a command for each"]
+            [f"'{path}' must have 'jobs:', and under it the id and the command of each job"]
         )
     unknown = [str(key) for key in content if key not in ("jobs", "schedule", *OPTIONS)]
     if unknown:
         raise InvalidWorkload(
             [
-                f"'{path}' has '{name}:', which means nothing here; it may have jobs, schedule, "
+                f"'{path}' has the unknown key '{name}:'; known are jobs, schedule, "
                 f"{', '.join(OPTIONS)}"
                 for name in unknown
             ]
         )
     options = {name: content[name] for name in OPTIONS if content.get(name) is not None}
     if "store" in options:
-        options["store"] = os.path.join(path.parent, str(options["store"]))
+        store = options["store"]
+        if not isinstance(store, (str, int, float)):
+            raise InvalidWorkload(
+                [f"'store:' in '{path}' must be the path of a folder; got {shorten(store)}"]
+            )
+        options["store"] = os.path.join(path.parent, str(store))
     schedule = content.get("schedule")
     return Written(
         Workload.from_table(_rows(content["jobs"], path)),
@@ -72,25 +76,14 @@ def read_yaml(path: Path) -> Written:
     )
 
 
-def of_module(found: Any, schedule: Any, name: str) -> Written:
-    """From what a module has under a name: a Workload, or a function that makes one."""
-    if callable(found) and not isinstance(found, Workload):
-        found = found()
-    if not isinstance(found, Workload):
-        raise InvalidWorkload(
-            [f"'{name}' is not a Workload, nor a function that returns one; it is {shorten(found)}"]
-        )
-    return Written(found, schedule if isinstance(schedule, Schedule) else None)
-
-
 def _rows(jobs: Any, path: Path) -> list[Any]:
     if isinstance(jobs, list):
         return jobs
     if not isinstance(jobs, Mapping):
         raise InvalidWorkload(
             [
-                f"'jobs:' in '{path}' must be a mapping from ids, or a list with 'job' and "
-                f"'command'; got {shorten(jobs)}"
+                f"'jobs:' in '{path}' must be a mapping from ids to commands, or a list of "
+                f"{{job: ..., command: ...}}; got {shorten(jobs)}"
             ]
         )
     return [

@@ -1,12 +1,11 @@
-"""A short hash of what a command would do: of its code, of the helpers that it calls, of its
-arguments.
+"""Fingerprints: short hashes of the code of a command, of the helper functions that it calls, and
+of its arguments.
 
-Commands that differ in code or data that can be reached from them get different fingerprints. What
-a function finds by itself when it runs (files, the time, names made up on the way, as in
-`getattr(module, name)`) cannot be seen here; and code of installed packages and of the standard
-library counts by its name. Where nothing can be told of a value, its fingerprint is never the same
-twice, and the job just runs again.
-"""
+Two commands have different fingerprints if their code differs, or the data that can be reached from
+it. Not included is what a function looks up only when it runs: files, the time, or names that are
+computed, as in `getattr(module, name)`. Code of installed packages and of the standard library is
+included by name only. If a value cannot be analysed, its fingerprint is random, so that the job
+runs again."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ SIZE = 16
 NO_FINGERPRINT = bytes(SIZE)
 FILE_BYTES_READ = (
     1 << 24
-)  # of a file that a program is given; a larger one counts by its size and time
+)  # of a file among the arguments of a program; of a larger file, size and time are used
 
 _ATOMS = (type(None), str, int, float, complex, bytes, bool, type(...), type(NotImplemented))
 _BY_NAME = (
@@ -61,7 +60,7 @@ _SAYS_NOTHING = (
     weakref.WeakKeyDictionary,
     weakref.WeakValueDictionary,
 )
-"""Locks and caches, which hold nothing that a command is made of."""
+"""Locks and caches. Their content does not change what a command does."""
 
 _NOT_OF_A_CLASS = frozenset(
     (
@@ -84,13 +83,13 @@ def digest(*parts: bytes) -> bytes:
 
 
 def of_files(argv: tuple[str, ...]) -> bytes:
-    """What is in the files among a program's arguments: a script that was edited, or data that
-    changed, is another command."""
+    """A digest of the files among the arguments of a program, so that a job runs again if a script
+    or its data has changed."""
     return digest(*map(_of_file, argv))
 
 
 class Node:
-    """A value taken apart: what it is by itself, and the values that it consists of or refers
+    """A value in parts: a label for the value itself, and the values that it contains or refers
     to."""
 
     __slots__ = ("children", "label")
@@ -101,20 +100,20 @@ class Node:
 
 
 class Fingerprints:
-    """Takes fingerprints. Functions and classes, which many commands share, are taken apart
+    """Computes fingerprints. Functions and classes, which many commands share, are analysed only
     once."""
 
     def __init__(self) -> None:
         self._known: dict[
             int, tuple[Any, Node]
-        ] = {}  # by id; the object is kept, so that its id stays its own
+        ] = {}  # by id(); the object is kept alive, so that no other object gets the same id
 
     def of(self, value: Any) -> bytes:
-        """The fingerprint of any value: of all values that can be reached from it, each once, in
-        the order in which they are met."""
+        """The fingerprint of a value: a hash of all values that can be reached from it, each once,
+        in breadth-first order."""
         hashed = blake2b(digest_size=SIZE)
         numbers: dict[int, int] = {}
-        met: list[Any] = []  # kept, so that no id is given out twice
+        met: list[Any] = []  # kept alive, so that no two of them have the same id
         waiting: deque[Any] = deque()
 
         def refer(child: Any) -> None:
@@ -150,7 +149,7 @@ class Fingerprints:
         try:
             return self._parts(value)
         except Exception:
-            return Node(os.urandom(SIZE), [])  # nothing can be told of it
+            return Node(os.urandom(SIZE), [])  # the value cannot be analysed
 
     def _parts(self, value: Any) -> Node:
         if isinstance(value, FunctionType):
@@ -190,8 +189,8 @@ class Fingerprints:
         return _of_object(value)
 
     def _of_function(self, function: FunctionType) -> Node:
-        """A wrapper of an installed package counts by its name; but what it wraps may be the
-        user's."""
+        """A function of an installed package is included by name. Its closure is included too,
+        because it may be a wrapper around the user's function."""
         around = [
             [_content(cell) for cell in function.__closure__ or ()],
             function.__defaults__,
@@ -207,8 +206,8 @@ class Fingerprints:
 
 
 class _PartOfModule:
-    """What the code of a function may use of one of the user's modules: the things whose names
-    stand in the code."""
+    """The part of one of the user's modules that the code of a function may use: the attributes
+    whose names occur in the code."""
 
     def __init__(self, module: ModuleType, names: list[str]) -> None:
         self._module = module
@@ -230,8 +229,8 @@ class _PartOfModule:
 
 
 def _of_globals(function: FunctionType) -> Iterator[Any]:
-    """What the function's code names and the module around it holds, and what it imports when it
-    runs."""
+    """The global variables that the code of the function uses, and the modules that it imports when
+    it runs."""
     names = sorted(_names(function.__code__))
     for name in names:
         if name in function.__globals__:
@@ -243,8 +242,8 @@ def _of_globals(function: FunctionType) -> Iterator[Any]:
 
 
 def _of_imports(function: FunctionType) -> Iterator[Any]:
-    """Modules that the code itself imports count by their whole source: they need not be loaded
-    yet."""
+    """For modules that the code of the function imports, a digest of their whole source, because
+    they may not be loaded yet."""
     package = function.__globals__.get("__package__") or ""
     for name in sorted(_imported(function.__code__, package)):
         parts = name.split(".")
@@ -278,7 +277,7 @@ def _imported(code: CodeType, package: str) -> set[str]:
 
 
 def _source_of(name: str) -> str | None:
-    """The file of a module of the user's."""
+    """The source file of a module, if it is the user's."""
     module = sys.modules.get(name)
     if module is not None:
         origin = getattr(module, "__file__", None)
@@ -316,8 +315,8 @@ def _of_class(cls: type) -> Node:
 
 
 def _of_object(value: Any) -> Node:
-    """As it would be pickled, but taken apart: a pickle names functions and classes, and says
-    nothing of their code."""
+    """The parts that pickle would store. The pickle itself cannot be hashed, because it contains
+    only the names of functions and classes, not their code."""
     wrapped = [getattr(value, "__wrapped__", None)] if not isinstance(value, Mapping) else []
     reduced = value.__reduce_ex__(4)
     if isinstance(reduced, str):
@@ -380,8 +379,8 @@ def _is_users_module(module: ModuleType) -> bool:
 
 @functools.cache
 def _is_users(filename: str) -> bool:
-    """Whether a file is the user's own code; what has no file, as a function typed at a prompt,
-    is."""
+    """Whether a file is the user's own code. The code of functions that were typed at a prompt is
+    the user's too."""
     if filename.startswith("<frozen"):
         return False
     return not os.path.abspath(filename).startswith(_installed_places()) if filename else False

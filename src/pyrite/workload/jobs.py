@@ -1,4 +1,4 @@
-"""A job of a workload, as the user gave it."""
+"""A job of a workload as the user defined it, and the checks of its options."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyrite.functions import shorten
 
 
 class Job(NamedTuple):
-    """`after` has the ids of upstream jobs that the job names itself; a schedule may add to
-    them."""
+    """`after` has the ids of the upstream jobs that the job names itself. A schedule may add
+    more."""
 
     id: str
     command: Any
@@ -29,31 +29,32 @@ OPTIONS = ("args", "kwargs", "timeout", "retries", "priority", "pool", "light", 
 
 
 def option_problems(job: Job) -> list[str]:
-    """Ends of sentences about options that cannot be: 'has a timeout of -1; ...'."""
+    """What is wrong with the options of a job, as the ends of sentences that begin with the job:
+    'has a timeout of -1; ...'."""
     problems = []
     pool: object = job.pool
     light: object = job.light
     if not isinstance(job.args, Sequence) or isinstance(job.args, (str, bytes)):
-        problems.append(f"has args {shorten(job.args)}; they must be a list")
+        problems.append(f"has args={shorten(job.args)}; args must be a list")
     if not isinstance(job.kwargs, Mapping) or not all(isinstance(name, str) for name in job.kwargs):
-        problems.append(f"has kwargs {shorten(job.kwargs)}; they must be a dict with names as keys")
+        problems.append(f"has kwargs={shorten(job.kwargs)}; kwargs must be a dict with str keys")
     if job.timeout is not None and not (_is_number(job.timeout) and job.timeout > 0):
         problems.append(
-            f"has a timeout of {shorten(job.timeout)}; it must be a number of seconds above 0"
+            f"has timeout={shorten(job.timeout)}; timeout must be a number of seconds above 0"
         )
     if not _is_whole(job.retries) or job.retries < 0:
         problems.append(
-            f"has retries of {shorten(job.retries)}; they must be a whole number, 0 or more"
+            f"has retries={shorten(job.retries)}; retries must be an integer, 0 or more"
         )
     if not _is_whole(job.priority):
         problems.append(
-            f"has a priority of {shorten(job.priority)}; it must be a whole number (the lowest "
-            "goes first)"
+            f"has priority={shorten(job.priority)}; priority must be an integer (the lowest starts "
+            "first)"
         )
     if pool is not None and not isinstance(pool, str):
-        problems.append(f"has a pool {shorten(pool)}; it must be the name of one")
+        problems.append(f"has pool={shorten(pool)}; pool must be the name of a pool")
     if not isinstance(light, bool):
-        problems.append(f"has light={shorten(light)}; it must be True or False")
+        problems.append(f"has light={shorten(light)}; light must be True or False")
     return problems
 
 

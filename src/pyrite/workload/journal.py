@@ -1,8 +1,8 @@
-"""The journal: the state of each job in SQLite, written in batches by the master, read by whoever
-wants to know.
+"""The journal: the state of each job in SQLite. The master writes it in batches; any process can
+read it.
 
-The segments are ahead of it: a job is finished once its record is in one. `catch_up` brings the
-journal to what they say, after a master died before it had written its last batch.
+The segments are ahead of the journal: a job has finished as soon as its record is in a segment. If
+a master died before it wrote its last batch, `catch_up` adds these records to the journal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pyrite.workload.store import Store
 
 
 class Entry(NamedTuple):
-    """What is known of a job. The second half is of its latest result, maybe of an earlier run."""
+    """The state of a job and its last attempt. The fields from `result_segment` on describe its
+    latest result, which may be from an earlier run."""
 
     state: JobState = JobState.WAITING
     attempt: int = 0
@@ -33,7 +34,7 @@ class Entry(NamedTuple):
     ended: float | None = None
     error: str | None = None
     segment: int | None = None
-    offset: int | None = None  # of the record of the last try; None if it left none
+    offset: int | None = None  # of the record of the last attempt; None if it wrote none
     log_start: int = 0
     log_end: int = 0
     result_segment: int | None = None
@@ -68,7 +69,7 @@ create table if not exists segments (
 def with_record(
     entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None
 ) -> Entry:
-    """What is known of a job after a try of it came to the end that the record tells of."""
+    """The entry of a job after the attempt that the record describes."""
     if not record.succeeded:
         result = entry[10:]
     else:
@@ -95,17 +96,16 @@ def with_record(
 
 
 class Journal:
-    """For the one master that holds the store's lock."""
+    """The journal for writing. Only the master that holds the lock of the store may use it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         with _explaining(store):
-            self.database = queues.open_database(store.journal)
-            self.database.executescript(f"begin immediate; {_SCHEMA} commit;")
+            script = f"begin immediate; {_SCHEMA} commit;"
+            self.database = queues.open_database(store.journal, script)
 
     def close(self) -> None:
-        """Puts everything into one file, where that is possible; where not, the file beside it has
-        the rest."""
+        """Moves the content of the WAL file into the database file if possible, and closes it."""
         try:
             self.database.execute("pragma wal_checkpoint(truncate)")
         except sqlite3.Error:
@@ -113,17 +113,17 @@ class Journal:
         self.database.close()
 
     def entries(self) -> dict[str, Entry]:
-        """What is known of each job, by its id, in the order of the workload."""
+        """The entries of all jobs by id, in the order of the workload."""
         return dict(_entries(self.database))
 
     def forget_messages(self) -> None:
-        """What was asked of a master that is gone, and what its workers had, is of no meaning to
-        the next one."""
+        """Deletes the messages of the previous master: its workers and its control queue no longer
+        exist."""
         with _explaining(self._store), queues.transaction(self.database):
             self.database.execute("delete from messages")
 
     def new_segment(self, worker: str) -> int:
-        """A number for a segment, and the log beside it, that only this worker writes to."""
+        """The number of a new segment, and of its log, that only this worker writes to."""
         with _explaining(self._store), queues.transaction(self.database):
             number = self.database.execute(
                 "insert into segments (worker, scanned) values (?, 0)", (worker,)
@@ -132,7 +132,8 @@ class Journal:
         return number
 
     def catch_up(self) -> None:
-        """Takes in the records that the last master had no time to write down."""
+        """Adds the records of the segments that the previous master had not written to the
+        journal."""
         with _explaining(self._store), queues.transaction(self.database):
             changed, scanned = _unwritten(self.database, self._store)
             self._update(changed.items())
@@ -140,12 +141,12 @@ class Journal:
 
     @property
     def plan(self) -> int:
-        """The number of the plan that the entries are of; 0 if there is none yet."""
+        """The number of the plan that the entries belong to; 0 if there is no plan yet."""
         return _plan_number(self.database)
 
     def begin(self, number: int, plan: Plan) -> None:
-        """Starts a run of this plan, all at once. What is known of earlier results stays with the
-        jobs of the same ids."""
+        """Starts a run of this plan, in one transaction. Jobs with the same id as a job of the
+        previous plan keep their results."""
         with _explaining(self._store):
             earlier = self.entries()
             kept = []
@@ -172,8 +173,8 @@ class Journal:
         scanned: Iterable[tuple[int, int]],
         also: Callable[[], None],
     ) -> None:
-        """One batch, all or nothing: jobs by number, how far each segment was read, and what `also`
-        does to the queues."""
+        """Writes one batch in one transaction: the changed jobs, the position up to which each
+        segment was read, and the changes that `also` makes to the queues."""
         with _explaining(self._store), queues.transaction(self.database):
             self._update(entries)
             self._set_scanned(scanned)
@@ -193,8 +194,8 @@ class Journal:
         )
 
     def _drop_unused_segments(self) -> None:
-        """Those that no job of this run has a result in. First what they hold, so that one that is
-        half gone is found next time."""
+        """Removes the segments without a result of any job of this run. The database row is deleted
+        last, so that a removal that was interrupted is repeated the next time."""
         used = {
             number
             for (number,) in self.database.execute(
@@ -225,10 +226,10 @@ def _plan_number(database: sqlite3.Connection) -> int:
 
 
 def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dict[str, Entry]]:
-    """The number of the plan, and what is known of each of its jobs, for whoever looks in.
+    """The number of the plan and the entries of its jobs, for reading only.
 
-    Also on a disk that is full or cannot be written to.
-    Of a run that was cut short, the last records may be in the segments only.
+    This works even if the disk is full or read-only. If the run was killed (`was_cut_short`), the
+    last records may be in the segments only, so these are read too.
     """
     store.check_exists()
     with _reading(store.journal) as database:
@@ -244,7 +245,8 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
 def _unwritten(
     database: sqlite3.Connection, store: Store
 ) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
-    """The jobs of which the segments know more than the journal, and how far each segment goes."""
+    """The entries that are newer in the segments than in the journal, and the end position of each
+    segment."""
     entries = [entry for _, entry in _entries(database)]
     changed: dict[int, Entry] = {}
     positions = []
@@ -277,10 +279,12 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             raise PyriteError(
-                f"the run in '{path.parent}' is just beginning; look again in a moment"
+                f"the run in '{path.parent}' is still starting; try again in a moment"
             ) from None
-    # To read what is in the file beside it, SQLite must write a third one. Where it cannot, a copy
-    # elsewhere does.
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, error) from error
+    # To read the WAL file, SQLite must write a shared-memory file next to it. If the folder cannot
+    # be written to, read copies of both files in another folder.
     with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
         for name in (path.name, f"{path.name}-wal"):
             if (path.parent / name).exists():
@@ -303,7 +307,7 @@ def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
 
 
 def _result_of(entry: Entry) -> dict[str, Any]:
-    """What stays of an earlier run: its result, and what was printed on the way to it."""
+    """The fields that a job keeps from an earlier run: those of its result and of its output."""
     if entry.result_segment is None:
         return {}
     names = (
@@ -320,7 +324,7 @@ def _result_of(entry: Entry) -> dict[str, Any]:
 
 
 def _is_older(record: Record, entry: Entry) -> bool:
-    """Whether the journal knows already of this try, or of a later one, that ended."""
+    """Whether the journal already has the end of this attempt, or a later attempt."""
     return record.attempt < entry.attempt or (
         record.attempt == entry.attempt and entry.state.has_ended
     )
@@ -336,6 +340,15 @@ def _explaining(store: Store) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise RunBroken(
-            f"cannot write to the store '{store}': {error}; what was recorded is there still, and "
+            f"cannot write to the store '{store}': {error}; what was recorded is kept, and the run "
             "can be resumed"
         ) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(store.journal, error) from error
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> PyriteError:
+    return PyriteError(
+        f"the store '{path.parent}' is damaged: its file {path.name} cannot be read ({error}); run "
+        "the workload again with another folder as store="
+    )

@@ -1,9 +1,9 @@
-"""Persistent workers that a launcher starts: anything that behaves like a parallel `map` runs
-`host_worker` once for each of them.
+"""Persistent workers that a launcher starts. A launcher is any function that behaves like a
+parallel `map`; it calls `host_worker` once per worker.
 
-Where it runs, `host_worker` starts a process, which connects to the master and does jobs; it starts
-another when that one dies. The store must be a folder that is the same there. The connection is
-opened with a secret that only the run's own processes know.
+`host_worker` starts a worker process, on whatever machine the launcher runs it. The worker connects
+to the master and runs jobs. If the worker dies, `host_worker` starts another one. The folder of the
+store must be shared by all these machines. A worker must prove that it knows the secret of the run.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pyrite.workload.workers import exactly, receive
 
 CONNECT_SECONDS = 10.0
 SECRET_BYTES = 32
-ANSWER_SECONDS = 1.0  # the master waits for nobody for longer
+ANSWER_SECONDS = 1.0  # the master does nothing else while it waits for the answer
 
 Launcher = Callable[[Callable[["Post"], None], Iterable["Post"]], Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Where a launched worker finds its master."""
+    """What a launched worker needs to connect to its master."""
 
     number: int
     store: str
@@ -45,14 +45,14 @@ class Post:
 
 
 def listen(host: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
-    """A socket for workers to connect to, and the secret that they must know."""
+    """Opens a socket for the workers to connect to, and makes the secret that they must know."""
     server = socket.create_server((host, 0))
     return socket.socket(fileno=above_streams(server.detach())), secrets.token_bytes(SECRET_BYTES)
 
 
 def admit(connection: socket.socket, secret: bytes) -> bool:
-    """Whether who connected knows the secret: it answers a question that is new each time, so the
-    secret itself is never sent."""
+    """Whether the other side of the connection knows the secret. It must answer a random challenge,
+    so that the secret itself is never sent."""
     question = secrets.token_bytes(32)
     connection.settimeout(ANSWER_SECONDS)
     try:
@@ -64,8 +64,8 @@ def admit(connection: socket.socket, secret: bytes) -> bool:
 
 
 def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None]) -> None:
-    """Calls the launcher, in a thread: it comes back when its workers do. `on_end` is told how that
-    was."""
+    """Calls the launcher in a thread; it returns when its workers have ended. Then calls `on_end`
+    with the error of the launcher, or with an empty string."""
 
     def run() -> None:
         try:
@@ -80,8 +80,8 @@ def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None])
 
 
 def host_worker(post: Post) -> None:
-    """Keeps one worker process going, until the master is gone, or lets nobody in any more because
-    all is done."""
+    """Keeps one worker process running until the master has ended, or accepts no more workers
+    because all jobs have ended."""
     for folder in post.path:
         if folder not in sys.path:
             sys.path.append(folder)
@@ -109,8 +109,8 @@ def _connect(post: Post) -> socket.socket | None:
 
 
 def _host_one(post: Post, connection: socket.socket, hello: str) -> None:
-    """Runs a worker on this connection; ends it if the master hangs up, or if whatever called this
-    goes."""
+    """Runs one worker on this connection. Kills it when the master closes the connection. If this
+    process dies, the pipe `lifeline` is closed, and the worker ends itself."""
     told = json.loads(hello)
     segment = told["segment"]
     store = Store(post.store)

@@ -1,8 +1,8 @@
 """The master of persistent workers: a background process that starts them, sends them jobs, and
-replaces the ones that die.
+replaces workers that die.
 
-A single loop waits for what comes: heads of records from the workers, deaths, deadlines, a signal
-to cancel. Decisions are the scheduler's; what happened goes to the journal in batches.
+One loop waits for all events: record heads from the workers, ends of workers, deadlines, and the
+signal to cancel. The scheduler makes the decisions. The changes go to the journal in batches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyrite.workload.store import Store
 from pyrite.workload.worker import READY, TROUBLE
 from pyrite.workload.workers import LaunchedWorker, LocalWorker, WorkerLink
 
-STILLBIRTHS_MAX = 3  # workers in a row that die before they take a job
+STILLBIRTHS_MAX = 3  # consecutive workers that may die before they take a job
 LEAVING_SECONDS = 10.0
 
 
@@ -39,7 +39,7 @@ def main(config: dict[str, Any]) -> NoReturn:
     store = Store(config["store"])
     word = os.read(0, launching.SECRET_BYTES)
     if not word:
-        os._exit(1)  # whoever wanted the run is gone before it began
+        os._exit(1)  # the process that started this one ended before it gave the word to begin
     processes.adopt_orphans()
     status = store.status()
     assert status is not None
@@ -59,7 +59,7 @@ def main(config: dict[str, Any]) -> NoReturn:
                 secret=word,
             )
             gc.collect()
-            gc.freeze()  # the plan is large, and stays
+            gc.freeze()  # the plan is large and lives until the end
             phase = master.run()
         finally:
             journal.close()
@@ -74,8 +74,8 @@ def main(config: dict[str, Any]) -> NoReturn:
 
 
 class Master:
-    """With a `listener`, workers come by themselves and must know the `secret`; else the master
-    starts them."""
+    """With a `listener`, a launcher starts the workers, and they connect with the `secret`; without
+    one, the master starts them."""
 
     def __init__(
         self,
@@ -93,7 +93,8 @@ class Master:
         self._journal = journal
         self._options = options
         self._lock = lock
-        # An order that was sent to a launched worker cannot be taken back: it has one at a time.
+        # An order that was sent to a launched worker cannot be taken back, so such a worker gets
+        # one order at a time.
         self._conductor = Conductor(
             store, plan, journal, options, depth=DEPTH if listener is None else 1
         )
@@ -110,12 +111,12 @@ class Master:
         self._launcher_ended = False
         if listener is not None:
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
-            # The pipe by which the master was told to begin is held by who called the launcher,
-            # until it comes back.
+            # The process that called the launcher holds the other end of this pipe until the
+            # launcher returns.
             self._selector.register(sys.stdin, selectors.EVENT_READ, self._launcher_is_gone)
 
     def run(self) -> str:
-        """Runs until every job has ended; returns the phase that the run is in then."""
+        """Runs until every job has ended. Returns the final phase of the run."""
         self._listen_for_signals()
         try:
             self._conductor.flush()
@@ -148,12 +149,12 @@ class Master:
     # Workers
 
     def _hire(self) -> None:
-        """Keeps up the number of workers, as long as there is something for one more to do."""
+        """Starts workers up to their number, as long as there is work for another one."""
         if self._listener is not None:
             self._check_launcher()
             return
-        # So many start at a time as there are cores: more would only start slower, and the first
-        # may do all there is to do.
+        # As many workers start at the same time as there are cores. More would start slower, and
+        # the first ones may be enough for all jobs.
         starting = sum(not worker.is_ready for worker in self._workers.values())
         most = min(
             self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1)
@@ -162,7 +163,7 @@ class Master:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
                     f"{self._stillbirths} workers in a row ended before they took a job; the last "
-                    f"one said: {self._last_words()}"
+                    f"line in the log of the last one is: {self._last_words()}"
                 )
             self._start_worker()
             self._assign()
@@ -195,8 +196,8 @@ class Master:
         self._conductor.hired(worker.name, worker.segment)
 
     def _bury(self, worker: WorkerLink) -> None:
-        """A worker is gone: takes in what it finished, takes back what it had not begun, and blames
-        what is left."""
+        """Handles the end of a worker: records the jobs that it finished, takes back the jobs that
+        it had not started, and blames the job that it was running."""
         if worker.name not in self._workers:
             return
         self._read_reports(worker)
@@ -219,7 +220,7 @@ class Master:
         )
 
     def _accept(self) -> None:
-        """Lets a launched worker in."""
+        """Accepts the connection of a launched worker."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
         if launching.admit(connection, self._secret):
@@ -230,9 +231,9 @@ class Master:
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
             raise RunBroken(
-                "the launcher came back, and its workers are gone, before all jobs had "
+                "the launcher returned, and its workers ended, before all jobs had "
                 f"ended{self._why_launcher_ended()}; "
-                "what was recorded is there still, and can be resumed"
+                "what was recorded is kept, and the run can be resumed"
             )
 
     def _why_launcher_ended(self) -> str:
@@ -244,12 +245,12 @@ class Master:
         job, cause, why = worker.ended_by or (
             -1,
             "crash",
-            f"its worker {worker.name} was ended by {what} while it ran",
+            f"its worker {worker.name} died while it ran ({what})",
         )
         if worker.ended_by is not None and running and running[0] != job:
             self._scheduler.lost(
                 worker.name, now
-            )  # the job that it was ended for had come to its end after all
+            )  # the job that the worker was killed for had finished just before
             return
         log = (worker.log_end, _size(self._store.log(worker.segment)))
         self._conductor.died(
@@ -257,17 +258,17 @@ class Master:
         )
 
     def _end_worker(self, worker: WorkerLink, cause: Cause, why: str) -> None:
-        """Kills a worker for what it is running. If it finishes that first, after all, nothing is
-        lost."""
+        """Kills a worker because of the job that it runs. If the job finishes just before, its
+        result is kept."""
         if worker.ended_by is None:
             worker.ended_by = (next(iter(self._scheduler.jobs_of(worker.name)), -1), cause, why)
             worker.kill()
 
     def _dismiss(self) -> None:
-        """Tells the workers that all is done, and sees them out."""
+        """Tells the workers that all jobs have ended, and waits until they have ended too."""
         if self._listener is not None:
             self._selector.unregister(self._listener)
-            self._listener.close()  # who comes now finds that all is over
+            self._listener.close()  # a worker that connects from now on is refused, and ends
         for worker in self._workers.values():
             worker.send(orders.DONE)
         give_up = time.monotonic() + LEAVING_SECONDS
@@ -301,7 +302,7 @@ class Master:
                     raise RunBroken(
                         f"a worker cannot write to the store '{self._store}': "
                         f"{data[1:].decode(errors='replace')}; "
-                        "what was recorded is there still, and can be resumed"
+                        "what was recorded is kept, and the run can be resumed"
                     )
                 elif len(data) >= HEAD_BYTES:
                     self._take_in(worker, head(data), now)
@@ -321,7 +322,8 @@ class Master:
             self._take_back(self._workers[name])
 
     def _take_back(self, worker: WorkerLink) -> bool:
-        """Takes an order out of the worker's inbox that it has not taken itself."""
+        """Removes an order from the inbox of a worker that has not taken it yet. Returns whether
+        there was one."""
         data = worker.take_back()
         if data is None:
             return False
@@ -339,19 +341,19 @@ class Master:
                     worker,
                     "timeout",
                     f"it took longer than its timeout of {self._plan.timeouts[job]:g} s and was "
-                    "ended",
+                    "stopped",
                 )
 
     def _stop_running_jobs(self) -> None:
         for name in list(self._scheduler.busy_workers()):
             self._end_worker(
-                self._workers[name], "cancel", "it was ended while it ran, because the run was"
+                self._workers[name], "cancel", "it was stopped while it ran, because the run ended"
             )
 
     # Time and signals
 
     def _patience(self) -> float | None:
-        """How long nothing needs to be done."""
+        """The time until something has to be done even without an event; None if never."""
         overdue = self._scheduler.next_deadline()
         if overdue is not None and any(
             worker.ended_by is not None for worker in self._workers.values()

@@ -1,4 +1,4 @@
-"""How a run goes: what the user chose, checked, and kept with the run so that it can be resumed."""
+"""The options of a run. They are stored with the run, for when it is resumed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Options:
     on_error: OnError = "continue"
     crashes_max: int = 2
     max_jobs: int = 1
-    pools: dict[str, int] = field(default_factory=dict)
+    pools: Mapping[str, int] = field(default_factory=dict)
     rerun: bool = False
     host: str = "127.0.0.1"
 
     def changed(self, changes: Mapping[str, Any]) -> Options:
-        """With other values for some of them. Raises InvalidWorkload if there are no such
-        options."""
+        """These options with some values changed. Raises InvalidWorkload if an option does not
+        exist."""
         known = [option.name for option in fields(self)]
         unknown = [name for name in changes if name not in known]
         if unknown:
             raise InvalidWorkload(
                 [
-                    f"a run has no option '{name}'; it may have {', '.join(known)}"
+                    f"a run has no option '{name}'; its options are {', '.join(known)}"
                     for name in unknown
                 ]
             )
@@ -39,7 +39,8 @@ class Options:
 
 
 def checked(options: Options, executor: Any = None, launcher: Any = None) -> Options:
-    """The options, if they can be. Raises InvalidWorkload with all that is wrong with them."""
+    """Returns the options if they are valid; else raises InvalidWorkload with a list of all
+    problems."""
     problems = []
     if options.kind not in ("persistent", "transient"):
         problems.append(f"kind must be 'persistent' or 'transient'; got {shorten(options.kind)}")
@@ -51,33 +52,42 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
     for name, least in (("workers", 1), ("crashes_max", 0), ("max_jobs", 1)):
         value = getattr(options, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            problems.append(f"{name} must be a whole number, {least} or more; got {shorten(value)}")
-    for pool, size in options.pools.items():
+            problems.append(f"{name} must be an integer, {least} or more; got {shorten(value)}")
+    pools: object = options.pools
+    if not isinstance(pools, Mapping):
+        problems.append(
+            f"pools must be a dict from pool names to numbers of jobs, as in {{'disk': 2}}; got "
+            f"{shorten(pools)}"
+        )
+    for pool, size in pools.items() if isinstance(pools, Mapping) else ():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             problems.append(
-                f"the size of pool '{pool}' must be a whole number above 0; got {shorten(size)}"
+                f"the size of pool '{pool}' must be an integer above 0; got {shorten(size)}"
             )
+    rerun: object = options.rerun
+    if not isinstance(rerun, bool):
+        problems.append(f"rerun must be True or False; got {shorten(rerun)}")
     if executor is not None and options.kind != "transient":
-        problems.append("an executor is for transient workers; give kind='transient' with it")
+        problems.append("executor= is for transient workers; also give kind='transient'")
     if executor is not None and not isinstance(executor, Executor) and not callable(executor):
         problems.append(
-            f"executor must be an Executor, or a function that makes one; got {shorten(executor)}"
+            f"executor must be an Executor, or a function that returns one; got {shorten(executor)}"
         )
     if launcher is not None and options.kind != "persistent":
         problems.append(
-            "a launcher is for persistent workers; transient ones are started by an executor"
+            "launcher= is for persistent workers; transient workers are started by executor="
         )
     if launcher is not None and not callable(launcher):
         problems.append(
-            f"launcher must behave like map, as an executor's map does; got {shorten(launcher)}"
+            f"launcher must be a function that behaves like map(); got {shorten(launcher)}"
         )
     if executor is not None and options.max_jobs != 1:
         problems.append(
-            "max_jobs is for the processes that transient workers are by default; how long an "
-            "executor's live is for it to say"
+            "max_jobs= cannot be used with executor=, because the executor decides how long its "
+            "workers live"
         )
     if options.kind != "transient" and options.max_jobs != 1:
-        problems.append("max_jobs is for transient workers; give kind='transient' with it")
+        problems.append("max_jobs= is for transient workers; also give kind='transient'")
     if problems:
         raise InvalidWorkload(problems)
-    return options
+    return replace(options, pools=dict(options.pools))

@@ -1,4 +1,4 @@
-"""Orders: what a master sends to a worker for one try of a job, and how it is written."""
+"""Orders: the messages by which a master tells a worker to run a job, and their binary format."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ _HEAD = struct.Struct(f"<II{SIZE}sI")
 _INPUT = struct.Struct("<IQ")
 
 DONE = b"done"
-"""Sent once there is nothing left to do, nor anything under way that could fail and need another
-try."""
+"""Sent when all jobs have ended, so that no job can fail and need another attempt."""
 
 
 class Order(NamedTuple):
     job: int
     attempt: int
     fingerprint: bytes
-    inputs: tuple[tuple[int, int], ...]  # segment and offset of each result that the job is given
+    inputs: tuple[tuple[int, int], ...]  # segment and offset of each result that is passed
 
 
 def pack(order: Order) -> bytes:

@@ -1,5 +1,5 @@
-"""What a run gives to look at: rows of its table, the jobs that failed, results by id, and a colour
-for each state."""
+"""What the handle of a run returns: the rows of its table, the failed jobs, the results by id; and
+the colours of the states."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class NoResult(PyriteError, KeyError):
-    """A job has no result, or there is no such job."""
+    """The job has no result, or the run has no such job."""
 
-    def __str__(self) -> str:  # KeyError would show its repr
+    def __str__(self) -> str:  # KeyError shows the repr of its message
         return str(self.args[0])
 
 
 class FailedJobs(list[Any]):
-    """Rows; an id is in it if one of them is of that job."""
+    """A list of rows. `in` also accepts a job id."""
 
     def __contains__(self, job: object) -> bool:
         return (

@@ -1,8 +1,7 @@
-"""The plan of a run: the jobs and the schedule, checked and put in numbers, with each command as
-bytes.
+"""The plan of a run: the jobs and the schedule, checked, with numbers instead of ids and with each
+command as bytes.
 
-Pure but for pickling. Everything that is wrong is found here, before anything starts, and told at
-once.
+All problems are found here, before any process starts, and are reported together.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from pyrite.workload.fingerprints import Fingerprints, digest
 from pyrite.workload.jobs import Job, option_problems
 from pyrite.workload.schedule import Schedule, find_cycle, in_order, upstream_of
 
-NEAR_MAX = 10  # of ids that are unknown, those for which one that is near is looked for
+NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
 _PLAIN = (int, str, float, bool, bytes, type(None))
 
 
 @dataclass(slots=True)
 class CommandBook:
-    """The commands of all jobs as bytes, each distinct one once. `spans` has two numbers a job:
-    where its bytes start and end."""
+    """The commands of all jobs as bytes. Equal commands are stored once. `spans` has two numbers
+    per job: the start and the end of its bytes."""
 
     data: bytearray = field(default_factory=bytearray)
     spans: array[int] = field(default_factory=lambda: array("Q"))
@@ -62,8 +61,8 @@ class CommandBook:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Lists are by the number of the job. `passed` are the upstream jobs whose results a job's
-    function is given."""
+    """Each list has one element per job, in the order of the workload. `passed` has the upstream
+    jobs whose results are passed to the function of a job."""
 
     ids: list[str]
     upstream: list[list[int]]
@@ -75,7 +74,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: dict[int, tuple[str, ...]]  # the arguments of those that are programs
+    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -87,7 +86,7 @@ class Plan:
 def make_plan(
     jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int]
 ) -> tuple[Plan, CommandBook]:
-    """Raises InvalidWorkload with all problems."""
+    """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
     ids, number = _numbered(jobs, problems)
     edges = _edges(jobs, number, schedule, problems)
@@ -137,7 +136,7 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
         for id in ids:
             counts[id] = counts.get(id, 0) + 1
         problems.extend(
-            f"the id '{id}' is there {count} times; ids must be unique"
+            f"{count} jobs have the id '{id}'; ids must be unique"
             for id, count in counts.items()
             if count > 1
         )
@@ -147,7 +146,7 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
 def _option_problems(
     jobs: Sequence[Job], pools: Mapping[str, int], problems: list[str]
 ) -> set[int]:
-    """The jobs whose options cannot be."""
+    """The jobs with invalid options."""
     wrong = set()
     for n, job in enumerate(jobs):
         if job[2:] == _DEFAULTS:
@@ -155,8 +154,8 @@ def _option_problems(
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
             found.append(
-                f"is of the pool '{job.pool}', which has no size; say how many run at a time: "
-                f"pools={{'{job.pool}': 1}}"
+                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
+                f"may run at the same time: pools={{'{job.pool}': 1}}"
             )
         if found:
             wrong.add(n)
@@ -172,12 +171,12 @@ def _edges(
         unknown = [id for id in schedule.ids if id not in number]
         for n, id in enumerate(unknown):
             near = _near(id, number) if n < NEAR_MAX else ""
-            problems.append(f"'{id}' is in the schedule and not in the workload{near}")
+            problems.append(f"'{id}' is in the schedule but not in the workload{near}")
         for id in number:
             if id not in schedule.ids:
                 problems.append(
-                    f"'{id}' is in the workload and not in the schedule; a row with from == to "
-                    "declares a job without edges"
+                    f"'{id}' is in the workload but not in the schedule; for a job without "
+                    f"dependencies, add a row with from='{id}' and to='{id}'"
                 )
         edges = {
             (number[a], number[b]): None for a, b in schedule.edges if a in number and b in number
@@ -188,7 +187,7 @@ def _edges(
         for id in job.after:
             if id not in number:
                 near = _near(id, number) if len(problems) < NEAR_MAX else ""
-                problems.append(f"job '{job.id}' comes after '{id}', which is no job{near}")
+                problems.append(f"job '{job.id}' has after='{id}', but there is no such job{near}")
             else:
                 edges[number[id], n] = None
     return list(edges)
@@ -203,8 +202,7 @@ _DEFAULTS = Job("", None)[2:]
 
 
 class _CommandWriter:
-    """Turns jobs into bytes. What many jobs share, their function above all, is pickled and looked
-    at once."""
+    """Turns jobs into bytes. A function that many jobs share is checked and pickled only once."""
 
     def __init__(self, book: CommandBook, problems: list[str]) -> None:
         self.problems = problems
@@ -212,14 +210,14 @@ class _CommandWriter:
         self._fingerprints = Fingerprints()
         self.programs: dict[int, tuple[str, ...]] = {}
         self._commands: dict[Any, _Known | str] = {}
-        self._kept: list[Any] = []  # so that the id of a command stays its own while it is a key
+        self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
         self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
 
     def write(
         self, number: int, job: Job, upstream: Sequence[str]
     ) -> tuple[tuple[int, int], Sequence[str], bytes]:
-        """Where the job's bytes are, the upstream jobs whose results it gets, and its
-        fingerprint."""
+        """Returns the span of the bytes of the job, the upstream jobs whose results it gets, and
+        its fingerprint."""
         command = job.command
         key = (_key(command), job.light)
         known = self._commands.get(key)
@@ -244,8 +242,8 @@ class _CommandWriter:
                 wanted = parameters.wanted(upstream, args, kwargs)
         elif args or kwargs:
             self.problems.append(
-                f"job '{job.id}' has args or kwargs, and its command, {known.description}, takes "
-                "none"
+                f"job '{job.id}' has args or kwargs, but its command, {known.description}, takes "
+                "no arguments"
             )
         if not args and not kwargs:
             names = tuple(wanted)
@@ -274,14 +272,14 @@ class _CommandWriter:
                 hashed = self._fingerprints.of(given)
         except Exception as error:
             self.problems.append(
-                f"the arguments of job '{job.id}' cannot be serialized: {message_of(error)}"
+                f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
             )
             return (0, 0), (), b""
         span = self._book.put(pickle.dumps((known.span, arguments, wanted), protocol=5))
         return span, wanted, digest(known.fingerprint, hashed, *map(str.encode, wanted))
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
-        """The end of a sentence if the command cannot be run."""
+        """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
         try:
             command = interpret(value, light=light)
         except ValueError as error:
@@ -290,15 +288,15 @@ class _CommandWriter:
             try:
                 command.dag.validate()
             except PyriteError as error:
-                return f"is a DAG that cannot run: {error}"
+                return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
         of_command = self._fingerprints.of(command)
         try:
             span = self._book.put(_pickled(command))
         except _Unserializable as error:
-            return f"cannot be serialized: {error}"
+            return f"cannot be pickled: {error}"
         except Exception as error:
-            return f"cannot be serialized: {description} gave {message_of(error)}"
+            return f"cannot be pickled: {description} raised {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
         return _Known(
             span,
@@ -319,8 +317,8 @@ class _Known:
 
 
 def _key(command: Any) -> Any:
-    """The same for functions that one `lambda` in a loop made, if nothing distinguishes them: they
-    need not be looked at one by one."""
+    """The key under which a command is remembered. Functions that the same `lambda` in a loop made,
+    with no closure or defaults, have the same key, so that only one of them is checked."""
     if (
         type(command) is FunctionType
         and command.__closure__ is None
@@ -351,7 +349,8 @@ def _pickled(command: Command) -> bytes:
 
 
 def _travel_by_value(function: Callable[..., Any]) -> None:
-    """A function of a module that no other process could import takes its code along."""
+    """Makes cloudpickle pickle the functions of a module by value if no other process could import
+    the module."""
     name = getattr(function, "__module__", None)
     module = sys.modules.get(name) if isinstance(name, str) else None
     if module is None or name is None or name == "__main__":

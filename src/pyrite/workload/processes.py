@@ -1,5 +1,5 @@
-"""Starts the processes of a run: the master, its workers, and the reaper that no worker
-outlives."""
+"""Starts and kills the processes of a run: the master, its workers, and the reaper, which kills the
+workers of a dead master."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyrite.workload.alive import Identity
 from pyrite.workload.copies import OwnFile, above_streams
 from pyrite.workload.reaper import all_processes
 
-# The path comes first: it may be what makes this package importable.
+# sys.path is set first, because the import of this package may depend on it.
 _BOOT = """import json, sys
 config = json.loads(sys.argv[1])
 sys.path[:] = config["path"]
@@ -27,7 +27,7 @@ from importlib import import_module
 import_module("pyrite.workload." + config["module"]).main(config)
 """
 
-KILL_SECONDS = 2.0  # a process that the system holds may not die at once
+KILL_SECONDS = 2.0  # a process that is blocked in the kernel does not die at once
 KEPT_SIGNALS = (signal.SIGTERM,)
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -40,11 +40,11 @@ def start(
     files: Sequence[int] = (),
     waits: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Runs `main(config)` of a module of this room in a process, and a session, of its own. It
-    prints to `log`.
+    """Runs `main(config)` of a module of this package in a new process and a new session. Its
+    output goes to `log`.
 
-    If it `waits`, it is given a pipe as its input, to be told when to begin; and signals that it is
-    sent before it can deal with them are kept for it (see `take_signals`).
+    With `waits`, the process has a pipe as its standard input, by which it is told when to begin.
+    SIGTERM is then blocked until the process calls `take_signals`, so that no signal is lost.
     """
     config = {**config, "module": module, "path": sys.path}
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -64,16 +64,15 @@ def start(
 
 
 def take_signals() -> None:
-    """From now on the signals that were kept come through."""
+    """Unblocks the signals that `start` blocked."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, KEPT_SIGNALS)
 
 
 class Reaper:
-    """A small process that ends the sessions it was told of when the master dies, however that
-    happens.
+    """A small process that kills the registered sessions when the master dies, for whatever reason.
 
-    Workers end by themselves when their master does; but one that is stopped, or busy in code that
-    holds Python's lock, could not.
+    Workers end by themselves when their master dies. But a worker cannot do so if it was stopped by
+    a signal, or if it runs native code that holds the GIL.
     """
 
     def __init__(self) -> None:
@@ -85,8 +84,8 @@ class Reaper:
             start_new_session=True,
         )
         assert self._process.stdin is not None
-        # A copy of this process would keep the pipe open, and the reaper would not learn that we
-        # are gone.
+        # A process forked from this one would keep the pipe open, and the reaper would not notice
+        # the death of this process.
         self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
         self._process.stdin.close()
 
@@ -101,11 +100,11 @@ class Reaper:
         return self._process.pid
 
     def watch_process(self, process: Identity) -> None:
-        """A process that leads no session."""
+        """Registers a process that is not the leader of a session."""
         self._tell(f"*{process.pid} {process.started}\n")
 
     def close(self) -> None:
-        """Ends the watch, and nothing else."""
+        """Ends the reaper without killing anything."""
         self._tell(".\n")
         self._pipe.close()
         self._process.wait()
@@ -113,13 +112,13 @@ class Reaper:
     def _tell(self, line: str) -> None:
         try:
             os.write(self._pipe.file, line.encode())
-        except OSError:  # it was killed; the workers still end by themselves
+        except OSError:  # the reaper was killed; the workers still end by themselves
             pass
 
 
 def kill_session(leader: int) -> None:
-    """Ends a process that leads a session, all that it started there, in whatever process groups
-    they are, and its descendants."""
+    """Kills the leader of a session, all processes of the session in any process group, and all
+    descendants of these."""
     give_up = time.monotonic() + KILL_SECONDS
     refused: set[int] = set()
     members = _members(leader)
@@ -135,8 +134,7 @@ def kill_session(leader: int) -> None:
 
 
 def _members(leader: int) -> list[int]:
-    """The processes of a session, but for its leader, and the descendants of it that went to other
-    sessions."""
+    """The processes of a session without its leader, and the descendants in other sessions."""
     processes = [(process.pid, process.parent, process.session) for process in all_processes()]
     family = {leader}
     while more := {
@@ -149,14 +147,14 @@ def _members(leader: int) -> list[int]:
 
 
 def adopt_orphans() -> None:
-    """From now on, what workers leave behind when they die becomes a child of this process, also if
-    it hid in a session of its own."""
+    """Makes this process the new parent of processes whose parent dies, if they descend from it. So
+    it also finds those that moved to a session of their own."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def kill_orphans(known: Collection[int]) -> None:
-    """Ends the children of this process that it did not start."""
+    """Kills the child processes that this process did not start itself."""
     me = os.getpid()
     give_up = time.monotonic() + KILL_SECONDS
     refused: set[int] = set()
@@ -181,5 +179,5 @@ def _kill(pid: int, refused: set[int]) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    except PermissionError:  # a program that became another user
+    except PermissionError:  # a program that changed its user
         refused.add(pid)

@@ -1,4 +1,4 @@
-"""Waits for a run, and shows in a terminal how far it is."""
+"""Waits for a run and shows its progress in a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STYLES = {
 
 
 def wait_with_progress(run: Run, timeout: float | None, *, progress: bool | None) -> bool:
-    """Whether the run ended in time."""
+    """Waits for the run. Returns whether it has ended before the timeout."""
     give_up = None if timeout is None else time.monotonic() + timeout
     shows = sys.stderr is not None and sys.stderr.isatty() if progress is None else progress
     if not shows:

@@ -1,9 +1,8 @@
-"""The priority queue of the jobs that are not with a worker: a min-priority queue with
-decrease-key.
+"""The priority queue of the jobs that no worker has: a min-priority queue with decrease-key.
 
-A job's key is the number of its direct upstream jobs that have not finished. Only a job with key 0
-can be taken; among those, the one with the lowest rank goes first, and of equal ranks the one whose
-key fell to 0 first.
+The key of a job is the number of its direct upstream jobs that have not finished. Only jobs with
+key 0 can be taken. Among these, the job with the lowest rank comes first, and among equal ranks the
+job whose key reached 0 first.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from typing import Any
 
 
 class PriorityQueue:
-    """Jobs are whole numbers. A key falls by one at a time, so the jobs with a key above 0 need no
-    order among themselves: only those at 0 are in a heap, and decrease-key is O(1) until it reaches
-    0.
+    """Jobs are integers. A key decreases by one at a time, so the jobs with a key above 0 need no
+    order: only the jobs with key 0 are in a heap. Until a key reaches 0, decrease-key is O(1).
 
     >>> queue = PriorityQueue()
     >>> for job, upstream in enumerate([0, 1, 1, 2]):
@@ -35,7 +33,7 @@ class PriorityQueue:
         self._arrivals = 0
         self._live: dict[
             int, int
-            # of a job at key 0: its arrival, so that an entry of the heap that was removed is known
+            # for each job with key 0, its arrival number; other entries of the heap are stale
         ] = {}
 
     def __len__(self) -> int:
@@ -55,22 +53,22 @@ class PriorityQueue:
     def push(self, job: int, *, key: int, rank: Any = 0) -> None:
         """Adds a job. Ranks must be comparable with each other."""
         if job in self._keys:
-            raise ValueError(f"job {job} is in the queue already")
+            raise ValueError(f"job {job} is already in the queue")
         if key < 0:
             raise ValueError(
-                f"the key of job {job} is {key}; it counts upstream jobs, so it cannot be below 0"
+                f"the key of job {job} is {key}; it counts upstream jobs, so it must be 0 or more"
             )
         self._keys[job] = key
         if key == 0:
             self._arrive(job, rank)
 
     def decrease(self, job: int, *, rank: Any = 0) -> bool:
-        """Takes 1 off a job's key. Whether it is 0 now; then `rank` is its place among those at
-        0."""
+        """Decreases the key of a job by 1, and returns whether it is 0 now. If so, the job is ready
+        with this rank."""
         key = self._keys[job] - 1
         if key < 0:
             raise ValueError(
-                f"the key of job {job} is 0 already: one of its upstream jobs was counted twice"
+                f"the key of job {job} is already 0: one of its upstream jobs was counted twice"
             )
         self._keys[job] = key
         if key:
@@ -79,7 +77,7 @@ class PriorityQueue:
         return True
 
     def take(self) -> int | None:
-        """Removes the first of the jobs at key 0, and returns it; None if there is none."""
+        """Removes and returns the first job with key 0; None if there is none."""
         while self._ready:
             _, arrival, job = heappop(self._ready)
             if self._live.get(job) == arrival:
@@ -88,7 +86,7 @@ class PriorityQueue:
         return None
 
     def remove(self, job: int) -> None:
-        """Takes a job out, whatever its key."""
+        """Removes a job with any key."""
         del self._keys[job]
         self._live.pop(job, None)
 

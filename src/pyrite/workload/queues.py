@@ -1,9 +1,10 @@
-"""Message queues that survive crashes: what a consumer has in hand when it dies is noticed, and
-treated by a crash strategy.
+"""Message queues that survive crashes: when a consumer dies, the message that it was working on is
+found and handled by a crash strategy.
 
-`Queue` is the interface; `SqliteQueue` keeps any number of queues in one SQLite file. A message is
-ready, working or failed. It is never working without an owner that can be checked: consuming writes
-the owner in the same transaction.
+`Queue` is the interface. `SqliteQueue` keeps any number of queues in one SQLite file. The state of
+a message is ready, working or failed. A message in the state working always has an owner, the
+process of its consumer: both are written in one transaction. So it can be checked whether the owner
+is alive.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Literal, Protocol
 from pyrite.workload.alive import Identity
 
 CrashStrategy = Literal["fail", "requeue"] | int
-"""What becomes of the message of a consumer that died: it fails, or is queued again, or that for a
-number of times."""
+"""What happens to the message of a consumer that died: it fails, or it becomes ready again; with a
+number, it becomes ready again that many times and then fails."""
 
 POLL_SECONDS = 0.005
 
@@ -28,41 +29,45 @@ POLL_SECONDS = 0.005
 class Message:
     id: int
     body: bytes
-    tries: int  # this one included
+    tries: int  # how often it was consumed, this time included
 
 
 class Queue(Protocol):
-    """First in, first out. Every message is acknowledged, or is in `list_failed`, or will be
-    consumed."""
+    """A first-in, first-out queue. No message is lost: each one is acknowledged, or is in
+    `list_failed()`, or will be consumed."""
 
     def put(self, body: bytes) -> int:
-        """Adds a message; returns its id."""
+        """Adds a message and returns its id."""
 
     def try_consume(self) -> Message | None:
-        """Takes the first message that is ready; None if there is none. Messages of consumers that
-        died are seen to first."""
+        """Takes the first ready message; None if there is none. The crash strategy is applied first
+        to the messages of consumers that died."""
 
     def consume(self, timeout: float | None = None) -> Message:
-        """Waits for a message. Raises TimeoutError."""
+        """Waits for a ready message and takes it. Raises TimeoutError after `timeout` seconds."""
 
     def ack(self, message: Message) -> None:
-        """The message is done with. Raises LostMessage if it is not this consumer's any more."""
+        """Removes a message that was processed. Raises LostMessage if it no longer belongs to this
+        consumer."""
 
     def nack(self, message: Message) -> None:
-        """The message could not be dealt with: it goes to those that failed. Raises LostMessage
-        like `ack`."""
+        """Marks a message as failed because it could not be processed. Raises LostMessage like
+        `ack`."""
 
     def list_failed(self) -> list[Message]: ...
 
     def requeue_failed(self) -> int:
-        """Makes all that failed ready again, with their tries forgotten; returns how many."""
+        """Makes all failed messages ready again, with `tries` reset. Returns their number."""
 
     def __len__(self) -> int:
-        """How many are ready."""
+        """The number of ready messages."""
+
+    def close(self) -> None:
+        """Closes the files or connections of this object. The messages stay."""
 
 
 class LostMessage(LookupError):
-    """The message was given to another consumer, or was done with, meanwhile."""
+    """The message now belongs to another consumer, or was already acknowledged."""
 
 
 SCHEMA = """
@@ -81,8 +86,8 @@ create index if not exists messages_by_state on messages (queue, state, id);
 
 
 class SqliteQueue:
-    """`owner` is the process that consumes; by default this one. Each thread and each process needs
-    an object of its own."""
+    """`owner` is the process that consumes, by default this one. Every thread and every process
+    needs its own SqliteQueue object."""
 
     def __init__(
         self,
@@ -97,14 +102,13 @@ class SqliteQueue:
             not isinstance(crash, int) or isinstance(crash, bool) or crash < 0
         ):
             raise ValueError(
-                f"a crash strategy is 'fail', 'requeue' or how often to requeue; got {crash!r}"
+                f"crash must be 'fail', 'requeue' or a number of requeues; got {crash!r}"
             )
         self.name = name
         self._crash = crash
         self._owner = owner or Identity.here()
         self._is_alive = is_alive
-        self._database = open_database(path)
-        self._database.executescript(SCHEMA)
+        self._database = open_database(path, SCHEMA)
 
     def put(self, body: bytes) -> int:
         with self._transaction():
@@ -127,7 +131,7 @@ class SqliteQueue:
         while (message := self.try_consume()) is None:
             if give_up is not None and time.monotonic() >= give_up:
                 raise TimeoutError(f"no message came to the queue '{self.name}' within {timeout} s")
-            time.sleep(POLL_SECONDS)  # SQLite tells no one that a row was added
+            time.sleep(POLL_SECONDS)  # SQLite sends no event when a row is added
         return message
 
     def ack(self, message: Message) -> None:
@@ -169,16 +173,22 @@ class SqliteQueue:
     def close(self) -> None:
         self._database.close()
 
+    def __enter__(self) -> SqliteQueue:
+        return self
+
+    def __exit__(self, kind: object, error: object, where: object) -> None:
+        self.close()
+
     def _of_mine(self, message: Message, action: str) -> None:
         changed = self._database.execute(
-            # only one that is working has an owner
+            # only messages in the state working have an owner
             f"{action} where id = ? and queue = ? and tries = ? and pid = ? and started = ?",
             (message.id, self.name, message.tries, self._owner.pid, self._owner.started),
         ).rowcount
         if not changed:
             raise LostMessage(
-                f"message {message.id} of the queue '{self.name}' is not with this consumer any "
-                "more"
+                f"message {message.id} of the queue '{self.name}' no longer belongs to this "
+                "consumer"
             )
 
     def _see_to_the_dead(self) -> None:
@@ -201,8 +211,8 @@ class SqliteQueue:
 
 
 class transaction:
-    """Takes SQLite's write lock at once: a transaction that begins by reading could find that it
-    cannot be granted later."""
+    """A transaction that takes SQLite's write lock at its begin. A transaction that begins with a
+    read can fail to get the lock later."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -215,7 +225,7 @@ class transaction:
 
 
 def put_message(database: sqlite3.Connection, queue: str, body: bytes) -> int:
-    """Adds a message within a transaction that the caller has begun."""
+    """Adds a message within the caller's transaction."""
     id = database.execute(
         "insert into messages (queue, body) values (?, ?)", (queue, body)
     ).lastrowid
@@ -223,9 +233,15 @@ def put_message(database: sqlite3.Connection, queue: str, body: bytes) -> int:
     return id
 
 
-def open_database(path: Path) -> sqlite3.Connection:
-    """Opens a database that several processes write to."""
+def open_database(path: Path, schema: str) -> sqlite3.Connection:
+    """Opens a database that several processes write to, and creates its tables if they are
+    missing. If that fails, the connection is closed before the error is raised."""
     database = sqlite3.connect(path, timeout=30, isolation_level=None)
-    database.execute("pragma journal_mode = wal")
-    database.execute("pragma synchronous = normal")
+    try:
+        database.execute("pragma journal_mode = wal")
+        database.execute("pragma synchronous = normal")
+        database.executescript(schema)
+    except BaseException:
+        database.close()
+        raise
     return database

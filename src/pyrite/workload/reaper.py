@@ -1,10 +1,10 @@
-"""The reaper's program: ends the processes that it was told of when who told it is gone, however
-that happened.
+"""The program of the reaper: kills the processes that were registered with it when its parent
+process has died, for whatever reason.
 
-It is run as a file by itself, with nothing loaded but a few modules of Python's own, so that it
-starts at once. It is told by lines: `+7` a session, `-7` that one no more, `*7 99` the process 7
-that started at 99, `.` that all is well and it may go.
-"""
+It runs as a script of its own and imports only a few modules of the standard library, so that it
+starts quickly. It reads one command per line: `+7` registers the session 7, `-7` removes it,
+`*7 99` registers the process 7 with the start time 99, and `.` ends the reaper without killing
+anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Seen:
-    """A process as the system lists it."""
+    """A process in the process table."""
 
     def __init__(self, pid: int, parent: int, session: int, started: str) -> None:
         self.pid = pid
@@ -29,7 +29,7 @@ class Seen:
 
 
 def all_processes(*, with_dead: bool = False) -> Iterator[Seen]:
-    """The processes of this machine; on demand also the dead that nobody has asked about yet."""
+    """The processes of this machine; with `with_dead`, also the zombies."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -66,7 +66,7 @@ def main() -> None:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            except OSError:  # a program that became another user
+            except OSError:  # a program that changed its user
                 refused.add(pid)
         time.sleep(0.005)
 

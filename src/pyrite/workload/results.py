@@ -1,5 +1,5 @@
-"""How a job's result becomes bytes, and the result again: pickle, Parquet for tables, or the path
-of a file."""
+"""Encodes the results of jobs as bytes and decodes them: with pickle, as Parquet for tables, or as
+the path of a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyrite.functions import message_of, shorten
 class Kind(IntEnum):
     NOTHING = 0  # None
     PICKLE = 1
-    PANDAS = 2  # these three as Parquet
+    PANDAS = 2  # this and the next two as Parquet
     POLARS = 3
     ARROW = 4
     PATH = 5
@@ -40,7 +40,7 @@ NOTHING = Encoded(Kind.NOTHING, b"")
 
 
 def encode(value: Any) -> Encoded:
-    """Raises ValueError with a sentence if the value cannot be stored."""
+    """Encodes a result. Raises ValueError, with a full sentence, if that is not possible."""
     if value is None:
         return NOTHING
     if isinstance(value, PurePath):
@@ -79,7 +79,8 @@ def decode(encoded: Encoded) -> Any:
 
 
 def is_there(encoded: Encoded) -> bool:
-    """Of a result that is a path: whether the file still is what it was when the job ended."""
+    """Whether the result still exists. If it is a path: whether the file has not changed since the
+    job ended."""
     if encoded.kind is not Kind.PATH:
         return True
     path = pickle.loads(encoded.data)[0]
@@ -98,8 +99,8 @@ def _path_and_stamp(path: PurePath) -> bytes:
 
 
 def _pickled(value: Any) -> bytes:
-    """By the quick pickler where it is sure to do: a class or function of the user's main module
-    must travel by value."""
+    """Uses pickle, which is faster, for simple types. Other values may contain classes or functions
+    of the user's main module, which only cloudpickle can pickle by value."""
     if type(value) in (int, float, str, bytes, bool):
         return pickle.dumps(value, protocol=5)
     data: bytes = cloudpickle.dumps(value, protocol=5)
@@ -107,7 +108,8 @@ def _pickled(value: Any) -> bytes:
 
 
 def _encode_table(value: Any) -> Encoded | None:
-    """As Parquet, if it comes back as it was: else None."""
+    """Encodes a table as Parquet; None if the value is not a table, or if reading the Parquet file
+    would not give an equal table."""
     library = type(value).__module__.partition(".")[0]
     if library not in ("pandas", "polars", "pyarrow") or library not in sys.modules:
         return None
@@ -134,14 +136,14 @@ def _encode_table(value: Any) -> Encoded | None:
 
             pyarrow.parquet.write_table(pyarrow.Table.from_pandas(value), out)
             return Encoded(Kind.PANDAS, out.getvalue())
-    except Exception:  # a type that Parquet does not have: pickle has it
+    except Exception:  # the table has a type that Parquet does not support; it will be pickled
         return None
     return None
 
 
 def _keeps_as_parquet(frame: Any) -> bool:
-    """Whether pandas' frame holds only what Parquet gives back exactly: numbers, times, texts,
-    under names that are texts."""
+    """Whether a pandas DataFrame is the same after writing and reading it as Parquet: the columns
+    have unique str names and contain numbers, times or strings."""
     import pandas as pd
 
     if (

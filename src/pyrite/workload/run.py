@@ -1,5 +1,5 @@
-"""The handle of a run: waits for it, looks in, cancels it, gives results. It holds nothing but the
-store, so any process can have one."""
+"""The handle of a run: waits for the run, reads its state and results, cancels it. A handle has no
+state besides the store, so any process can make one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def begin(
     executor: Executor | Callable[[], Executor] | None = None,
     launcher: Launcher | None = None,
 ) -> Run:
-    """Starts a run of a new plan."""
+    """Starts a new run of a plan."""
     is_temporary = store is None
     place = Store(store if store is not None else tempfile.mkdtemp(prefix="pyrite-workload-"))
     place.make()
@@ -64,7 +64,7 @@ def begin(
         with place.explaining("write to"):
             place.write_status(
                 status
-            )  # before anything changes: who is killed meanwhile leaves a run that can be resumed
+            )  # first of all, so that the run can be resumed if this process is killed from here on
         journal = Journal(place)
         try:
             journal.catch_up()
@@ -138,7 +138,7 @@ def _start_apart(
     *,
     is_temporary: bool,
 ) -> Run:
-    """The master as a process of its own."""
+    """Starts the master of persistent workers as a separate process."""
     config: dict[str, Any] = {"store": str(store), "options": asdict(options), "lock": lock}
     files = [lock]
     word = b"go"
@@ -157,7 +157,7 @@ def _start_apart(
         process.stdin.write(word)
         process.stdin.flush()
     except BaseException:
-        process.stdin.close()  # without the word, it goes
+        process.stdin.close()  # a master that gets no word to begin ends
         raise
     run = Run(store.folder, _process=process, _is_temporary=is_temporary)
     if launcher is None or listener is None:
@@ -174,8 +174,8 @@ def _start_apart(
 
 
 def _launcher_ended(store: Store, lifeline: IO[bytes], why: str) -> None:
-    """Tells the master that no worker will come any more: it watches the pipe by which it was told
-    to begin."""
+    """Tells the master that no more workers will connect, by closing the pipe that it was started
+    with."""
     try:
         if why:
             (store.folder / "launcher.error").write_text(why)
@@ -185,7 +185,7 @@ def _launcher_ended(store: Store, lifeline: IO[bytes], why: str) -> None:
 
 
 class Run:
-    """Made by `Workload.run`, or by `Run.attach` from the store of a run."""
+    """A run of a workload. `Workload.run` returns one; `Run.attach` makes one from a store."""
 
     def __init__(
         self,
@@ -204,9 +204,9 @@ class Run:
                 status is not None and status.phase == "starting" and status.master.is_alive
             )
             why = (
-                "is just beginning; look again in a moment"
+                "is still starting; try again in a moment"
                 if is_beginning
-                else "was killed, or broke, before it began"
+                else "was killed, or failed, before it started"
             )
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
@@ -218,23 +218,24 @@ class Run:
         self._transient = _master
         self._final: tuple[int, dict[str, Entry]] | None = None
         if _process is not None:
-            # The system keeps a process that ended until somebody asks how; the user may never.
+            # Without this, the master would stay a zombie process if the user never waits for it.
             threading.Thread(target=_process.wait, name="workload master", daemon=True).start()
         if _is_temporary:
             weakref.finalize(self, _remove, self._store)
 
     @classmethod
     def attach(cls, store: str | os.PathLike[str]) -> Run:
-        """The run in a store, whether it is under way, over, or broken; from any process."""
+        """The run in a store, whether it is running, has ended, or is broken. Works in any
+        process."""
         return cls(store)
 
     @classmethod
     def resume(cls, store: str | os.PathLike[str], **changes: Any) -> Run:
-        """Goes on with a run that was cancelled, broken or killed: jobs that have a result are not
-        run again.
+        """Continues a run that was cancelled, broken or killed. Jobs that have a result do not run
+        again.
 
-        `changes` are options of `Workload.run`, as `workers`, that shall differ from what the run
-        had.
+        `changes` are options of `Workload.run`, such as `workers`, with new values. The other
+        options stay as they were.
         """
         place = Store(store)
         place.check_exists()
@@ -261,7 +262,7 @@ class Run:
         finally:
             os.close(lock)
 
-    # How it stands
+    # State and results
 
     @property
     def store(self) -> Path:
@@ -271,12 +272,12 @@ class Run:
     def status(self) -> Status:
         status = self._store.status()
         if status is None:
-            raise PyriteError(f"the store '{self._store}' has no run in it")
+            raise PyriteError(f"the store '{self._store}' contains no run")
         return status
 
     @property
     def pid(self) -> int:
-        """The process of the master."""
+        """The process id of the master."""
         return self._master().pid
 
     @property
@@ -286,37 +287,37 @@ class Run:
         return self.status.has_ended or not self._master().is_alive
 
     def wait(self, timeout: float | None = None, *, progress: bool | None = None) -> Run:
-        """Waits until every job has ended; returns the run. A job that failed is in `failed()`:
-        nothing is raised for it.
+        """Waits until every job has ended, and returns the run. Failed jobs are in `failed()`; they
+        raise nothing here.
 
-        Raises RunBroken if the run itself could not go on, and TimeoutError if it has not ended in
-        time. In a terminal, how far it is is shown if it takes more than a second; `progress` says
-        whether to do that. Ctrl-C ends the waiting, not the run.
+        Raises RunBroken if the run itself could not continue, and TimeoutError if it has not ended
+        after `timeout` seconds. In a terminal, shows the progress if that takes more than a second;
+        `progress` turns this on or off. Ctrl-C stops the waiting, not the run.
         """
         from pyrite.workload.progress import wait_with_progress
 
         if not wait_with_progress(self, timeout, progress=progress):
             raise TimeoutError(
-                f"the run in '{self._store}' has not ended within {timeout:g} s; it goes on"
+                f"the run in '{self._store}' has not ended within {timeout:g} s; it continues"
             )
         status = self.status
         if status.phase == "broken":
-            raise RunBroken(f"{status.problem}. Go on with Run.resume('{self._store}')")
+            raise RunBroken(f"{status.problem}. To continue, call Run.resume('{self._store}')")
         if not status.has_ended:
             raise RunBroken(
                 f"the master of the run in '{self._store}' was killed before all jobs had ended"
-                f"{self._last_words()}; go on with Run.resume('{self._store}')"
+                f"{self._last_words()}; to continue, call Run.resume('{self._store}')"
             )
         return self
 
     def wait_for_master(self, seconds: float | None) -> bool:
-        """Whether the master is gone, or goes within that time."""
+        """Waits up to `seconds` for the master to end. Returns whether it has ended."""
         if self._transient is not None and self._session == self.status.session:
             return self._transient.join(seconds)
         if self.status.options.get("kind") != "transient" and self.status.phase != "starting":
             return self._master().wait(seconds)
-        # The master is, or the run is started by, a thread of a process that may go on: only what
-        # it writes down tells.
+        # The master is a thread of another process, or the run is still starting there. That
+        # process may live on after the run, so the status in the store has to be polled.
         give_up = inf if seconds is None else time.monotonic() + seconds
         while not self.has_ended:
             if time.monotonic() >= give_up or self._master().wait(
@@ -326,31 +327,33 @@ class Run:
         return True
 
     def table(self) -> list[dict[str, Any]]:
-        """A dict for each job, in the order of the workload: its state, the last try of it, on
-        which worker, when (in seconds since 1970), how long it took, and why it failed."""
+        """A list with a dict per job, in the order of the workload: its state, the number of its
+        last attempt, the worker, the times of start and end (in seconds since 1970), the duration,
+        and the error."""
         return [row_of(id, entry) for id, entry in self._entries().items()]
 
     def counts(self) -> dict[JobState, int]:
-        """How many jobs are in each state."""
+        """The number of jobs in each state."""
         return dict(Counter(entry.state for entry in self._entries().values()))
 
     def failed(self) -> FailedJobs:
-        """The rows of `table()` whose jobs failed: with an error, a crash or a timeout. `"job" in
-        run.failed()` asks for an id."""
+        """The rows of `table()` of the jobs that failed with an error, a crash or a timeout. `"job"
+        in run.failed()` tells whether the job with this id failed."""
         return FailedJobs(row for row in self.table() if row["state"].is_failure)
 
     @property
     def results(self) -> Results:
-        """The results of the jobs that have one, by id, read when they are asked for."""
+        """The results by job id, for the jobs that have one. A result is read from the store when
+        it is accessed."""
         return Results(self)
 
     def result_of(self, job: str) -> Any:
-        """The result of a job. Raises NoResult, which says why there is none."""
+        """The result of a job. Raises NoResult if it has none; the message says why."""
         id = self._known(job)
         entry = self._entries()[id]
         if not entry.state.has_result:
             raise NoResult(
-                f"job '{id}' has no result: it is "
+                f"job '{id}' has no result; its state is "
                 f"{entry.state}{f' ({entry.error})' if entry.error else ''}"
             )
         assert entry.result_segment is not None
@@ -358,7 +361,7 @@ class Run:
         return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
 
     def log(self, job: str) -> str:
-        """What the job printed in its last try."""
+        """The output of the last attempt of the job."""
         entry = self._entries()[self._known(job)]
         if entry.segment is None:
             return ""
@@ -371,15 +374,15 @@ class Run:
             return file.read(None if end is None else max(0, end)).decode(errors="replace")
 
     def traceback(self, job: str) -> str:
-        """The traceback of a job that failed; empty if it raised nothing."""
+        """The traceback of a job that failed; empty if it raised no exception."""
         entry = self._entries()[self._known(job)]
         if entry.segment is None or entry.offset is None or entry.state is not JobState.FAILED:
             return ""
         return read_error(self._store.segment(entry.segment), entry.offset)[1]
 
     def lengths(self) -> tuple[float, float]:
-        """How long the run took, and its critical path: the longest chain of jobs, by what each
-        took. In seconds."""
+        """The duration of the run, and the length of its critical path: the chain of dependent jobs
+        with the longest total duration. Both in seconds."""
         entries = list(self._entries().values())
         begins = [entry.started for entry in entries if entry.started is not None]
         ends = [entry.ended for entry in entries if entry.ended is not None]
@@ -392,23 +395,22 @@ class Run:
         paths = remaining_paths(self._plan.order, self._plan.downstream, seconds)
         return (max(ends) - min(begins) if begins and ends else 0.0), max(paths, default=0.0)
 
-    # What to do about it
+    # Actions
 
     def cancel(self, timeout: float | None = 30.0) -> Run:
-        """Ends the jobs that run, starts no other, and waits until that is so. Results that are
-        there stay."""
+        """Cancels the run: stops the running jobs, starts no others, and waits until that is done.
+        Existing results stay."""
         if self.has_ended:
             return self
         if self.status.phase == "starting":
             raise PyriteError(
-                f"the run in '{self._store}' is just beginning; cancel it in a moment"
+                f"the run in '{self._store}' is still starting; try again in a moment"
             )
         if self._transient is not None and self._session == self.status.session:
             self._transient.cancel()
         elif self.status.options.get("kind") == "transient":
-            queue = SqliteQueue(self._store.journal, CONTROL)
-            queue.put(b"cancel")
-            queue.close()
+            with SqliteQueue(self._store.journal, CONTROL) as queue:
+                queue.put(b"cancel")
         else:
             self._master().signal(signal.SIGTERM)
         if not self.wait_for_master(timeout):
@@ -418,11 +420,11 @@ class Run:
         return self
 
     def replay(self, job: str, *, debugger: bool = False) -> Any:
-        """Runs one job again, in this process, with the results that it was given; returns what it
-        returns, raises what it raises.
+        """Runs one job again in this process, with the same results of its upstream jobs. Returns
+        its return value, or raises its exception.
 
-        Breakpoints in its code work; with `debugger`, an exception opens the debugger where it was
-        raised. Nothing is recorded.
+        Breakpoints in its code work. With `debugger=True`, an exception opens the debugger at the
+        line that raised it. Nothing is written to the store.
         """
         id = self._known(job)
         entries = self._entries()
@@ -433,7 +435,7 @@ class Run:
             def read() -> Any:
                 entry = entries[above]
                 if entry.result_segment is None or entry.result_offset is None:
-                    raise NoResult(f"it has none: it is {entry.state}")
+                    raise NoResult(f"it has no result; its state is {entry.state}")
                 return read_result(self._store.segment(entry.result_segment), entry.result_offset)
 
             return read
@@ -456,18 +458,18 @@ class Run:
                 pdb.post_mortem(error.__traceback__)
             raise
 
-    # Pictures
+    # Drawings
 
     def to_mermaid(self) -> str:
-        """The graph of the jobs, coloured by state, in Mermaid's language."""
+        """The graph of the jobs, with a colour for each state, as Mermaid text."""
         return drawing.mermaid(*self._picture())
 
     def to_dot(self) -> str:
-        """The graph of the jobs, coloured by state, in Graphviz' language."""
+        """The graph of the jobs, with a colour for each state, as Graphviz DOT text."""
         return drawing.dot(*self._picture())
 
     def to_svg(self) -> str:
-        """The graph of the jobs, coloured by state, as an SVG document."""
+        """The graph of the jobs, with a colour for each state, as an SVG document."""
         return drawing.svg(*self._picture())
 
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
@@ -481,11 +483,11 @@ class Run:
         counts = ", ".join(f"{count} {state}" for state, count in self.counts().items())
         return f"<Run in '{self._store}': {counts}>"
 
-    # How it comes about
+    # Internals
 
     def _entries(self) -> dict[str, Entry]:
-        """What is known of the jobs. Once the run is over this does not change any more, and is
-        kept."""
+        """The entries of all jobs. They are cached once the run has ended, because they cannot
+        change then."""
         status = self.status
         if self._final is not None and self._final[0] == status.session:
             return self._final[1]
@@ -495,7 +497,7 @@ class Run:
         )
         if plan != self._plan_number:
             raise PyriteError(
-                f"another run has taken the store '{self._store}'; look at it with "
+                f"the store '{self._store}' now belongs to a newer run; to see that run, call "
                 f"Run.attach('{self._store}')"
             )
         if is_over and self.status.session == status.session:
@@ -516,14 +518,14 @@ class Run:
         return self.status.master
 
     def _last_words(self) -> str:
-        """What the master printed before it died: nothing, unless there is a fault in it."""
+        """The last line of the master's log. It is empty unless the master itself has a bug."""
         path = self._store.folder / "master.log"
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
-        return f" (it said: {lines[-1]})" if lines else ""
+        return f" (the last line of its log: {lines[-1]})" if lines else ""
 
 
 def _remove(store: Store) -> None:
-    """Removes a temporary store, unless its run is under way still."""
+    """Removes a temporary store, unless its run is still running."""
     status = store.status()
     if status is None or status.has_ended:
         shutil.rmtree(store.folder, ignore_errors=True)

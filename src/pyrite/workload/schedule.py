@@ -1,4 +1,4 @@
-"""The schedule: which job waits for which. A DAG over the jobs' ids."""
+"""The schedule: a DAG over job ids, which says which job depends on which."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyrite.workload.tables import as_columns, job_id, without_garbage_collectio
 
 
 class Schedule:
-    """Made from pairs of ids, each `(upstream, downstream)`; a pair of one id twice declares a job
-    without edges.
+    """The dependencies between jobs, made from pairs of ids `(upstream, downstream)`. A pair of
+    twice the same id declares a job without dependencies.
 
     >>> Schedule([("a", "b"), ("a", "c"), ("d", "d")]).edges
     [('a', 'b'), ('a', 'c')]
@@ -39,8 +39,8 @@ class Schedule:
     @classmethod
     @without_garbage_collection()
     def from_table(cls, table: Any) -> Schedule:
-        """From a table with the columns `from` and `to`: a list of dicts, a dict of columns,
-        pandas, polars or Arrow."""
+        """Makes a schedule from a table with the columns `from` and `to`: a list of dicts, a dict
+        of columns, or a pandas, polars or Arrow table."""
         columns = as_columns(table, what="schedule", required=("from", "to"))
         schedule = cls.__new__(cls)
         schedule._set(columns["from"], columns["to"])
@@ -52,7 +52,7 @@ class Schedule:
         tos = _ids(destinations, "to", problems)
         if problems:
             raise InvalidWorkload(problems)
-        pairs = dict.fromkeys(zip(froms, tos))  # duplicates count once; the order stays
+        pairs = dict.fromkeys(zip(froms, tos))  # without duplicates, in the given order
         self.ids: dict[str, None] = dict.fromkeys(chain.from_iterable(pairs))
         self.edges: list[tuple[str, str]] = [pair for pair in pairs if pair[0] != pair[1]]
 
@@ -75,7 +75,7 @@ def _ids(values: Sequence[Any], column: str, problems: list[str]) -> list[str]:
 def upstream_of(
     count: int, edges: Iterable[tuple[int, int]]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """The direct upstream and the direct downstream jobs of each of `count` jobs."""
+    """The direct upstream jobs and the direct downstream jobs of each of `count` jobs."""
     upstream: list[list[int]] = [[] for _ in range(count)]
     downstream: list[list[int]] = [[] for _ in range(count)]
     for source, destination in edges:
@@ -85,8 +85,7 @@ def upstream_of(
 
 
 def in_order(upstream: Sequence[Sequence[int]], downstream: Sequence[Sequence[int]]) -> list[int]:
-    """The jobs so that each stands after its upstream ones. Jobs on a cycle, or downstream of one,
-    are missing from it.
+    """The jobs in topological order. Jobs on a cycle, or downstream of one, are missing.
 
     >>> in_order([[1], []], [[], [0]])
     [1, 0]
@@ -102,8 +101,8 @@ def in_order(upstream: Sequence[Sequence[int]], downstream: Sequence[Sequence[in
 
 
 def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> list[int]:
-    """One cycle among jobs that could not be put in order, in the direction of the edges; its first
-    job stands at its end again."""
+    """One cycle among the jobs that `in_order` left out, in the direction of the edges. The first
+    job is repeated at the end."""
     left = set(suspects)
     job = next(iter(left))
     seen: dict[int, int] = {}
@@ -113,7 +112,7 @@ def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> li
         path.append(job)
         job = next(
             above for above in upstream[job] if above in left
-        )  # each of them has one: else it would be in order
+        )  # each job that `in_order` left out has such an upstream job
     cycle = path[seen[job] :][::-1]
     smallest = cycle.index(min(cycle))
     cycle = cycle[smallest:] + cycle[:smallest]
@@ -123,8 +122,8 @@ def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> li
 def remaining_paths(
     order: Sequence[int], downstream: Sequence[Sequence[int]], seconds: Mapping[int, float]
 ) -> list[float]:
-    """For each job, the length of the longest path that starts with it, in seconds; a job of
-    unknown length counts as the mean.
+    """For each job, the duration of the longest path that starts with it, in seconds. A job of
+    unknown duration counts with the mean duration.
 
     >>> remaining_paths([0, 1, 2], [[1, 2], [], []], {0: 1.0, 1: 5.0, 2: 3.0})
     [6.0, 5.0, 3.0]

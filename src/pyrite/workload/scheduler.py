@@ -1,14 +1,14 @@
-"""Decides which job goes to which worker, and what becomes of a job and of the run when something
-ends, fails or dies.
+"""Decides which worker gets which job, and what happens to jobs and to the run when a job ends or
+fails, or a worker dies.
 
-Pure: it is told what happened, and when; it answers with what to do. It knows nothing of processes,
-pipes or files. Jobs are numbers here, in the order of the workload; workers are names.
+The code is pure: it is called with events and their times, and returns decisions. It does not use
+processes, pipes or files. Jobs are numbers, in the order of the workload; workers are names.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
@@ -18,16 +18,16 @@ from pyrite.workload.states import JobState, OnError
 
 Cause = Literal["crash", "timeout", "cancel"]
 
-_FIRST = (-inf, 0.0)  # a rank before all others
+_FIRST = (-inf, 0.0)  # the lowest rank
 
 DEPTH = (
-    2  # jobs with a worker: the one that runs and one that waits, so that a death strands little
+    2  # jobs per worker: one that runs and one that waits, so that few jobs are affected by a death
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for the jobs of a run, by their number."""
+    """The properties of the jobs of a run, by job number, and the options of the run."""
 
     upstream: Sequence[Sequence[int]]
     downstream: Sequence[Sequence[int]]
@@ -35,9 +35,9 @@ class Rules:
     retries: Sequence[int]
     timeouts: Sequence[float | None]
     pools: Sequence[str | None]
-    pool_sizes: dict[str, int] = field(default_factory=dict)
+    pool_sizes: Mapping[str, int] = field(default_factory=dict)
     remaining: Sequence[float] | None = (
-        None  # of each job the longest path from it, where durations are known
+        None  # for each job, the duration of the longest path from it, if durations are known
     )
     on_error: OnError = "continue"
     crashes_max: int = 2
@@ -50,7 +50,7 @@ class Assignment(NamedTuple):
 
 
 class _Hand:
-    """The jobs that a worker has, the running one first, and since when it runs."""
+    """The jobs that a worker has, the running one first, and the time when that one started."""
 
     __slots__ = ("is_ready", "jobs", "since")
 
@@ -61,11 +61,11 @@ class _Hand:
 
 
 class Scheduler:
-    """`attempts` counts tries of an earlier run, so that no (job, attempt) comes twice; `done` has
-    the jobs that need not run again.
+    """`done` has the jobs that have finished already. `attempts` has the number of attempts of each
+    job so far, so that no pair (job, attempt) occurs twice.
 
-    `is_current(job)` is asked when a job could go to a worker: whether its earlier result still
-    holds, so that it is skipped.
+    `is_current(job)` tells whether the earlier result of a job is up to date. It is called when the
+    job is ready to run; if it returns True, the job is skipped.
     """
 
     def __init__(
@@ -107,11 +107,11 @@ class Scheduler:
             if not key:
                 self.states[job] = JobState.READY
 
-    # What is so
+    # State
 
     def has_ended(self) -> bool:
-        """Whether every job has: nothing waits, and nothing is with a worker that could fail and
-        need another try."""
+        """Whether every job has ended. Then no worker has a job that could fail and need another
+        attempt."""
         return self.ended_count == len(self.states)
 
     @property
@@ -120,7 +120,7 @@ class Scheduler:
 
     @property
     def has_work_for_a_worker(self) -> bool:
-        """Whether one more worker would find something to do now."""
+        """Whether there is a job for one more worker now."""
         return bool(self._queue.ready_count) or any(
             len(hand.jobs) > 1 for hand in self._hands.values()
         )
@@ -132,11 +132,11 @@ class Scheduler:
     def busy_workers(self) -> Iterator[str]:
         return (worker for worker, hand in self._hands.items() if hand.jobs)
 
-    # What happens
+    # Events
 
     def joined(self, worker: str, *, is_ready: bool = True) -> None:
-        """A worker may be given jobs. The time of a job does not count until its worker is
-        ready."""
+        """There is a new worker, which can get jobs. The timeout of a job counts from when its
+        worker is ready."""
         self._hands[worker] = _Hand(is_ready)
 
     def is_ready(self, worker: str, now: float) -> None:
@@ -145,8 +145,8 @@ class Scheduler:
         hand.since = now
 
     def finished(self, job: int, attempt: int, *, succeeded: bool, now: float) -> bool:
-        """A try of a job came to its end. False if it is not the try that was waited for: then
-        nothing is changed."""
+        """An attempt of a job has ended. Returns False, and changes nothing, if it is not the
+        current attempt."""
         worker = self._holder.get(job)
         if worker is None or self.attempts[job] != attempt:
             return False
@@ -159,15 +159,15 @@ class Scheduler:
         return True
 
     def returned(self, job: int, now: float) -> None:
-        """A job that a worker had not begun was taken back from it. Nobody is to blame, and the try
-        does not count."""
+        """A job was taken back from a worker that had not started it. The attempt does not
+        count."""
         self._take_from(self._holder[job], job, now)
         self.attempts[job] -= 1
         self._back(job)
 
     def died(self, worker: str, cause: Cause, now: float) -> int | None:
-        """A worker is gone. Only the job that it was running is to blame, and returned; the other
-        goes back to the queue."""
+        """A worker has died. Blames and returns the job that it was running; its other job goes
+        back to the queue."""
         hand = self._hands.pop(worker)
         blamed: int | None = None
         while len(hand.jobs) > 1:
@@ -187,13 +187,13 @@ class Scheduler:
         return blamed
 
     def left(self, worker: str) -> None:
-        """A worker that has no job is gone."""
+        """A worker without a job has ended."""
         if self._hands.pop(worker).jobs:
-            raise ValueError(f"worker {worker} has jobs, and cannot just leave")
+            raise ValueError(f"worker {worker} has jobs, so it cannot leave")
 
     def lost(self, worker: str, now: float) -> None:
-        """A worker is gone, and which job is to blame, if any, is not known: they go back, to the
-        front of the queue."""
+        """A worker has ended, and it is not known whether a job caused that. Its jobs go back to
+        the front of the queue."""
         hand = self._hands.pop(worker)
         while hand.jobs:
             job = hand.jobs.pop()
@@ -201,14 +201,15 @@ class Scheduler:
             self._back(job, rank=_FIRST)
 
     def cancel(self) -> None:
-        """No job is started any more; those that run are to be ended."""
+        """No more jobs start, and the running jobs have to be stopped."""
         self.cancelled = True
         self._wind_down()
 
-    # What to do
+    # Decisions
 
     def assignments(self, now: float) -> list[Assignment]:
-        """Ready jobs for the least busy workers, as long as one of them may have more."""
+        """Assigns ready jobs to the workers with the fewest jobs, until every worker has as many as
+        it may have, or no job is ready."""
         made: list[Assignment] = []
         hands = self._hands
         while True:
@@ -234,8 +235,8 @@ class Scheduler:
         return made
 
     def recalls(self) -> list[tuple[str, int]]:
-        """Jobs that wait behind another one and should be taken back if they have not begun: no
-        other may start, or a worker is idle."""
+        """The jobs that wait in the queue of a worker and should be taken back, because no more
+        jobs may start, or because another worker is idle."""
         if self._winding_down:
             return [
                 (worker, hand.jobs[-1])
@@ -250,7 +251,7 @@ class Scheduler:
         ][:idle]
 
     def overdue(self, now: float) -> list[str]:
-        """The workers whose running job has had its time."""
+        """The workers whose running job has exceeded its timeout."""
         if not self._has_timeouts:
             return []
         return [worker for worker, deadline in self._deadlines() if deadline <= now]
@@ -267,15 +268,15 @@ class Scheduler:
                 if timeout is not None:
                     yield worker, hand.since + timeout
 
-    # How it comes about
+    # Internals
 
     def _rank(self, job: int) -> tuple[int, float]:
         remaining = self._rules.remaining
         return (self._rules.priorities[job], -remaining[job] if remaining is not None else 0.0)
 
     def _next(self) -> int | None:
-        """The next job to run: those whose result still holds are skipped on the way, those whose
-        pool is full are put aside."""
+        """The next job to run. Jobs that are up to date are skipped, and jobs whose pool is full
+        are parked."""
         while (job := self._queue.take()) is not None:
             if self._is_current is not None and self._is_current(job):
                 self._end(job, JobState.SKIPPED)

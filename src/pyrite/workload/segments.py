@@ -1,11 +1,10 @@
-"""Segments: the files that workers append finished jobs to, a record a job, with its result or its
-error.
+"""Segments: the files to which workers append a record for each finished job, with its result or
+its error.
 
-A record is written with one call, result and completion together, before the master hears of it. So
-a worker that is killed at any moment either finished the job, result and all, or did not; and
-whoever reads the segment later can tell which. The master gets the head of the record by a pipe,
-never the result.
-"""
+A record is written with one call, before the master is told. So if a worker is killed at any time,
+either the record of a job is complete, with its result, or the job has not finished; and a reader
+of the segment can tell which. The master gets the head of the record through a pipe, and never the
+result."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ from zlib import crc32
 from pyrite.workload.fingerprints import NO_FINGERPRINT, SIZE, digest
 from pyrite.workload.results import Encoded, Kind
 
-INLINE_BYTES = 1 << 20  # a larger result has a file of its own
-_ERROR = 100  # in the place of a Kind: the payload is an error's message and traceback
-_IN_FILE = 64  # added to a Kind: the payload is the name of the file that has the result
+INLINE_BYTES = 1 << 20  # a larger result gets its own file
+_ERROR = 100  # instead of a Kind: the payload is the message and the traceback of an error
+_IN_FILE = 64  # added to a Kind: the payload is the name of the file with the result
 
 _HEAD = struct.Struct(f"<4sIIB{SIZE}s{SIZE}sddQQQQ")
 _CHECK = struct.Struct("<I")
@@ -30,7 +29,7 @@ HEAD_BYTES = _HEAD.size + _CHECK.size
 
 
 class Record(NamedTuple):
-    """The head of a record: what the master knows of a finished try of a job."""
+    """The head of a record: what the master knows about an attempt of a job that has ended."""
 
     job: int
     attempt: int
@@ -41,8 +40,8 @@ class Record(NamedTuple):
     ended: float
     log_start: int
     log_end: int
-    offset: int  # of the record in its segment
-    length: int  # of the payload behind the head
+    offset: int  # position of the record in its segment
+    length: int  # size of the payload after the head
 
     @property
     def succeeded(self) -> bool:
@@ -50,7 +49,7 @@ class Record(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """A try of a job that came to its end in a worker."""
+    """An attempt of a job that has ended in a worker."""
 
     job: int
     attempt: int
@@ -65,7 +64,7 @@ class Ending(NamedTuple):
 
 
 class SegmentWriter:
-    """Appends to one segment; each has one writer only."""
+    """Appends records to a segment. A segment has only one writer."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,8 +72,8 @@ class SegmentWriter:
         self._offset = os.fstat(self._file).st_size
 
     def append(self, ending: Ending) -> bytes:
-        """Writes the record; returns its head. If the disk is full, nothing of it stays behind, and
-        OSError is raised."""
+        """Writes a record and returns its head. If the disk is full, removes what was written of
+        the record and raises OSError."""
         kind, payload, result_digest = self._payload(ending)
         fields = (
             _MAGIC,
@@ -127,7 +126,7 @@ def head(data: bytes) -> Record:
 
 
 def read_records(path: Path, start: int = 0) -> Iterator[Record]:
-    """The records of a segment from `start` on, as far as they are whole."""
+    """The records of a segment from `start` on, up to the first one that is not complete."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         file.seek(start)
@@ -146,15 +145,15 @@ def end_of(record: Record) -> int:
 
 
 def read_result(path: Path, offset: int) -> Encoded:
-    """The result of the record at `offset`. Raises OSError if it is gone or damaged."""
+    """The result of the record at `offset`. Raises OSError if it is missing or damaged."""
     record, payload = _read_payload(path, offset)
     kind = record.kind
     if kind == _ERROR:
-        raise OSError(f"the record at {offset} of {path.name} has no result, but an error")
+        raise OSError(f"the record at offset {offset} of {path.name} has an error, not a result")
     if kind & _IN_FILE:
         data = path.with_name(payload.decode()).read_bytes()
         if digest(data) != record.result_digest:
-            raise OSError(f"the file {payload.decode()}, which has a result, is damaged")
+            raise OSError(f"the result file {payload.decode()} is damaged")
         return Encoded(Kind(kind & ~_IN_FILE), data)
     return Encoded(Kind(kind), payload)
 
@@ -206,15 +205,15 @@ def _read_payload(path: Path, offset: int) -> tuple[Record, bytes]:
     try:
         first = os.pread(file, HEAD_BYTES, offset)
         if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
-            raise OSError(f"there is no record at {offset} of {path.name}")
+            raise OSError(f"there is no record at offset {offset} of {path.name}")
         record = _record(first, 0)
         if record.length > os.fstat(file).st_size - offset - HEAD_BYTES:
-            raise OSError(f"the record at {offset} of {path.name} is damaged")
+            raise OSError(f"the record at offset {offset} of {path.name} is damaged")
         payload = os.pread(file, record.length, offset + HEAD_BYTES)
     finally:
         os.close(file)
     if not _is_whole(first, payload):
-        raise OSError(f"the record at {offset} of {path.name} is damaged")
+        raise OSError(f"the record at offset {offset} of {path.name} is damaged")
     return record, payload
 
 

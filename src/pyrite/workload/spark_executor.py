@@ -1,5 +1,5 @@
-"""An executor whose calls are Spark tasks, one each: transient workers on any Spark cluster,
-without a file system that all share."""
+"""An executor that runs each call as a Spark task: transient workers on any Spark cluster, without
+a shared file system."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _CRASHED = b"crashed"
 
 
 class SparkExecutor(KillableExecutor):
-    """Runs calls on Spark: on `spark`, a session that exists, or on `master` (default: this
-    machine). `max_workers` calls at a time."""
+    """Runs calls on Spark: on the existing session `spark`, or on a new session with this `master`
+    (default: local mode). Up to `max_workers` calls run at the same time."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class SparkExecutor(KillableExecutor):
         max_workers: int = CALLS_AT_A_TIME,
     ) -> None:
         if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
-            raise PyriteError(f"max_workers must be a whole number above 0; got {max_workers!r}")
+            raise PyriteError(f"max_workers must be an integer above 0; got {max_workers!r}")
         super().__init__(max_workers)
         self._session = LazySession(master=master, conf=None, spark=spark)
 
@@ -48,11 +48,11 @@ class SparkExecutor(KillableExecutor):
                 rows = frame.mapInArrow(_answer_calls, "answer binary").collect()
         except Exception as error:
             raise WorkerDied(
-                f"the Spark task was ended ({_first_line(message_of(error))})"
+                f"its Spark task failed while it ran ({_first_line(message_of(error))})"
             ) from None
         answer = bytes(rows[0]["answer"])
         if answer == _CRASHED:
-            raise WorkerDied("the Spark task's Python worker died")
+            raise WorkerDied("the Python worker of its Spark task died while it ran")
         return answer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -61,7 +61,7 @@ class SparkExecutor(KillableExecutor):
 
 
 class _Tagged:
-    """What Spark runs inside the block can be cancelled, from any thread."""
+    """A block whose Spark jobs can be cancelled from any thread."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -82,8 +82,8 @@ class _Tagged:
             self._spark.sparkContext.removeJobTag(self._tag)
 
     def cancel(self) -> None:
-        """Asks until it has come through: a job that is not yet known to Spark cannot be
-        cancelled."""
+        """Repeats the request until the block has ended, because Spark cannot cancel a job that has
+        not started yet."""
         threading.Thread(target=self._cancel, name="spark cancel", daemon=True).start()
 
     def _cancel(self) -> None:
@@ -94,7 +94,7 @@ class _Tagged:
                 else:
                     self._spark.sparkContext.cancelJobsWithTag(self._tag)
             except Exception:
-                pass  # the session is being stopped
+                pass  # the session is stopping
             time.sleep(CANCEL_SECONDS)
 
     @property
@@ -103,8 +103,8 @@ class _Tagged:
 
 
 def _answer_calls(batches: Iterator[Any]) -> Iterator[Any]:
-    """In a Spark task. Spark would run a call again whose Python worker died; whether to do that is
-    for the master to say."""
+    """Runs in a Spark task. If a Python worker died, Spark starts the task again; the call must not
+    run again then, because the master decides about retries."""
     import pyarrow as pa
     from pyspark import TaskContext
 

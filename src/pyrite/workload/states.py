@@ -1,4 +1,4 @@
-"""The states that a job goes through, and what a run does when a job fails for good."""
+"""The states of a job, and what a run does when a job has failed for the last time."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Literal, get_args
 
 
 class JobState(str, Enum):
-    WAITING = "WAITING"  # for upstream jobs
+    WAITING = "WAITING"  # its upstream jobs have not finished
     READY = "READY"
-    ASSIGNED = "ASSIGNED"  # to a worker that is busy with another job
+    ASSIGNED = "ASSIGNED"  # it waits in the queue of a worker that runs another job
     RUNNING = "RUNNING"
     DONE = "DONE"
-    SKIPPED = "SKIPPED"  # nothing changed since it was done
+    SKIPPED = "SKIPPED"  # it is up to date
     FAILED = "FAILED"
-    CRASHED = "CRASHED"  # it killed its worker, each time
+    CRASHED = "CRASHED"  # its worker died in every attempt
     TIMEOUT = "TIMEOUT"
-    BLOCKED = "BLOCKED"  # by an upstream job that has no result
+    BLOCKED = "BLOCKED"  # an upstream job failed
     CANCELLED = "CANCELLED"
 
     def __str__(self) -> str:
@@ -40,8 +40,8 @@ FAILURES = frozenset({JobState.FAILED, JobState.CRASHED, JobState.TIMEOUT})
 ENDED = SUCCESSFUL | FAILURES | {JobState.BLOCKED, JobState.CANCELLED}
 
 OnError = Literal["continue", "abridge", "stop"]
-"""What a run does once a job has failed for good: `continue` runs every job that is not downstream
-of it; `abridge` lets the jobs that are running come to their end and starts no other; `stop` ends
-the running ones as well."""
+"""What a run does when a job has failed and has no retries left: `continue` runs all jobs that are
+not downstream of it; `abridge` lets the running jobs finish and starts no others; `stop` also stops
+the running jobs."""
 
 ON_ERROR: tuple[str, ...] = get_args(OnError)

@@ -1,12 +1,15 @@
-"""The store: the folder that has all of a run. What was recorded in it stays readable, whatever
-dies.
+"""The store: the folder with everything that belongs to a run. What was recorded in it stays
+readable, whatever process dies.
 
-lock              held by the master and its workers for as long as they live status            who
-the master is, and how the run stands; of fixed size, so that a full disk cannot hide why it broke
-plans/            the jobs in numbers, and the commands as bytes; the journal says which plan is the
-one journal.sqlite    the state of each job, and the queues segments/         finished jobs with
-their results, a file a worker; large results have files of their own logs/             what the
-jobs printed, a file a worker
+lock              locked by the master and its workers as long as they live
+status            the master and the phase of the run; it has a fixed size, so that it can be
+                  written even if the disk is full
+plans/            for each plan, its jobs and their pickled commands; the journal has the number of
+                  the current plan
+journal.sqlite    the state of each job, and the queues
+segments/         records of finished jobs with their results, one file per worker; large results
+                  have their own files
+logs/             the output of the jobs, one file per worker
 """
 
 from __future__ import annotations
@@ -31,16 +34,16 @@ from pyrite.workload.copies import above_streams
 from pyrite.workload.plan import CommandBook, Plan
 
 STATUS_BYTES = 8192
-LOCK_SECONDS = 10.0  # how long the workers of a master that was killed may take to be gone
-DYING_SECONDS = 0.3  # a process that was sent a signal lives on for a moment
+LOCK_SECONDS = 10.0  # the workers of a master that was killed may need this time to end
+DYING_SECONDS = 0.3  # a process that got a signal to end lives a little longer
 READS_MAX = 20
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`phase` is starting (the master is whoever starts it, still), running, ended, cancelled or
-    broken; `problem` says why it broke."""
+    """`phase` is starting, running, ended, cancelled or broken. While it is starting, `master` is
+    the process that starts the run. `problem` says why a run is broken."""
 
     phase: str
     master: Identity
@@ -86,17 +89,17 @@ class Store:
     def check_exists(self) -> None:
         if not self.exists:
             raise PyriteError(
-                f"there is no workload's store in '{self.folder}'; give the folder that a run had "
-                "as its store="
+                f"'{self.folder}' is not the store of a workload; give the folder that was the "
+                "store= of a run"
             )
 
     # Making it
 
     def make(self) -> None:
-        """Makes the folder ready to be written. Raises RunBroken if it cannot be."""
+        """Creates the folder and its subfolders. Raises RunBroken if that fails."""
         with self.explaining("make"):
             if self.folder.exists() and not self.folder.is_dir():
-                raise RunBroken(f"the store '{self.folder}' is a file; a store is a folder")
+                raise RunBroken(f"the store '{self.folder}' is a file; it must be a folder")
             if (
                 self.folder.is_dir()
                 and not self.exists
@@ -104,8 +107,8 @@ class Store:
                 and not (self.folder / "lock").exists()
             ):
                 raise PyriteError(
-                    f"the folder '{self.folder}' has other things in it; give a new folder, or an "
-                    "empty one, as the store="
+                    f"the folder '{self.folder}' contains other files; give a new folder, or an "
+                    "empty one, as store="
                 )
             (self.folder / "segments").mkdir(parents=True, exist_ok=True)
             (self.folder / "plans").mkdir(exist_ok=True)
@@ -113,21 +116,25 @@ class Store:
 
     @contextmanager
     def explaining(self, what: str) -> Iterator[None]:
-        """Turns an error of the file system into a sentence."""
+        """Turns an OSError into a RunBroken with a full sentence."""
         try:
             yield
         except OSError as error:
+            advice = (
+                "some of its files were removed or cannot be read"
+                if what == "read"
+                else "give a folder that can be written to, on a disk with free space"
+            )
             raise RunBroken(
-                f"cannot {what} the store '{self.folder}': {error.strerror or error}; give a "
-                "folder with room that can be written to"
+                f"cannot {what} the store '{self.folder}': {error.strerror or error}; {advice}"
             ) from error
 
     def lock(self, *, seconds: float = LOCK_SECONDS) -> int:
-        """Takes the store for this master: an open file that keeps the lock. Raises StoreInUse if
-        another one has it.
+        """Locks the store for this master and returns the open file that holds the lock. Raises
+        StoreInUse if another master holds it.
 
-        The lock belongs to the open file, which the master's workers share: so it is free only when
-        the last of them is gone.
+        The workers of a master inherit the open file, so the lock is free only when the last of
+        them has ended.
         """
         with self.explaining("write to"):
             file = above_streams(
@@ -150,14 +157,14 @@ class Store:
                     who = (
                         f"process {status.master.pid}"
                         if status is not None
-                        else "a process that is about to start"
+                        else "a process that is starting"
                     )
                     raise StoreInUse(
-                        f"the store '{self.folder}' is in use by another master, {who}; "
-                        f"look in with Run.attach('{self.folder}'), or wait for its end, or cancel "
-                        "it"
+                        f"the store '{self.folder}' is in use by another master, {who}; wait until "
+                        f"that run has ended, or cancel it: Run.attach('{self.folder}').cancel()"
                     ) from None
-                # No event tells that a lock is free; a dead master's workers are on their way out.
+                # The workers of a dead master are about to end. There is no event for a lock that
+                # becomes free.
                 time.sleep(0.02)
 
     # Its parts
@@ -166,7 +173,7 @@ class Store:
         return self.folder / "plans" / f"{number:06d}"
 
     def write_plan(self, number: int, plan: Plan, book: CommandBook) -> None:
-        """It counts once the journal says so."""
+        """Writes the files of a plan. The plan is current only when the journal has its number."""
         folder = self.plan(number)
         with self.explaining("write to"):
             shutil.rmtree(folder, ignore_errors=True)
@@ -181,7 +188,7 @@ class Store:
         if form != FORMAT:
             raise PyriteError(
                 f"the store '{self.folder}' was written by another version of Pyrite; run the "
-                "workload into a new one"
+                "workload with a new folder as store="
             )
         assert isinstance(plan, Plan)
         return plan
@@ -193,7 +200,7 @@ class Store:
 
     def status(self) -> Status | None:
         found = None
-        for _ in range(READS_MAX):  # it is written in place, so a reader may see half of each
+        for _ in range(READS_MAX):  # it is written in place, so a read may see a mix of old and new
             try:
                 found = json.loads((self.folder / "status").read_bytes().rstrip(b"\0 ") or b"null")
                 break
@@ -204,7 +211,7 @@ class Store:
         return Status(**{**found, "master": Identity(**found["master"])}) if found else None
 
     def write_status(self, status: Status) -> None:
-        """Written over in place: a disk that is full has room for it still."""
+        """Overwrites the status in place, because that works on a full disk too."""
         if len(status.problem) > STATUS_BYTES // 4:
             status = replace(status, problem=status.problem[: STATUS_BYTES // 4])
         data = json.dumps(asdict(status)).encode()
@@ -218,7 +225,7 @@ class Store:
 
 
 class Commands:
-    """The commands of a plan, read a job at a time: they may be larger, all together, than
+    """The commands of a plan. They are read one at a time, because all together may be larger than
     memory."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,5 +1,5 @@
-"""What a job finds around it in a worker: the folder, and where what it prints goes. Put back after
-each job, whatever that did to it."""
+"""The working directory and the output streams that a job finds in a worker. They are restored
+after each job, because a job may change them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TextIO
 
 
 class Surroundings:
-    """As they are when this is made; what is printed goes to a log by then."""
+    """Remembers the working directory and the log, which is standard output, at the time when this
+    object is made."""
 
     def __init__(self) -> None:
         self._folder = _folder()
@@ -31,13 +32,13 @@ class Surroundings:
                 self._out.flush()
                 self._err.flush()
             except OSError:
-                pass  # the disk is full; the record of the job will tell
+                pass  # the disk is full; writing the record of the job will fail as well
         else:
             self._set_streams()
         if self._folder is not None and _folder() != self._folder:
             try:
                 os.chdir(self._folder)
-            except OSError:  # it was removed: jobs must do without
+            except OSError:  # the directory was removed
                 self._folder = None
         self._restore_files()
 
@@ -53,8 +54,8 @@ class Surroundings:
                 os.dup2(self._log, file)
 
     def _set_streams(self) -> None:
-        """Streams that close no files, and write each line at once: a job may be killed the next
-        moment."""
+        """Sets streams that do not close their files and that write each line at once, because a
+        job may be killed at any time."""
         self._out = sys.stdout = _stream(1)
         self._err = sys.stderr = _stream(2)
 

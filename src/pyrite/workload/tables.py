@@ -1,5 +1,5 @@
-"""Tables as people have them (rows as dicts, columns, pandas, polars, Arrow), read as columns of
-plain Python values."""
+"""Reads tables of several kinds (list of dicts, dict of columns, pandas, polars, Arrow) as columns
+of plain Python values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pyrite.functions import shorten
 def as_columns(
     table: Any, *, what: str, required: Sequence[str], optional: Sequence[str] = ()
 ) -> dict[str, list[Any]]:
-    """The columns of a table by name, all of one length. A value that is missing, in whatever way,
-    is None.
+    """The columns of a table by name, all of the same length. Missing values (NaN, pandas.NA and so
+    on) become None.
 
-    Raises InvalidWorkload if a required column is missing or there is one that has no meaning here.
+    Raises InvalidWorkload if a required column is missing or a column is unknown.
 
     >>> rows = [{"from": "a", "to": "b"}, {"from": "b", "to": "c"}]
     >>> as_columns(rows, what="schedule", required=("from", "to"))
@@ -38,39 +38,39 @@ def as_columns(
     for name in columns:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; it may have {', '.join(known)}"
-            problems.append(f"the {what} has a column '{name}', which means nothing here{hint}")
+            hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
+            problems.append(f"the {what} has an unknown column '{name}'{hint}")
     if problems:
         raise InvalidWorkload(problems)
     return columns
 
 
 def job_id(value: Any) -> str:
-    """A job's id as text; numbers are welcome. Raises ValueError with the end of a sentence if it
-    is no id."""
+    """The id of a job as a string. Integers are converted. Raises ValueError, with the end of a
+    sentence, if the value is not an id."""
     if isinstance(value, str):
         if not value:
-            raise ValueError("is empty; an id is a text, as 'clean'")
+            raise ValueError("is empty; an id is a string such as 'clean'")
         try:
             value.encode()
         except UnicodeEncodeError:
             raise ValueError(
-                f"must be a text that can be written; {value!a} has a part of a character"
+                f"must be valid Unicode; {value!a} contains half of a surrogate pair"
             ) from None
         return str(value)
     if isinstance(value, bool) or value is None:
-        raise ValueError(f"must be a job's id, a text; got {value!r}")
+        raise ValueError(f"must be the id of a job, a string; got {value!r}")
     if (
         isinstance(value, float) and value.is_integer()
-    ):  # pandas turns a column of ids with a gap into floats
+    ):  # pandas turns a column of integers with missing values into floats
         return str(int(value))
     if isinstance(value, int) or hasattr(value, "__index__"):
         return str(int(value))
-    raise ValueError(f"must be a job's id, a text; got {shorten(value)}")
+    raise ValueError(f"must be the id of a job, a string; got {shorten(value)}")
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, pandas.NA, NaT: the ways in which a table says that there is nothing."""
+    """Whether a value stands for a missing one: None, NaN, pandas.NA or NaT."""
     if value is None:
         return True
     if isinstance(value, float):
@@ -80,8 +80,8 @@ def is_missing(value: Any) -> bool:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Many objects are made here, and none of them in circles: to look for those again and again
-    takes a third of the time."""
+    """Turns the garbage collector off: the code inside makes many objects without cycles, and the
+    collector would take a third of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -117,8 +117,8 @@ def _columns(table: Any, what: str) -> dict[str, list[Any]]:
     if isinstance(table, (str, bytes)) or not isinstance(table, Iterable):
         raise InvalidWorkload(
             [
-                f"the {what} must be a table: a list of dicts, a dict of columns, pandas, polars "
-                f"or Arrow; got {shorten(table)}"
+                f"the {what} must be a list of dicts, a dict of columns, or a pandas, polars or "
+                f"Arrow table; got {shorten(table)}"
             ]
         )
     rows = list(table)
@@ -140,8 +140,8 @@ def _values(values: Any) -> list[Any]:
 
 
 def _without_filling(values: list[Any]) -> list[Any]:
-    """Arrow gives every row the keys that any row has, with None: so a key that is None was not
-    given."""
+    """Removes the keys with value None from dicts. Arrow and polars give every dict of a column all
+    keys of that column, with None where a dict did not have the key."""
     return [
         {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
         for value in values
@@ -151,5 +151,5 @@ def _without_filling(values: list[Any]) -> list[Any]:
 def _of_one_length(columns: dict[str, list[Any]], what: str) -> dict[str, list[Any]]:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise InvalidWorkload([f"the columns of the {what} differ in length: {lengths}"])
+        raise InvalidWorkload([f"the columns of the {what} have different lengths: {lengths}"])
     return columns

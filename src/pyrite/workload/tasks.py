@@ -1,5 +1,5 @@
-"""A job that goes to a transient worker: everything it needs as bytes, so that it runs wherever
-this package is installed."""
+"""A job for a transient worker, with all data that it needs, so that it can run wherever this
+package is installed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a task ended, and what it printed."""
+    """How a task ended, and its output."""
 
     ending: Ending
     output: bytes
 
 
 def run_task(task: Task) -> Outcome:
-    """Never raises, whatever the job does, short of killing the process."""
+    """Runs a job. Never raises an exception, whatever the job does, unless it kills the process."""
     for folder in task.path:
         if folder not in sys.path:
             sys.path.append(folder)
@@ -50,8 +50,9 @@ def run_task(task: Task) -> Outcome:
 
 @contextmanager
 def _capturing() -> Iterator[list[bytes]]:
-    """Collects what is printed. In a process that does one job at a time that is all of it, also
-    what programs print; in a thread among others, what Python code of this thread prints."""
+    """Captures the output of a job. In the main thread, that is all output of the process,
+    including the output of programs. In another thread, it is the output of Python code of that
+    thread."""
     output: list[bytes] = []
     if threading.current_thread() is not threading.main_thread():
         with _of_this_thread() as captured:
@@ -89,14 +90,14 @@ _redirecting = threading.Lock()
 
 
 class _ByThread:
-    """Stands in for sys.stdout, or sys.stderr: gives each thread that captures its own, and all
-    others the real one."""
+    """Replaces sys.stdout or sys.stderr: each thread that captures its output gets its own stream,
+    and the other threads get the real one."""
 
     def __init__(self, real: Any) -> None:
         self.real = real
 
     def fileno(self) -> int:
-        """Of the real one: a thread has no file of its own."""
+        """The descriptor of the real stream, because the stream of a thread has none."""
         return int(self.real.fileno())
 
     def __getattr__(self, name: str) -> Any:

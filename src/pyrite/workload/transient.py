@@ -1,8 +1,9 @@
-"""The master of transient workers: a thread of the user's own process that hands each job to an
-executor, wherever that runs it.
+"""The master of transient workers: a thread in the user's process that submits each job to an
+executor.
 
-Executors tell less than processes of our own: when one breaks, all that was under way is suspect.
-Suspects then run alone, one after the other, so that only the job that kills its worker is blamed.
+When an executor breaks, it does not tell which job killed its worker, so all jobs that it was
+running are suspects. Suspects then run one at a time, so that only the job that kills its worker is
+blamed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,8 +37,7 @@ from pyrite.workload.store import Commands, Status, Store
 from pyrite.workload.tasks import Outcome, Task, run_task
 
 CONTROL = "control"
-"""The queue by which other processes ask this master for something; it looks into it now and
-then."""
+"""The queue for requests of other processes to this master. It is polled every LOOK_SECONDS."""
 
 LOOK_SECONDS = 0.5
 LEAVING_SECONDS = 5.0
@@ -46,13 +47,13 @@ MakeExecutor = Callable[[], Executor]
 
 @dataclass(slots=True)
 class _Flight:
-    """A job that is with the executor."""
+    """A job that was submitted to the executor and has not come back."""
 
     order: Order
     worker: str
     future: Future[Outcome]
     executor: Executor
-    ended_by: str = ""  # why it was ended, if it was
+    ended_by: str = ""  # why it was stopped, if it was
 
 
 class TransientMaster:
@@ -66,7 +67,7 @@ class TransientMaster:
         lock: int,
     ) -> None:
         self._store = store
-        self._lock = OwnFile(lock)  # pools that fork would keep it
+        self._lock = OwnFile(lock)  # so that the processes of a pool that forks do not hold it
         store.write_status(status)
         self._options = options
         self._status = status
@@ -86,17 +87,17 @@ class TransientMaster:
         return not self._thread.is_alive()
 
     def join(self, seconds: float | None) -> bool:
-        """Whether the run ends within that time."""
+        """Waits up to `seconds` for the run to end. Returns whether it has ended."""
         self._thread.join(None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
         return self.has_ended
 
     def _run_and_tell(self) -> None:
-        """Runs until every job has ended, and writes down how the run did."""
+        """Runs until every job has ended, and writes the final status."""
         status = self._status
         try:
             self._journal = Journal(
                 self._store
-            )  # SQLite wants to be used by the thread that opened it
+            )  # in this thread: a SQLite connection belongs to the thread that opened it
             try:
                 status = replace(status, phase=self._run())
             finally:
@@ -115,45 +116,49 @@ class TransientMaster:
         self._thread.join(LEAVING_SECONDS)
 
     def cancel(self) -> None:
-        """May be called from any thread."""
+        """Cancels the run. May be called from any thread."""
         self._events.put(lambda: self._conductor.scheduler.cancel())
 
     def _run(self) -> str:
-        self._segment = self._journal.new_segment("transient")
-        self._writer = SegmentWriter(self._store.segment(self._segment))
-        self._plan = self._store.read_plan(self._journal.plan)
-        self._commands = Commands(self._store.plan(self._journal.plan))
-        self._control = SqliteQueue(self._store.journal, CONTROL)
-        self._conductor = Conductor(self._store, self._plan, self._journal, self._options, depth=1)
-        self._scheduler = self._conductor.scheduler
-        try:
-            self._conductor.flush()
-            while not self._scheduler.has_ended():
-                self._send_out()
-                if self._scheduler.has_ended():
-                    break
-                self._end_overdue()
-                self._conductor.flush_if_due(time.monotonic())
-                self._wait()
-                if self._scheduler.stops_running_jobs:
-                    for flight in list(self._flights.values()):
-                        self._end(
-                            flight, "it was ended while it ran, because the run was", cause="cancel"
-                        )
-            self._conductor.flush()
-        except RunBroken:
-            self._conductor.salvage()
-            raise
-        finally:
-            self._writer.close()
-            self._commands.close()
-            self._control.close()
+        with ExitStack() as opened:
+            self._segment = self._journal.new_segment("transient")
+            writer = SegmentWriter(self._store.segment(self._segment))
+            self._writer = opened.enter_context(closing(writer))
+            self._plan = self._store.read_plan(self._journal.plan)
+            commands = Commands(self._store.plan(self._journal.plan))
+            self._commands = opened.enter_context(closing(commands))
+            self._control = opened.enter_context(SqliteQueue(self._store.journal, CONTROL))
+            self._conductor = Conductor(
+                self._store, self._plan, self._journal, self._options, depth=1
+            )
+            self._scheduler = self._conductor.scheduler
+            try:
+                self._run_jobs()
+            except RunBroken:
+                self._conductor.salvage()
+                raise
         return "cancelled" if self._scheduler.cancelled else "ended"
 
-    # Out
+    def _run_jobs(self) -> None:
+        self._conductor.flush()
+        while not self._scheduler.has_ended():
+            self._send_out()
+            if self._scheduler.has_ended():
+                break
+            self._end_overdue()
+            self._conductor.flush_if_due(time.monotonic())
+            self._wait()
+            if self._scheduler.stops_running_jobs:
+                for flight in list(self._flights.values()):
+                    self._end(
+                        flight, "it was stopped while it ran, because the run ended", cause="cancel"
+                    )
+        self._conductor.flush()
+
+    # Submitting jobs
 
     def _send_out(self) -> None:
-        """A new worker for each job that may start now."""
+        """Submits the jobs that can start now, each as a worker of its own."""
         while len(self._flights) < (
             1 if self._suspects else self._supply.capacity(self._options.workers)
         ):
@@ -179,10 +184,10 @@ class TransientMaster:
         except RuntimeError as error:
             if "interpreter shutdown" not in str(error):
                 raise RunBroken(
-                    f"the executor takes no jobs any more ({error}); keep it open until the run "
-                    "has ended"
+                    f"the executor accepts no more jobs ({error}); do not shut it down before the "
+                    "run has ended"
                 ) from error
-            # the interpreter is about to end, and its pools start nothing any more
+            # The interpreter is shutting down, and its pools accept no more calls.
             self._scheduler.cancel()
             self._scheduler.died(assignment.worker, "cancel", time.monotonic())
             return
@@ -201,10 +206,10 @@ class TransientMaster:
             order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path))
         )
 
-    # Back
+    # Taking results
 
     def _wait(self) -> None:
-        """Waits for what comes next, and takes in all that has come."""
+        """Waits for the next event, and handles all events that have come."""
         times = [
             t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None
         ]
@@ -227,13 +232,13 @@ class TransientMaster:
 
     def _came_back(self, flight: _Flight) -> None:
         if self._flights.get(flight.worker) is not flight:
-            return  # it was given up before
+            return  # the job was already given up
         error = None if flight.future.cancelled() else flight.future.exception()
         if flight.future.cancelled() or isinstance(error, BrokenExecutor):
             self._broke(flight, error)
             return
         del self._flights[flight.worker]
-        if error is not None:  # the executor could not carry the task, or what came of it
+        if error is not None:  # the executor could not transport the task or its outcome
             now = time.time()
             ending = Ending(
                 *flight.order[:3],
@@ -264,7 +269,7 @@ class TransientMaster:
             return start, file.tell()
 
     def _broke(self, flight: _Flight, error: BaseException | None) -> None:
-        """A worker, or the whole executor, is gone."""
+        """Handles the death of a worker, or of the whole executor."""
         now = time.monotonic()
         if not isinstance(error, WorkerDied):
             self._supply.renew(flight.executor)
@@ -272,22 +277,22 @@ class TransientMaster:
         is_sure = isinstance(error, WorkerDied) or len(together) == 1
         del self._flights[flight.worker]
         if flight.ended_by:
-            return  # it was accounted for when it was ended
+            return  # this was recorded when the job was stopped
         if is_sure:
             self._suspects.discard(flight.order.job)
             why = (
-                f"{error}"
+                str(error)
                 if isinstance(error, WorkerDied)
-                else f"its worker died ({message_of(error) if error else 'cancelled'})"
+                else f"its worker died while it ran ({message_of(error) if error else 'cancelled'})"
             )
-            self._died(flight, "crash", f"{why} while it ran")
+            self._died(flight, "crash", why)
         else:
             for other in together:
                 self._flights.pop(other.worker, None)
                 self._suspects.add(other.order.job)
                 self._scheduler.lost(other.worker, now)
 
-    # Ends
+    # Stopping jobs
 
     def _end_overdue(self) -> None:
         for worker in self._scheduler.overdue(time.monotonic()):
@@ -296,13 +301,13 @@ class TransientMaster:
                 timeout = self._plan.timeouts[flight.order.job]
                 self._end(
                     flight,
-                    f"it took longer than its timeout of {timeout:g} s and was ended",
+                    f"it took longer than its timeout of {timeout:g} s and was stopped",
                     cause="timeout",
                 )
 
     def _end(self, flight: _Flight, why: str, *, cause: Any) -> None:
-        """Ends a job as well as its executor can: alone, or with all that its pool is at. In a
-        thread it can only be given up."""
+        """Stops a job as far as its executor allows: only this job, or together with all other jobs
+        of the pool. A job in a thread cannot be stopped; its result is ignored."""
         if flight.worker not in self._flights or flight.future.done():
             return
         del self._flights[flight.worker]
@@ -338,13 +343,13 @@ class TransientMaster:
 
 
 class _Supply:
-    """Gives the executor, and a new one when it broke."""
+    """Has the executor, and makes a new one when it breaks."""
 
     def __init__(self, given: Executor | MakeExecutor | None, options: Options) -> None:
         self._is_ours = not isinstance(given, Executor)
         self._reaper: processes.Reaper | None = None
         self._guarded: set[int] = set()
-        self.has_given_up = False  # a call that cannot be ended is left to itself
+        self.has_given_up = False  # a call that cannot be stopped is still running
         self._make: MakeExecutor | None = None
         self._current: Executor | None = None
         if given is None:
@@ -362,20 +367,21 @@ class _Supply:
             self._current = self._make()
             if not isinstance(self._current, Executor):
                 raise RunBroken(
-                    f"executor must make an Executor; it made {type(self._current).__name__}"
+                    "the function given as executor= must return an Executor; it returned "
+                    f"{type(self._current).__name__}"
                 )
         if self._reaper is None and isinstance(self._current, ProcessPoolExecutor):
             self._reaper = processes.Reaper()
         return self._current
 
     def capacity(self, workers: int) -> int:
-        """How many jobs to hand out at a time: what waited inside a pool would use up its time
-        there."""
+        """The number of jobs to submit at the same time. A job that waits in the queue of a pool
+        would use up its timeout there, so there are never more than the pool has workers."""
         return min(workers, getattr(self.get(), "_max_workers", workers))
 
     def guard(self, executor: Executor) -> None:
-        """Python's pools leave their processes behind if who started them is killed: the reaper
-        sees to it that they go."""
+        """Registers the processes of a pool with the reaper. A ProcessPoolExecutor leaves its
+        processes behind if its parent process is killed."""
         if isinstance(executor, ProcessPoolExecutor):
             assert self._reaper is not None
             for pid in list(getattr(executor, "_processes", None) or ()):
@@ -384,13 +390,13 @@ class _Supply:
                     self._reaper.watch_process(Identity.of(pid))
 
     def renew(self, broken: Executor) -> None:
-        """Replaces an executor, and ends what is left of it."""
+        """Drops a broken executor and kills its remaining processes; `get` makes a new one."""
         if broken is not self._current:
             return
         if self._make is None:
             raise RunBroken(
-                f"the executor, a {type(broken).__name__}, is broken; give executor= a function "
-                "that makes one, and it is replaced then"
+                f"the executor, a {type(broken).__name__}, is broken; give a function that makes "
+                "executors as executor=, so that a broken one can be replaced"
             )
         _end(broken)
         self._current = None

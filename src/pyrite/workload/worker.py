@@ -1,9 +1,9 @@
-"""A persistent worker: a process that does the jobs it is sent, one after the other, until there is
-nothing left.
+"""A persistent worker: a process that runs the jobs that the master sends, one after the other,
+until all jobs have ended.
 
-It takes an order only when it has done the one before; so whatever is still in its inbox has not
-begun, and can be taken back. For each job it appends one record to its segment and sends the head
-of it to the master. What jobs print goes to its log.
+It takes an order only when the previous job has ended. So a job whose order is still in the inbox
+has not started, and the master can take it back. For each job, the worker appends one record to its
+segment and sends the head of the record to the master. The output of the jobs goes to its log.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from pyrite.workload.surroundings import Surroundings
 from pyrite.workload.workers import receive
 
 TROUBLE = b"!"
-"""What a report begins with that is no record's head: the worker cannot write to the store, and
-says why."""
+"""The first byte of a report that is not the head of a record: the worker cannot write to the
+store. The reason follows."""
 
 READY = b"+"
-"""What a worker reports first: it has started, and takes jobs."""
+"""The first report of a worker: it has started and takes jobs."""
 
 
 def main(config: dict[str, Any]) -> NoReturn:
@@ -43,8 +43,8 @@ def main(config: dict[str, Any]) -> NoReturn:
         if name in config:
             os.set_inheritable(
                 config[name], False
-            )  # programs that jobs start have no business with them
-    # The master ignores it, and so would every program that a job starts.
+            )  # the programs that jobs start must not inherit them
+    # The master ignores SIGINT, and the programs that jobs start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = Worker(
         Store(config["store"]),
@@ -59,14 +59,14 @@ def main(config: dict[str, Any]) -> NoReturn:
     try:
         worker.work()
     except BaseException:
-        traceback.print_exc()  # a fault of the worker's own, not of a job
+        traceback.print_exc()  # an error of the worker itself, not of a job
         os._exit(1)
     _leave()
 
 
 def _end_with_the_master(lifelines: list[int]) -> NoReturn:
-    """The inbox is closed by the master's death only; then all that belongs to this worker goes,
-    whatever it is at."""
+    """Waits for the death of the master, which closes the inbox. Then kills this worker and all
+    processes that it started."""
     watch = select.poll()
     for lifeline in lifelines:
         watch.register(lifeline, select.POLLRDHUP)
@@ -77,7 +77,7 @@ def _end_with_the_master(lifelines: list[int]) -> NoReturn:
 
 
 def _leave() -> NoReturn:
-    """Without waiting for threads that jobs left behind."""
+    """Ends the process without waiting for threads that jobs left running."""
     import atexit
 
     atexit._run_exitfuncs()
@@ -98,7 +98,7 @@ class Worker:
         self._store = store
         self._lock = (
             OwnFile(lock) if lock is not None else None
-        )  # what a job leaves behind must not keep the store
+        )  # so that a process that a job leaves running does not keep the store locked
         self._inbox = inbox
         self._takes_packets = inbox.type == socket.SOCK_SEQPACKET
         self._reports = reports

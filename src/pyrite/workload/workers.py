@@ -1,5 +1,4 @@
-"""The master's side of a persistent worker: how orders go to it, how its reports come back, and how
-it is ended."""
+"""The master's side of a persistent worker: sends orders to it, reads its reports, and kills it."""
 
 from __future__ import annotations
 
@@ -20,20 +19,20 @@ LENGTH = struct.Struct("<I")
 
 
 class WorkerLink(ABC):
-    """What every kind of worker has in common for the master."""
+    """The connection of the master to one worker. There are two kinds of workers."""
 
     def __init__(self, name: str, segment: int) -> None:
         self.name = name
         self.segment = segment
-        self.partial = b""  # of a report
+        self.partial = b""  # the first part of a report that is not complete yet
         self.log_end = 0
-        self.read_to = 0  # of its segment
+        self.read_to = 0  # the position in its segment up to which the master has its records
         self.ended_by: tuple[int, Cause, str] | None = (
-            None  # the job for which it was ended, and why
+            None  # the job because of which the worker was killed, and why
         )
         self.has_begun = False
         self.is_ready = False
-        self.is_silent = False  # it cannot report any more
+        self.is_silent = False  # its reports have ended
 
     @abstractmethod
     def register(
@@ -48,29 +47,29 @@ class WorkerLink(ABC):
 
     @abstractmethod
     def take_back(self) -> bytes | None:
-        """An order that the worker has not taken; None if there is none."""
+        """Removes and returns an order that the worker has not taken; None if there is none."""
 
     @abstractmethod
     def read(self) -> bytes | None:
-        """What it reported, as far as it came; empty at the end; None if there is nothing now."""
+        """The next bytes of its reports; empty at their end; None if there are none now."""
 
     @property
     def pid(self) -> int:
-        """Its process, if it is a child of the master's."""
+        """The process id of the worker if it is a child process of the master; else 0."""
         return 0
 
     @abstractmethod
     def kill(self) -> None:
-        """Ends the worker and all that it started."""
+        """Kills the worker and all processes that it started."""
 
     @abstractmethod
     def bury(self, selector: selectors.BaseSelector) -> str:
-        """Lets go of it once it is dead; returns what ended it."""
+        """Releases the resources of a dead worker. Returns the cause of its death."""
 
 
 class LocalWorker(WorkerLink):
-    """A process that the master started. The master keeps the worker's end of the inbox too, to
-    take orders back."""
+    """A process that the master started. The master also keeps the worker's end of the inbox open,
+    to take orders back."""
 
     def __init__(
         self,
@@ -84,8 +83,7 @@ class LocalWorker(WorkerLink):
     ) -> None:
         super().__init__(name, segment)
         self._reaper = reaper
-        # Packets, so that an order is taken as a whole: by the worker, or by the master who takes
-        # it back.
+        # A socket with packets, so that either the worker or the master takes an order as a whole.
         self._inbox, self._their_inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._inbox.setblocking(False)
         self._reports, their_reports = os.pipe()
@@ -143,14 +141,14 @@ class LocalWorker(WorkerLink):
         if not data:
             self._unregister(self._reports)
             self.is_silent = True
-            self.kill()  # it is on its way out; or it closed the pipe, and is of no use any more
+            self.kill()  # it is ending, or a job closed the pipe, so that it cannot report
         return data
 
     def kill(self) -> None:
         processes.kill_session(self._process.pid)
 
     def bury(self, selector: selectors.BaseSelector) -> str:
-        self.kill()  # what it started goes with it
+        self.kill()  # also kills the processes that it started
         code = self._process.wait()
         self._reaper.forget(self._process.pid)
         if not self.is_silent:
@@ -164,8 +162,8 @@ class LocalWorker(WorkerLink):
 
 
 class LaunchedWorker(WorkerLink):
-    """A worker that a launcher started somewhere, and that connected to the master. Its connection
-    ends when it does, and the reverse."""
+    """A worker that a launcher started, on any machine, and that connected to the master. The
+    worker ends when the connection is closed, and the connection is closed when the worker ends."""
 
     def __init__(self, name: str, segment: int, connection: socket.socket, *, plan: int) -> None:
         super().__init__(name, segment)
@@ -191,10 +189,10 @@ class LaunchedWorker(WorkerLink):
         try:
             self._connection.sendall(LENGTH.pack(len(order)) + order)
         except OSError:
-            self.kill()  # its end will be noticed like any other
+            self.kill()  # the end of the connection is then handled like the death of any worker
 
     def take_back(self) -> bytes | None:
-        return None  # an order that is sent is out of reach; so a launched worker has one at a time
+        return None  # an order that was sent cannot be taken back
 
     def read(self) -> bytes | None:
         if self.is_silent:
@@ -218,11 +216,11 @@ class LaunchedWorker(WorkerLink):
     def bury(self, selector: selectors.BaseSelector) -> str:
         selector.unregister(self._connection)
         self._connection.close()
-        return "the loss of its connection"
+        return "its connection was lost"
 
 
 def receive(connection: socket.socket) -> bytes:
-    """One order from a connection; empty at its end."""
+    """Reads one order from a connection; empty if the connection was closed."""
     head = exactly(connection, LENGTH.size)
     return exactly(connection, LENGTH.unpack(head)[0]) if head else b""
 
@@ -237,7 +235,7 @@ def cause_of(code: int) -> str:
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes from a connection; empty if it ends before."""
+    """Reads exactly `size` bytes from a connection; empty if it is closed before that."""
     data = b""
     while len(data) < size:
         more = connection.recv(size - len(data))

@@ -1,4 +1,4 @@
-"""The workload: the jobs, from a table or from decorated functions, and `run`."""
+"""A workload: jobs from a table or from decorated functions, and the method that runs them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Workload:
-    """A set of jobs, each an id and a command.
+    """A set of jobs. A job has an id and a command.
 
-    A command is a function, a text `"package.module:function"`, a program as a list of its
-    arguments, or a DAG. A job's options are `args` and `kwargs` for its function, `timeout` in
-    seconds, `retries` after a failure or a timeout, `priority` (of the jobs that are ready, the
-    lowest number goes first), `pool` (jobs of a pool run only so many at a time), `light` (for a
-    DAG), and `after`, ids of upstream jobs.
+    A command is a function, a string `"package.module:function"`, a program as a list of its name
+    and arguments, or a DAG. The options of a job are: `args` and `kwargs` for its function;
+    `timeout` in seconds; `retries` after a failure or a timeout; `priority` (among the ready jobs,
+    the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
+    pool that run at the same time); `light` (whether a DAG runs as a light job); and `after`, the
+    ids of upstream jobs.
 
-    A function's parameters that are called like upstream jobs get their results.
+    If a parameter of the function has the name of an upstream job, it gets the result of that job.
 
     >>> workload = Workload()
     >>> @workload.job
@@ -46,14 +47,14 @@ class Workload:
 
     def __init__(self) -> None:
         self._jobs: list[Job] = []
-        self._by_parameters: set[int] = set()  # the jobs whose parameters name their upstream jobs
+        self._by_parameters: set[int] = set()  # jobs whose parameters name their upstream jobs
 
     @classmethod
     @without_garbage_collection()
     def from_table(cls, table: Any) -> Workload:
-        """From a table with the columns `job` and `command`, and any of the options: a list of
-        dicts, a dict of columns, pandas, polars or Arrow. Raises InvalidWorkload if it is no such
-        table."""
+        """Makes a workload from a table with the columns `job` and `command`, and optionally one
+        column per option. The table is a list of dicts, a dict of columns, or a pandas, polars or
+        Arrow table. Raises InvalidWorkload if the table is not valid."""
         columns = as_columns(table, what="workload", required=("job", "command"), optional=OPTIONS)
         workload = cls()
         ids = columns.pop("job")
@@ -74,10 +75,13 @@ class Workload:
         return workload
 
     def add(self, id: str, command: Any, **options: Any) -> Workload:
-        """Adds a job; returns the workload. Options are as in the class's description."""
+        """Adds a job and returns the workload. The options are listed in the docstring of the
+        class."""
         unknown = [name for name in options if name not in OPTIONS]
         if unknown:
-            raise TypeError(f"a job has no option '{unknown[0]}'; it may have {', '.join(OPTIONS)}")
+            raise TypeError(
+                f"a job has no option '{unknown[0]}'; its options are {', '.join(OPTIONS)}"
+            )
         try:
             self._jobs.append(_job(job_id(id), command, options))
         except ValueError as error:
@@ -91,14 +95,14 @@ class Workload:
     def job(self, *, id: str | None = None, **options: Any) -> Callable[[Function], Function]: ...
 
     def job(self, function: Any = None, *, id: str | None = None, **options: Any) -> Any:
-        """Makes a job of the function below it. Its parameters are its upstream jobs; one with a
-        default need not be a job."""
+        """A decorator that makes a job of a function. Each parameter of the function is the id of
+        an upstream job. A parameter with a default value need not name a job."""
 
         def make(function: Function) -> Function:
             name = id or getattr(function, "__name__", None)
             if not name:
                 raise InvalidWorkload(
-                    [f"{describe(function)} has no name; give one: @workload.job(id='...')"]
+                    [f"{describe(function)} has no name; give an id: @workload.job(id='...')"]
                 )
             self.add(name, function, **options)
             self._by_parameters.add(len(self._jobs) - 1)
@@ -118,7 +122,7 @@ class Workload:
 
     @property
     def jobs(self) -> list[Job]:
-        """The jobs, with what they name as their upstream jobs."""
+        """The jobs, each with the upstream jobs that it names itself."""
         if not self._by_parameters:
             return list(self._jobs)
         ids = {job.id for job in self._jobs}
@@ -130,8 +134,7 @@ class Workload:
     def validate(
         self, schedule: Schedule | None = None, *, pools: Mapping[str, int] | None = None
     ) -> None:
-        """Raises InvalidWorkload with everything that is wrong with the jobs and the schedule
-        together."""
+        """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
         self._plan(schedule, pools or {})
 
     def run(
@@ -150,22 +153,24 @@ class Workload:
         launcher: Launcher | None = None,
         host: str = "127.0.0.1",
     ) -> Run:
-        """Starts the jobs, and returns at once. Without a schedule, all those that name no upstream
-        jobs are independent.
+        """Starts the jobs and returns at once. Without a schedule, a job depends only on the
+        upstream jobs that it names itself.
 
-        `workers` do jobs at a time, by default one for each core. Persistent ones are processes
-        that live until nothing is left. Their master is a process of its own, so this interpreter
-        may end before the run does. `launcher` starts them elsewhere: it is anything that behaves
-        like a parallel `map`; `host` is the address of this machine at which they reach the master.
-        Transient ones are started for `max_jobs` jobs and then replaced, by this process, through
-        `executor`: any executor, or a function that makes one.
+        `workers` is the number of workers, by default one per core. A worker runs one job at a
+        time. Persistent workers are processes that live until all jobs have ended. Their master is
+        a separate process, so this interpreter may end before the run does. `launcher` starts
+        persistent workers on other machines: it is any function that behaves like a parallel `map`.
+        `host` is the address of this machine at which such workers connect to the master.
+        Transient workers run `max_jobs` jobs each and are then replaced. This process starts them
+        through `executor`, which is an executor or a function that makes one.
 
-        `store` is the folder with all that the run leaves: give it to keep the results, to resume,
-        and to skip what is up to date next time (unless `rerun`). By default it is a temporary one.
+        `store` is the folder for results, logs and states. Give one to keep the results, to resume
+        the run, and to skip jobs that are up to date the next time (unless `rerun` is True). The
+        default is a temporary folder.
 
-        `on_error` says what a job that failed for good does to the others (see OnError); a job that
-        kills its worker is tried `crashes_max` times more; `pools` gives how many jobs of each pool
-        run at a time.
+        `on_error` says what happens to the other jobs when a job has failed and has no retries left
+        (see OnError). A job that kills its worker is tried again up to `crashes_max` times. `pools`
+        is a dict of the number of jobs of each pool that may run at the same time.
         """
         options = checked(
             Options(
@@ -174,7 +179,7 @@ class Workload:
                 on_error=on_error,
                 crashes_max=crashes_max,
                 max_jobs=max_jobs,
-                pools=dict(pools or {}),
+                pools=pools or {},
                 rerun=rerun,
                 host=host,
             ),
@@ -190,7 +195,10 @@ class Workload:
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload(
-                [f"a schedule is made by Schedule.from_table(...); got {shorten(schedule)}"]
+                [
+                    "schedule must be a Schedule, as in Schedule([('a', 'b')]); got "
+                    f"{shorten(schedule)}"
+                ]
             )
         return make_plan(self.jobs, schedule, pools=pools)
 
@@ -220,7 +228,7 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
 
 
 def _whole(value: Any) -> Any:
-    """Tables have whole numbers as floats, or as numbers of their own."""
+    """The int that a table library gave as a float, or as an integer type of its own."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return (

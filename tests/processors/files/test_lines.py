@@ -7,8 +7,8 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.processors import lines
-from pyrite.processors.lines import blocks_of_lines, ranges_of
+from pyrite.processors.files import lines
+from pyrite.processors.files.lines import blocks_of_lines, ranges_of
 
 texts = st.text(alphabet="aä\u20ac\n\r", max_size=60).map(lambda text: text.encode())
 
@@ -18,7 +18,7 @@ def read_in_parts(files: list[bytes], count: int) -> list[str]:
     found = []
     for index in range(count):
         for part in ranges_of(sizes, index, count):
-            for block in blocks_of_lines(io.BytesIO(files[int(part.path)]), part.start, part.end):
+            for block in blocks_of_lines(io.BytesIO(files[int(part.path)]), part):
                 found += block
     return found
 

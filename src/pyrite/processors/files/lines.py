@@ -7,11 +7,16 @@ the ranges begin and end.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-BLOCK = 1 << 20
+from pyrite.errors import ProcessorError
+
+BLOCK = 1 << 17
+END = sys.maxsize
+"""The end of a range that goes to the end of its file, wherever that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +24,10 @@ class Range:
     """Some bytes of a file, from `start` up to `end`."""
 
     path: str
-    start: int
-    end: int
+    start: int = 0
+    end: int = END
+    size: int = END
+    """How many bytes the file had when it was found."""
 
 
 def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[Range]:
@@ -28,9 +35,9 @@ def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[
     (path, size) in their order.
 
     >>> ranges_of([("a", 10), ("b", 20)], 0, 2)
-    [Range(path='a', start=0, end=10), Range(path='b', start=0, end=5)]
+    [Range(path='a', start=0, end=10, size=10), Range(path='b', start=0, end=5, size=20)]
     >>> ranges_of([("a", 10), ("b", 20)], 1, 2)
-    [Range(path='b', start=5, end=20)]
+    [Range(path='b', start=5, end=20, size=20)]
     """
     total = sum(size for _, size in sizes)
     first, last = total * index // count, total * (index + 1) // count
@@ -39,25 +46,31 @@ def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[
     for path, size in sizes:
         start, end = max(first - before, 0), min(last - before, size)
         if start < end:
-            ranges.append(Range(path, start, end))
+            ranges.append(Range(path, start, end, size))
         before += size
     return ranges
 
 
-def blocks_of_lines(file: IO[bytes], start: int, end: int) -> Iterator[list[str]]:
+def blocks_of_lines(file: IO[bytes], part: Range) -> Iterator[list[str]]:
     """The lines that begin in a range of a UTF-8 file, a list at a time, without their line ends
     (\\n, \\r\\n or \\r)."""
-    position = start
-    if start:
-        file.seek(start - 1)
+    position, end = part.start, part.end
+    if position:
+        file.seek(position - 1)
         position += len(file.readline()) - 1
     while position < end:
         block = file.read(min(BLOCK, end - position))
         if not block.endswith(b"\n"):
             block += file.readline()
-        if not block:  # the file is shorter than it was
+        if not block:  # the end of the file
             return
-        text = block.decode("utf-8-sig" if position == 0 else "utf-8")
+        try:
+            text = block.decode("utf-8-sig" if position == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ProcessorError(
+                f"file '{part.path}' is not UTF-8 text: byte {position + error.start} is "
+                f"0x{block[error.start]:02x} ({error.reason})"
+            ) from error
         position += len(block)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -65,3 +78,9 @@ def blocks_of_lines(file: IO[bytes], start: int, end: int) -> Iterator[list[str]
         if not lines[-1]:
             lines.pop()  # what follows the last line end is no line
         yield lines
+
+
+def count_lines(file: IO[bytes], part: Range) -> int:
+    """How many lines of the file come before the first one of a range."""
+    before = Range(part.path, 0, part.start)
+    return sum(map(len, blocks_of_lines(file, before))) if part.start else 0

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pyrite import Instance, InvalidDAG, JobFailed
+import pyrite
+from pyrite import DAG, Instance, InvalidDAG, JobFailed, between
 from pyrite import processors as p
-from tests.processors.test_files import ITEMS, copy, read_back
+from pyrite.processors.files.manifest import Owner
+from tests.processors.files.jobs import ITEMS, copy, read_back
 
 
 @pytest.fixture
@@ -35,7 +42,7 @@ def test_what_is_written_is_read_back(
         p.write_files("memory://new/out", format=format),
         parallelism=parallelism,
     )
-    names = [path.rsplit("/", 1)[-1].split(".")[0] for path in memory.ls("/new/out", detail=False)]
+    names = [path.rsplit("/", 1)[-1].split(".")[0] for path in memory.glob("/new/out/part-*")]
     assert sorted(names) == [f"part-{n:05d}" for n in range(parallelism)]
     back = read_back(pyr, "memory://new/out/*", format)
     assert sorted(map(repr, back)) == sorted(map(repr, ITEMS[format]))
@@ -55,7 +62,8 @@ def test_files_of_an_earlier_job_are_replaced_and_others_left_alone(
     memory.pipe("/out/mine.txt", b"mine\n")
     copy(pyr, p.read_items(range(9)), p.write_files("memory://out"), parallelism=3)
     copy(pyr, p.read_items(["new"]), p.write_files("memory://out/"))
-    assert memory.ls("/out", detail=False) == ["/out/mine.txt", "/out/part-00000.txt"]
+    names = ["/out/.pyrite-files", "/out/mine.txt", "/out/part-00000.txt"]
+    assert memory.ls("/out", detail=False) == names
     assert memory.cat_file("/out/part-00000.txt") == b"new\n"
 
 
@@ -98,3 +106,53 @@ def test_a_url_of_this_machine(pyr: Instance, tmp_path: Path) -> None:
         p.write_files(f"{tmp_path.as_uri()}/out/put"),
     )
     assert (tmp_path / "out" / "put" / "part-00000.txt").read_text() == "a\nb\n"
+
+
+def test_a_second_job_of_this_process_to_the_same_url_is_refused(
+    pyr: Instance, memory: MemoryFileSystem
+) -> None:
+    def write_as_well(line: str) -> str:
+        with pyrite.instance() as other:
+            copy(other, p.read_items(["second"]), p.write_files("memory://out"))
+        return line
+
+    with pytest.raises(JobFailed, match=r"because light job .* is writing to it"):
+        copy_through(pyr, write_as_well)
+    assert not memory.exists("/out")
+
+
+def test_a_commit_of_another_process_in_the_meantime_is_noticed(
+    pyr: Instance, memory: MemoryFileSystem
+) -> None:
+    def commit(line: str) -> str:
+        manifest = {"job": "job 'other'", "execution": "e", "files": ["part-00000.txt"]}
+        memory.pipe("/out/.pyrite-files", json.dumps(manifest).encode())
+        memory.pipe("/out/part-00000.txt", b"other\n")
+        return line
+
+    with pytest.raises(JobFailed, match="because job 'other' has changed what is in it since"):
+        copy_through(pyr, commit)
+    assert memory.cat_file("/out/part-00000.txt") == b"other\n"
+
+
+def copy_through(pyr: Instance, act: Any) -> None:
+    dag = DAG()
+    read, acts = dag.vertex("read", p.read_items(["first"])), dag.vertex("act", p.map(act))
+    dag.edge(between(read, acts))
+    dag.edge(between(acts, dag.vertex("write", p.write_files("memory://out"))))
+    pyr.new_light_job(dag).execute().result(10)
+
+
+def test_what_a_dead_process_of_this_machine_left_is_removed(
+    pyr: Instance, memory: MemoryFileSystem
+) -> None:
+    with subprocess.Popen(["true"]) as dead:
+        pass
+    context: Any = SimpleNamespace(job_name="job 'x'", vertex_name="v")
+    for name, process in (("dead", dead.pid), ("alive", os.getpid())):
+        owner = {**asdict(Owner.of(context)), "process": process}
+        memory.pipe(f"/out/.pyrite-{name}-v/owner.json", json.dumps(owner).encode())
+    copy(pyr, p.read_items(["a"]), p.write_files("memory://out"))
+    names = ["/out/.pyrite-alive-v", "/out/.pyrite-files", "/out/part-00000.txt"]
+    assert sorted(memory.ls("/out", detail=False)) == names
+    assert read_back(pyr, "memory://out/**", "text") == ["a"]

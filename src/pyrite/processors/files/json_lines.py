@@ -1,0 +1,93 @@
+"""JSON lines: each line of a file is an item, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pyrite.errors import ProcessorError
+from pyrite.functions import shorten
+from pyrite.processors.files.formats import Format, opened
+from pyrite.processors.files.lines import Range, blocks_of_lines, count_lines
+from pyrite.processors.files.storage import Storage
+from pyrite.processors.files.text import TextWriter
+from pyrite.processors.steps import BadItem, Writer
+
+_decode = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines(Format):
+    suffix = ".jsonl"
+    can_be_split = True
+
+    def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
+        done = 0
+        with opened(storage, part.path) as file:
+            for lines in blocks_of_lines(file, part):
+                try:
+                    yield _values(lines)
+                except _BadLine as bad:
+                    with opened(storage, part.path) as again:
+                        number = count_lines(again, part) + done + bad.index + 1
+                    raise ProcessorError(f"line {number} of '{part.path}' {bad}") from None
+                done += len(lines)
+
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
+        return _JsonLinesWriter(storage, folder, name, vertex)
+
+
+class _BadLine(Exception):
+    def __init__(self, index: int, message: str) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def _values(lines: Sequence[str]) -> list[Any]:
+    """The values of some lines. Most need no more than `raw_decode`, which takes no white space
+    around a value."""
+    values = []
+    for index, line in enumerate(lines):
+        try:
+            value, end = _decode(line)
+        except (ValueError, RecursionError):
+            end = -1
+        if end != len(line):
+            if not line or line.isspace():
+                continue
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                raise _BadLine(index, f"is not JSON: {error}: {shorten(line)}") from None
+            except RecursionError:
+                raise _BadLine(index, f"is nested too deeply: {shorten(line)}") from None
+        if value is None:
+            raise _BadLine(
+                index, "is null, and None cannot be an item; remove the line, or wrap it: [null]"
+            )
+        values.append(value)
+    return values
+
+
+class _JsonLinesWriter(TextWriter):
+    def write(self, items: list[Any]) -> None:
+        try:
+            text = "\n".join(map(_encode, items)) + "\n"
+        except (TypeError, ValueError, RecursionError) as error:
+            self._raise_for_value(items, error)
+        self.write_text(text, items, _encode)
+
+    def _raise_for_value(self, items: Sequence[Any], otherwise: Exception) -> NoReturn:
+        for item in items:
+            try:
+                _encode(item)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise BadItem(
+                    f"vertex '{self._vertex}' cannot write an item as JSON ({error}): "
+                    f"{shorten(item)}",
+                    item,
+                ) from error
+        raise otherwise

@@ -1,0 +1,94 @@
+"""read_files: the files that match a pattern, as a source."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from pyrite.context import ProcessorContext
+from pyrite.errors import ProcessorError
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.files.formats import Format, is_packed
+from pyrite.processors.files.known_formats import format_to_read
+from pyrite.processors.files.lines import Range, ranges_of
+from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
+from pyrite.processors.steps import Source
+
+
+def read_files(
+    glob: str | os.PathLike[str], format: str = "text", *, columns: Sequence[str] | None = None
+) -> StepSupplier:
+    """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a
+    `csv` or `parquet` file as a dict, each value of a `jsonl` file.
+
+    The pattern is a path, or a URL that fsspec knows. Files whose names end in .gz are unpacked on
+    the way. All processors of the vertex share the work: text and JSON lines are divided by bytes,
+    Parquet files by row groups, all other files are read whole. With `columns`, only these columns
+    of Parquet files are read.
+    """
+    path = checked_path("read_files", glob)
+    return StepSupplier(ReadFiles(path, format_to_read(format, columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles(Source):
+    pattern: str
+    format: Format
+    files: tuple[Found, ...] | None = None
+    """The files that match, where they were looked for before: all readers must see the same."""
+    may_hold_none = False
+
+    def found(self, vertex: str) -> ReadFiles:
+        """The same, with the files that match now."""
+        storage = storage_of(self.pattern)
+        files = storage.find(self.pattern)
+        if not files:
+            hint = (
+                "; it is a folder: write a pattern for the files in it"
+                if storage.is_folder(self.pattern)
+                else ""
+            )
+            where = "" if is_url(self.pattern) else f", relative to {os.getcwd()}"
+            raise ProcessorError(
+                f"no file matches '{self.pattern}', which vertex '{vertex}' reads{where}{hint}"
+            )
+        return replace(self, files=tuple(files))
+
+    def open(self, context: ProcessorContext) -> Iterator[Any]:
+        files = self.files or self.found(context.vertex_name).files
+        assert files is not None
+        return _Flat.over(self._blocks(files, context.global_index, context.total_parallelism))
+
+    def _blocks(
+        self, files: Sequence[Found], index: int, count: int
+    ) -> Generator[list[Any], None, None]:
+        """A share of what is in the files, a list at a time: ranges of those that can be read in
+        parts, and every n-th of the others."""
+        storage = storage_of(self.pattern)
+        in_parts = {
+            file.path: file.size
+            for file in files
+            if self.format.can_be_split and file.size is not None and not is_packed(file.path)
+        }
+        whole = [Range(file.path) for file in files if file.path not in in_parts]
+        for part in (*ranges_of(list(in_parts.items()), index, count), *whole[index::count]):
+            try:
+                yield from self.format.read(storage, part)
+            except (OSError, EOFError, zlib.error) as error:
+                raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
+
+
+class _Flat(chain[Any]):
+    """The items of lists that a generator makes, at the speed of `chain`; can be closed like the
+    generator."""
+
+    @classmethod
+    def over(cls, blocks: Generator[list[Any], None, None]) -> _Flat:
+        items = cls.from_iterable(blocks)
+        assert isinstance(items, _Flat)
+        items.close = blocks.close  # type: ignore[attr-defined]
+        return items

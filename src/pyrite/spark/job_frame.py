@@ -1,0 +1,133 @@
+"""The DataFrame that runs all stages of a job: `mapInArrow` for each stage, an exchange between.
+
+The stages form a line. Rows for a later stage than the next may take a way around those between
+(`bypass`): the later stage reads the exchange that they crossed first a second time. Spark must not
+compute that exchange twice, so its plan is looked at; where Spark would, rows are handed on by the
+stages between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyrite.engine.fusion import step_of
+from pyrite.processors.spark import ReadSpark
+from pyrite.spark.deployment import Deployment
+from pyrite.spark.frames import packets_of
+from pyrite.spark.packets import SCHEMA, SEED_COLUMNS
+from pyrite.spark.stages import Skip, skips_of
+from pyrite.spark.tasks import StageWork, stage_function
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger("pyrite.spark")
+
+
+def job_frame(
+    spark: SparkSession,
+    works: Sequence[StageWork],
+    suppliers: Mapping[str, Any],
+    deployment: Deployment,
+    *,
+    bypass: bool = False,
+) -> DataFrame:
+    """The DataFrame that runs all stages; its rows are what the tasks tell the driver. Lazy:
+    nothing runs yet. `bypass` needs a session of the classic kind without adaptive execution."""
+    skips = skips_of([work.stage for work in works]) if bypass else []
+    if skips:
+        frame = _JobFrame(spark, works, suppliers, deployment, skips).frame()
+        if _reused_exchanges(frame) == len(skips):
+            return frame
+        logger.warning(
+            "Spark would compute an exchange twice, so rows that skip stages pass through all of "
+            "them, which takes longer"
+        )
+    return _JobFrame(spark, works, suppliers, deployment, []).frame()
+
+
+class _JobFrame:
+    def __init__(
+        self,
+        spark: SparkSession,
+        works: Sequence[StageWork],
+        suppliers: Mapping[str, Any],
+        deployment: Deployment,
+        skips: Sequence[Skip],
+    ) -> None:
+        self._spark = spark
+        self._works = works
+        self._suppliers = suppliers
+        self._deployment = deployment
+        self._skips = skips
+        self._members = works[0].topology.member_count
+
+    def frame(self) -> DataFrame:
+        exchanges: dict[int, DataFrame] = {}
+        frame: DataFrame | None = None
+        for work in self._works:
+            stage = work.stage
+            inputs = [] if frame is None else [frame]
+            inputs += self._frames_read_by(work)
+            if inputs and frame is None:
+                # Every member must get a row, from which its task learns which member it is.
+                inputs.append(self._seeds())
+            inputs += [
+                _only(exchanges[skip.source + 1], skip.edges)
+                for skip in self._skips
+                if skip.destination == stage.index
+            ]
+            if inputs:
+                united = reduce(lambda one, two: one.unionAll(two), inputs)
+                exchanges[stage.index] = frame = united.repartitionById(self._members, "member")
+                around = [s.edges for s in self._skips if s.source + 1 == stage.index]
+                if around:
+                    frame = _without(frame, frozenset().union(*around))
+                if stage.sort_columns:
+                    frame = frame.sortWithinPartitions(*stage.sort_columns)
+            else:
+                frame = self._spark.range(0, self._members, 1, self._members)
+            frame = frame.mapInArrow(stage_function(work, self._deployment), SCHEMA)
+        assert frame is not None
+        return frame
+
+    def _frames_read_by(self, work: StageWork) -> list[DataFrame]:
+        """The rows of the DataFrames that vertices of a stage read, as packets."""
+        frames = []
+        for vertex in work.stage.vertices:
+            step = step_of(self._suppliers[vertex.name])
+            if isinstance(step, ReadSpark):
+                edge = vertex.inbound[0].id
+                frames.append(step.df.mapInArrow(packets_of(self._members, edge), SCHEMA))
+        return frames
+
+    def _seeds(self) -> DataFrame:
+        members = self._members
+        return self._spark.range(0, members, 1, members).selectExpr(*SEED_COLUMNS)
+
+
+# A condition that Spark takes for random is not moved below the exchange; if it were, the two that
+# read the exchange would each have their own, and the stages before would run twice. `coalesce`
+# keeps Spark from inferring another condition, that the edge is not null, which it would move.
+_EDGE = "coalesce(edge, 0) + cast(rand(0) * 0 as int)"
+
+
+def _only(exchange: DataFrame, edges: Collection[int]) -> DataFrame:
+    return exchange.where(f"{_EDGE} in ({_listed(edges)})")
+
+
+def _without(exchange: DataFrame, edges: Collection[int]) -> DataFrame:
+    return exchange.where(f"{_EDGE} not in ({_listed(edges)})")
+
+
+def _listed(edges: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(edges)))
+
+
+def _reused_exchanges(frame: DataFrame) -> int:
+    """How often Spark's plan reads an exchange that it has computed already."""
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    return str(plan).count("ReusedExchange ")
