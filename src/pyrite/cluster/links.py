@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from pyrite.cluster.receiving import Arrivals, MemberInlet
@@ -10,6 +11,8 @@ from pyrite.cluster.sending import SenderTasklet, To
 from pyrite.engine.failure import Halt
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import SpscQueue
+from pyrite.engine.routing import Spread
+from pyrite.spark.spreading import write_spread
 
 
 class MemberLinks:
@@ -68,6 +71,12 @@ class MemberLinks:
         self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
     ) -> None:
         return None
+
+    def spread(
+        self, edge: EdgePlan, partition: Callable[[Any], int]
+    ) -> Callable[[], Spread] | None:
+        """A loop that is generated for the edge, when it is needed first."""
+        return lru_cache(1)(lambda: write_spread(edge, partition, self._topology.partition_count))
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         for (edge_id, _), sender in self._senders.items():

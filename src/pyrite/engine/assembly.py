@@ -228,6 +228,7 @@ class Assembly:
             key=settings.key,
             partition=partition_of,
             edge=edge.name,
+            make_spread=self._links.spread(edge, partition_of),
         )
 
     def _receiver(self, edge: EdgePlan) -> ReceiverTasklet:

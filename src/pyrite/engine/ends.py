@@ -15,7 +15,7 @@ from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import Done
 
 if TYPE_CHECKING:
-    from pyrite.engine.routing import Route
+    from pyrite.engine.routing import Route, Spread
 
 
 class Outlet(Protocol):
@@ -61,6 +61,12 @@ class Links(Protocol):
         """A way of its own for the items of a partitioned edge that all leave, if the links have a
         better one than outlets."""
 
+    def spread(
+        self, edge: EdgePlan, partition: Callable[[Any], int]
+    ) -> Callable[[], Spread] | None:
+        """Makes the loop that sorts many items of a partitioned edge by partition, if the links
+        have a faster one than the route."""
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         """A processor has put its last item on an edge, for whichever member."""
 
@@ -79,6 +85,11 @@ class NoLinks:
     def partitioned_route(
         self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
     ) -> Route | None:
+        return None
+
+    def spread(
+        self, edge: EdgePlan, partition: Callable[[Any], int]
+    ) -> Callable[[], Spread] | None:
         return None
 
     def done(self, edge: EdgePlan, processor: int) -> None:

@@ -52,6 +52,9 @@ class ExchangeLinks:
         ]
         return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, owners)
 
+    def spread(self, edge: EdgePlan, partition: Callable[[Any], int]) -> None:
+        return None
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         """Nothing to tell: an exchange ends when all tasks before it have."""
 
