@@ -43,7 +43,7 @@ from pyrite.cluster.wire import (
 from pyrite.cluster.writes import Writes
 from pyrite.collections import MemoryCollections
 from pyrite.engine.parking import Parking
-from pyrite.engine.service import ExecutionService, default_pool_size
+from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 
 logger = logging.getLogger("pyrite.cluster")
 
@@ -350,13 +350,22 @@ class Member:
         kind, name, _, _ = request
         members = self.peers.incarnations
         if kind == "member":
-            there = [address for address, incarnation in members if incarnation is not None]
-            return [self.call(address, request) for address in there]
+            return self._ask_all(request)
         try:
             check(kind, name, note, members)
         except PartLost as lost:
             return note, lost, None
         return note, None, served(self._for_clients, request)
+
+    def _ask_all(self, request: Request) -> list[Any]:
+        """The answers of all members that are there."""
+        answers = []
+        for address in self.addresses:
+            try:
+                answers.append(self.call(address, request))
+            except MemberLost:
+                continue
+        return answers
 
     def light_jobs(self) -> list[tuple[str, str]]:
         """The executions that it coordinates, with its address."""
@@ -397,6 +406,10 @@ class NetworkParking(Parking):
         return self._member.turn()
 
     def park(self, seconds: float | None) -> None:
+        """A short wait is for what other threads do, which wake nobody. Without them, it is the
+        network that there is to wait for, and that ends the wait."""
+        if seconds is not None and not self._member.service.threads.is_busy:
+            seconds = LONGEST_PARK
         self._member.park(seconds)
 
     def wake(self) -> None:

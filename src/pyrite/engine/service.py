@@ -231,6 +231,11 @@ class BlockingThreads:
             self._threads.add(thread)
         thread.start()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any of the threads runs a call now."""
+        return len(self._threads) > self._free
+
     def close(self, *, wait: bool) -> None:
         """Ends the idle threads at once, and the others after their current call."""
         with self._lock:
