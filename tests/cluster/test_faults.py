@@ -19,6 +19,7 @@ import pytest
 from pyrite import DAG, AbstractProcessor, JobCancelled, JobFailed, between
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
+from pyrite.cluster.keys import keys_from
 from pyrite.cluster.sockets import Limits
 from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, straight
 
@@ -69,7 +70,7 @@ def test_a_coordinator_that_is_killed_fails_its_jobs_and_the_client_goes_to_the_
         os.kill(trio.pids[0], signal.SIGKILL)
         with pytest.raises(JobFailed, match=f"{trio.addresses[0]}, its coordinator, was lost"):
             execution.result(5)
-        with Client([trio.addresses[1]], client._wire_keys) as other:
+        with Client([trio.addresses[1]], keys_from(trio.secret)) as other:
             assert nothing_is_left(other)
 
 

@@ -28,6 +28,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
+from pyrite.cluster.keys import keys_from
 
 
 class Where(AbstractProcessor):
@@ -205,7 +206,7 @@ def test_only_joining_and_cancelling_is_possible(client: Client) -> None:
 
 def test_any_member_coordinates(cluster: LocalCluster, client: Client) -> None:
     for address in cluster.addresses:
-        with Client([address], client._wire_keys) as other:
+        with Client([address], keys_from(cluster.secret)) as other:
             execution = other.new_light_job(straight(Endless, p.noop())).execute()
             assert running(client, 1) == [(execution.id, address)]
         assert nothing_is_left(client)

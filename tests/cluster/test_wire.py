@@ -18,9 +18,10 @@ import pytest
 import zmq
 
 from pyrite.cluster import messages as m
+from pyrite.cluster.identity import Identity
 from pyrite.cluster.keys import keys_from, new_secret
 from pyrite.cluster.sockets import Limits
-from pyrite.cluster.wire import Connected, Event, Identity, Lost, NotReached, Received, Wire
+from pyrite.cluster.wire import Connected, Event, Lost, NotReached, Received, Wire
 from pyrite.errors import PyriteError
 
 SECRET = new_secret()
@@ -238,7 +239,8 @@ def test_a_listener_that_says_nothing_is_given_up(make_wire: MakeWire) -> None:
 PEER = """
 import sys
 from pyrite.cluster.keys import keys_from
-from pyrite.cluster.wire import Connected, Identity, Wire
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.wire import Connected, Wire
 wire = Wire(keys_from(sys.argv[1]), Identity())
 if sys.argv[2]:
     wire.dial(sys.argv[2])

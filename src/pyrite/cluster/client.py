@@ -20,13 +20,14 @@ import cloudpickle
 
 from pyrite.cluster import messages as m
 from pyrite.cluster.calls import Calls
+from pyrite.cluster.identity import Identity
 from pyrite.cluster.keys import Keys, keys_from
 from pyrite.cluster.notes import Note, Notes
 from pyrite.cluster.outcomes import MemberLost, Outcome
 from pyrite.cluster.plans import PackedDag
 from pyrite.cluster.sockets import Limits
 from pyrite.cluster.storage import RemoteList, RemoteMap, Request
-from pyrite.cluster.wire import Connected, Connection, Event, Identity, Lost, NotReached, Wire
+from pyrite.cluster.wire import Connected, Connection, Event, Lost, NotReached, Wire
 from pyrite.dag import DAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
@@ -65,7 +66,6 @@ class Client:
         self, addresses: Sequence[str], keys: Keys | None, limits: Limits | None = None
     ) -> None:
         self._addresses = list(addresses)
-        self._wire_keys = keys
         self._pid = os.getpid()
         self._turn = 0
         """The address to dial next."""

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyrite.cluster import messages as m
 from pyrite.cluster.client import Client
+from pyrite.cluster.identity import Identity
 from pyrite.cluster.keys import keys_from, new_secret
 from pyrite.cluster.member import Member
-from pyrite.cluster.wire import Connected, Identity, Lost, NotReached, Received, Wire
+from pyrite.cluster.wire import Connected, Lost, NotReached, Received, Wire
 from pyrite.errors import PyriteError
 
 if TYPE_CHECKING:

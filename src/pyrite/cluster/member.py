@@ -21,6 +21,7 @@ import cloudpickle
 
 from pyrite.cluster import messages as m
 from pyrite.cluster.calls import Calls, reply
+from pyrite.cluster.identity import Identity
 from pyrite.cluster.jobs import Jobs
 from pyrite.cluster.keys import Keys
 from pyrite.cluster.notes import Note, Notes, PartLost, check
@@ -34,7 +35,6 @@ from pyrite.cluster.wire import (
     Connected,
     Connection,
     Event,
-    Identity,
     Lost,
     NotReached,
     Received,

@@ -152,7 +152,7 @@ Message = (
     | Unknown
     | Ack
 )
-Urgent: Final = (Cancel, Check, Unknown, Ack)
+URGENT: Final = (Cancel, Check, Unknown, Ack)
 """Messages that overtake the others: they go by a socket of their own."""
 
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import secrets
 import select
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -23,21 +21,20 @@ from typing import Any, Final
 
 import zmq
 
+from pyrite.cluster.channels import Channel
+from pyrite.cluster.identity import Identity
 from pyrite.cluster.keys import Keys
 from pyrite.cluster.messages import (
+    URGENT,
     BadMessage,
     Hello,
     Message,
     Payload,
-    Reassembly,
     Refused,
-    Urgent,
     decode,
     encode,
-    pieces,
 )
 from pyrite.cluster.sockets import Context, Limits, Seen, seen_by
-from pyrite.version import __version__
 
 logger = logging.getLogger("pyrite.cluster")
 
@@ -47,43 +44,6 @@ RETRY_SECONDS: Final = 0.0005
 """When to try again to send to a peer whose socket was full."""
 WATCHED_FILES: Final = 1024
 """`select` takes no file with a higher number; but it can wait for less than a millisecond."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who is at this end of the wire. A client has no address, and knows of no other members."""
-
-    address: str = ""
-    members: tuple[str, ...] = ()
-    incarnation: str = ""
-    pyrite: str = __version__
-    python: str = ".".join(platform.python_version_tuple()[:2])
-
-    def hello(self, connection: str, *, urgent: bool) -> Hello:
-        return Hello(
-            self.pyrite,
-            self.python,
-            self.address,
-            self.incarnation,
-            self.members,
-            connection,
-            urgent,
-        )
-
-    def objection_to(self, other: Hello) -> str | None:
-        """Why there can be no connection with who says this hello; None if there can be one."""
-        if (self.pyrite, self.python) != (other.pyrite, other.python):
-            return (
-                f"versions differ: Pyrite {self.pyrite} on Python {self.python} at "
-                f"{self.address or 'the client'}, Pyrite {other.pyrite} on Python {other.python} "
-                f"at {other.address or 'the client'}; run the same versions everywhere"
-            )
-        if self.address and other.address and self.members != other.members:
-            return (
-                f"the lists of members differ: {', '.join(self.members)} at {self.address}, "
-                f"{', '.join(other.members)} at {other.address}; give all members the same list"
-            )
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +79,7 @@ Event = Connected | Received | Lost | NotReached
 class Connection:
     """A connection to another member, or between a member and a client."""
 
-    def __init__(self, wire: Wire, peer: Hello, data: _Channel, urgent: _Channel) -> None:
+    def __init__(self, wire: Wire, peer: Hello, data: Channel, urgent: Channel) -> None:
         self._wire = wire
         self.peer = peer
         self._data = data
@@ -140,75 +100,10 @@ class Connection:
     def send(self, message: Message) -> None:
         """Sends a message, or nothing if the connection has ended. Any thread may call this."""
         if self.is_open:
-            self._wire.put(self._urgent if isinstance(message, Urgent) else self._data, message)
+            self._wire.put(self._urgent if isinstance(message, URGENT) else self._data, message)
 
     def __repr__(self) -> str:
         return f"<connection to {self.name}{'' if self.is_open else ', ended'}>"
-
-
-class _Channel:
-    """One socket's end of a connection: of a socket of its own, or a route of the listener's."""
-
-    __slots__ = (
-        "_pieces",
-        "connection",
-        "lock",
-        "on_hello",
-        "outgoing",
-        "reassembly",
-        "route",
-        "socket",
-        "token",
-        "unsent",
-    )
-
-    def __init__(
-        self,
-        socket: zmq.Socket[bytes],
-        route: bytes | None,
-        on_hello: Callable[[_Channel, Message], None],
-    ) -> None:
-        self.socket = socket
-        self.route = route
-        self.on_hello = on_hello
-        self.reassembly = Reassembly()
-        self.outgoing: list[bytes] = []
-        self._pieces: deque[bytes] = deque()
-        self.unsent = 0
-        self.lock = threading.Lock()
-        self.connection: Connection | None = None
-        self.token = ""
-
-    def add(self, data: bytes) -> None:
-        with self.lock:
-            self.outgoing.append(data)
-            self.unsent += len(data)
-
-    def flush(self) -> bool:
-        """Sends what the socket takes. Whether all was sent, or nobody is there any more."""
-        if self.outgoing:
-            with self.lock:
-                messages = list(self.outgoing)
-                self.outgoing.clear()
-            self._pieces.extend(pieces(messages))
-        while self._pieces:
-            piece = self._pieces[0]
-            try:
-                if self.route is None:
-                    self.socket.send(piece, zmq.NOBLOCK)
-                else:
-                    self.socket.send_multipart((self.route, piece), zmq.NOBLOCK)
-            except zmq.Again:
-                with self.lock:  # of what was added meanwhile nothing is among the pieces
-                    self.unsent = sum(map(len, self._pieces)) + sum(map(len, self.outgoing))
-                return False
-            except zmq.ZMQError:  # gone: the monitor will say so, or has
-                self._pieces.clear()
-                break
-            self._pieces.popleft()
-        with self.lock:
-            self.unsent = sum(map(len, self.outgoing))
-        return True
 
 
 class _Dialed:
@@ -218,7 +113,7 @@ class _Dialed:
         self.address = address
         self.token = token
         self.give_up = give_up
-        self.channels: dict[bool, _Channel] = {}
+        self.channels: dict[bool, Channel] = {}
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
         self.ended = False
@@ -234,7 +129,7 @@ class Wire:
         """By the number of a file, what reads when it has something. True if there may be more."""
         self._unread: set[int] = set()
         """Files that must be read though they may say nothing: a send can swallow the sign."""
-        self._unsent: set[_Channel] = set()
+        self._unsent: set[Channel] = set()
         """Channels that have something to send."""
         self._is_blocked = False
         """Whether a socket did not take all that there was to send."""
@@ -243,9 +138,9 @@ class Wire:
         self._wake_file = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._watch(self._wake_file, self._read_wake)
         self._owner = threading.get_ident()
-        self._routes: dict[bytes, _Channel] = {}
+        self._routes: dict[bytes, Channel] = {}
         self._route_of_file: dict[int, bytes] = {}
-        self._half: dict[str, dict[bool, tuple[_Channel, Hello]]] = {}
+        self._half: dict[str, dict[bool, tuple[Channel, Hello]]] = {}
         """Connections of which one socket has said hello."""
         self._listener: zmq.Socket[bytes] | None = None
         self._listener_monitor: zmq.Socket[bytes] | None = None
@@ -273,7 +168,7 @@ class Wire:
         self._dialing[dialed.token] = dialed
         for urgent in (False, True):
             socket, monitor = self._context.dialer(address)
-            channel = _Channel(socket, None, partial(self._hello_to_dialer, dialed, urgent))
+            channel = Channel(socket, None, partial(self._hello_to_dialer, dialed, urgent))
             dialed.channels[urgent] = channel
             dialed.monitors.append(monitor)
             self._watch_socket(monitor, partial(self._read_dialed_monitor, dialed, monitor))
@@ -334,7 +229,7 @@ class Wire:
         if not self._closed:
             os.eventfd_write(self._wake_file, 1)
 
-    def put(self, channel: _Channel, message: Message) -> None:
+    def put(self, channel: Channel, message: Message) -> None:
         """Adds a message to those that the next turn sends, together: each piece that is sent wakes
         a thread of ZeroMQ's."""
         channel.add(encode(message))
@@ -349,7 +244,7 @@ class Wire:
         for channel in tuple(self._unsent):
             self._flush(channel)
 
-    def _flush(self, channel: _Channel) -> None:
+    def _flush(self, channel: Channel) -> None:
         self._unsent.discard(channel)
         if not channel.flush():
             self._unsent.add(channel)
@@ -395,19 +290,19 @@ class Wire:
             channel = self._routes.get(route)
             if channel is None:
                 self._read_listener_monitor()  # the file may have been another connection's before
-                channel = self._routes[route] = _Channel(socket, route, self._hello_to_listener)
+                channel = self._routes[route] = Channel(socket, route, self._hello_to_listener)
                 self._route_of_file[frame.get(zmq.SRCFD)] = route
             self._take(channel, frame.buffer)
         return True
 
-    def _read_dialed(self, dialed: _Dialed, channel: _Channel) -> bool:
+    def _read_dialed(self, dialed: _Dialed, channel: Channel) -> bool:
         for _ in range(MESSAGES_PER_TURN):
             if dialed.ended or not _has_message(channel.socket):
                 return False
             self._take(channel, channel.socket.recv(zmq.NOBLOCK))
         return True
 
-    def _take(self, channel: _Channel, piece: Payload) -> None:
+    def _take(self, channel: Channel, piece: Payload) -> None:
         try:
             wholes = channel.reassembly.add(piece)
             if not wholes and channel.connection is None:
@@ -420,7 +315,7 @@ class Wire:
             elif not channel.token:
                 self._refuse(channel, f"the first message is no hello: {error}")
 
-    def _arrived(self, channel: _Channel, message: Message) -> None:
+    def _arrived(self, channel: Channel, message: Message) -> None:
         connection = channel.connection
         if connection is None:
             channel.on_hello(channel, message)
@@ -431,7 +326,7 @@ class Wire:
 
     # How connections begin.
 
-    def _hello_to_listener(self, channel: _Channel, hello: Message) -> None:
+    def _hello_to_listener(self, channel: Channel, hello: Message) -> None:
         if channel.token:
             return  # refused, or waiting for the hello of its other socket
         if not isinstance(hello, Hello):
@@ -452,7 +347,7 @@ class Wire:
         self._connect(hello, half[False][0], half[True][0])
 
     def _hello_to_dialer(
-        self, dialed: _Dialed, urgent: bool, channel: _Channel, message: Message
+        self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
     ) -> None:
         if isinstance(message, Refused):
             self._end_dialing(dialed, message.reason)
@@ -470,13 +365,13 @@ class Wire:
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
 
-    def _connect(self, peer: Hello, data: _Channel, urgent: _Channel) -> Connection:
+    def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)
         data.connection = urgent.connection = connection
         self._events.append(Connected(connection))
         return connection
 
-    def _refuse(self, channel: _Channel, reason: str) -> None:
+    def _refuse(self, channel: Channel, reason: str) -> None:
         channel.token = "refused"
         self._warn(f"refused a connection to {self.me.address}: {reason}")
         self.put(channel, Refused(reason))
