@@ -38,6 +38,8 @@ from pyrite.cluster.sockets import Context, Limits, Seen, seen_by
 
 logger = logging.getLogger("pyrite.cluster")
 
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_POLLIN: Final = int(zmq.POLLIN)
 MESSAGES_PER_TURN: Final = 256
 """How many messages are read from one socket before it is the others' turn."""
 RETRY_SECONDS: Final = 0.0005
@@ -178,8 +180,7 @@ class Wire:
     def turn(self) -> list[Event]:
         """Sends and receives what can be without waiting; says what happened."""
         self._flush_all()
-        ready = {file for file, _ in self._epoll.poll(0)} | self._unread
-        for file in ready:
+        for file in {file for file, _ in self._epoll.poll(0)} | self._unread:
             reader = self._readers.get(file)
             if reader is not None and reader():
                 self._unread.add(file)
@@ -241,8 +242,9 @@ class Wire:
 
     def _flush_all(self) -> None:
         self._is_blocked = False
-        for channel in tuple(self._unsent):
-            self._flush(channel)
+        if self._unsent:
+            for channel in tuple(self._unsent):
+                self._flush(channel)
 
     def _flush(self, channel: Channel) -> None:
         self._unsent.discard(channel)
@@ -282,11 +284,11 @@ class Wire:
         for _ in range(MESSAGES_PER_TURN):
             if not _has_message(socket):
                 return False
-            route = socket.recv(zmq.NOBLOCK)
-            frame = socket.recv(zmq.NOBLOCK, copy=False)
+            route = socket.recv(_NOBLOCK)
+            frame = socket.recv(_NOBLOCK, copy=False)
             more = frame.more
             while more:  # no message of ours has more parts
-                more = socket.recv(zmq.NOBLOCK, copy=False).more
+                more = socket.recv(_NOBLOCK, copy=False).more
             channel = self._routes.get(route)
             if channel is None:
                 self._read_listener_monitor()  # the file may have been another connection's before
@@ -299,7 +301,7 @@ class Wire:
         for _ in range(MESSAGES_PER_TURN):
             if dialed.ended or not _has_message(channel.socket):
                 return False
-            self._take(channel, channel.socket.recv(zmq.NOBLOCK))
+            self._take(channel, channel.socket.recv(_NOBLOCK))
         return True
 
     def _take(self, channel: Channel, piece: Payload) -> None:
@@ -449,4 +451,4 @@ class Wire:
 
 def _has_message(socket: zmq.Socket[bytes]) -> bool:
     events: Any = socket.getsockopt(zmq.EVENTS)
-    return bool(events & zmq.POLLIN)
+    return bool(int(events) & _POLLIN)
