@@ -54,6 +54,15 @@ def test_two_nans_of_a_kind_are_one_key_with_one_partition(make: Any) -> None:
     assert type(one_nan(("x", make()))) is tuple
 
 
+def test_a_dataclass_that_is_compared_by_identity_stays_the_object_that_it_is() -> None:
+    @dataclass(eq=False)
+    class Sensor:
+        height: float
+
+    sensor = Sensor(nan())
+    assert one_nan(sensor) is sensor
+
+
 def test_numpys_nat_is_one_key() -> None:
     assert len({one_nan(numpy.datetime64("NaT")) for _ in range(3)}) == 1
 

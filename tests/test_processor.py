@@ -188,3 +188,26 @@ def test_a_flat_mapper_maps_each_item_once_and_resumes() -> None:
         processor.outbox.buckets[0].clear()
     assert emitted == [3, 3, 3, 1, 2, 2]
     assert calls == [3, 1, 0, 2]
+
+
+def test_a_steady_processor_emits_the_same_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(1_000_000))  # a second passes between any two looks at it
+    monkeypatch.setattr("pyrite.processor.perf_counter", lambda: next(clock))
+    processor = attached(AbstractProcessor(), 10_000)
+    processor.keep_steady_pace()
+    assert processor.emit_cooperatively(traverse(range(5_000)))
+    quick = attached(AbstractProcessor(), 10_000)
+    assert not quick.emit_cooperatively(traverse(range(5_000)))
+
+
+def test_a_flat_mapper_takes_a_list_at_once_and_the_rest_when_there_is_room() -> None:
+    processor = attached(AbstractProcessor(), 5)
+    mapper = processor.flat_mapper(lambda n: list(range(n)))
+    assert mapper(3)
+    assert not mapper(4)  # two of them fit
+    assert processor.outbox.buckets == [[0, 1, 2, 0, 1]]
+    processor.outbox.buckets[0].clear()
+    assert mapper(4)
+    assert processor.outbox.buckets == [[2, 3]]

@@ -24,6 +24,7 @@ import mmh3
 
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, shorten
+from pyrite.keys import is_compared_by_fields
 
 PARTITION_COUNT = 271
 """How many partitions a job has, unless it has many members or says otherwise."""
@@ -168,7 +169,7 @@ def _encoder_of(kind: type) -> Callable[[Any], bytes]:
                 break  # it decides by itself which of its values are equal
             return encode
     else:
-        if dataclasses.is_dataclass(kind) and _is_generated(kind.__eq__):
+        if is_compared_by_fields(kind):
             return _dataclass
     if "__eq__" not in (name for each in kind.__mro__[:-1] for name in vars(each)):
         why = "two of them are equal only if they are the same object"
@@ -202,11 +203,6 @@ def _numpy_encoder(kind: type) -> Callable[[Any], bytes] | None:
         return canonical_bytes(value) if type(value) is not kind else _number(key)
 
     return encode
-
-
-def _is_generated(method: Any) -> bool:
-    """Whether dataclasses wrote a method, and not the user."""
-    return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
 
 
 def _number(key: Any) -> bytes:

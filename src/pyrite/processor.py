@@ -108,6 +108,7 @@ class AbstractProcessor(Processor):
     _emitted_at_once = 1
     """How many items to take from a traverser at a time: learned, so that slow ones do not hold up
     others, and quick ones cost little."""
+    _is_steady = False
     _failed_item: Any = None
     _holding_item: bool = False
     _try: list[Callable[[Any], bool | None]]
@@ -200,7 +201,7 @@ class AbstractProcessor(Processor):
             items = list(islice(traverser, room))
             if items:
                 self.outbox.add_all(items, ordinal)
-            is_slow = perf_counter() - started > _LONG_ENOUGH
+            is_slow = not self._is_steady and perf_counter() - started > _LONG_ENOUGH
             count = max(1, count // 4) if is_slow else min(4 * count, _CHUNK)
             if is_slow or len(items) == room:
                 self._emitted_at_once = count
@@ -208,6 +209,11 @@ class AbstractProcessor(Processor):
                 return True
             if is_slow:
                 return False
+
+    def keep_steady_pace(self) -> None:
+        """From now on, the clock does not decide how much is emitted at a time: a task that is run
+        again must do the same in the same order."""
+        self._is_steady = True
 
     def flat_mapper(self, function: Callable[[Any], Traverser[Any] | Iterable[Any]]) -> FlatMapper:
         """Maps each item to any number of items once, and emits them over as many calls as it

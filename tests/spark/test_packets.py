@@ -146,8 +146,34 @@ def test_many_partitions_make_packets_of_many_items(monkeypatch: pytest.MonkeyPa
 
 
 def test_pickled_items_leave_as_packets_when_they_take_too_much_memory() -> None:
-    writer = PacketWriter(0, memory_budget=8_000)
+    writer = PacketWriter(0, open_bytes=1_000)
     edge = edge_by(lambda item: item)
     route = PartitionPackets(writer, edge, 0, partition_function(3, edge="e"), [0] * 3)
     route.drain([f"{n:0100d}" for n in range(writer.items_held)])
     assert len(next(writer.rest())) == 3  # before finish()
+
+
+def test_rows_leave_in_batches_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packets, "BATCH_BYTES", 1_000)
+    writer = PacketWriter(0)
+    broadcast = EdgePlan(0, "a", 0, "b", 0, EdgeSettings(pattern=Pattern.BROADCAST), True)
+    outlet = writer.outlet(broadcast, 0, range(50), None)
+    outlet.offer(["x" * 300])
+    batches = list(writer.rest())
+    assert sum(batch.num_rows for batch in batches) == 50
+    assert max(batch.num_rows for batch in batches) <= 4
+
+
+def test_a_writer_that_is_full_takes_no_more_until_spark_has_taken_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(packets, "BATCH_BYTES", 100)
+    writer = PacketWriter(0)
+    outlet = writer.outlet(edge_by(None), 0, [0], 0)
+    route = PartitionPackets(writer, edge_by(None), 0, partition_function(3, edge="e"), [0] * 3)
+    writer.add(0, 0, 0, 0, b"x" * 1_000)
+    assert outlet.room() == 0
+    assert route.pending
+    list(writer.batches())
+    assert outlet.room() > 0
+    assert not route.pending

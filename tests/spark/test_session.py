@@ -15,6 +15,7 @@ import pyrite
 from pyrite import DAG, JobCancelled, JobFailed, between
 from pyrite import processors as p
 from pyrite.errors import PyriteError
+from pyrite.spark import liveness
 from pyrite.spark.session import LazySession
 
 
@@ -167,3 +168,15 @@ def test_an_address_where_nobody_answers_is_named_within_seconds(kind: str) -> N
         assert "check the address" in str(failed)
         assert time.monotonic() - before < 15
     assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
+
+
+def test_dropping_a_session_leaves_one_that_is_starting_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cleared: list[bool] = []
+    monkeypatch.setattr(liveness, "forget_what_ended", lambda: cleared.append(True))
+    with liveness.spark_of_process.starting:
+        liveness.drop(object())
+    assert not cleared
+    liveness.drop(object())
+    assert cleared

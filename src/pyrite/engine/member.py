@@ -18,7 +18,7 @@ from pyrite.engine.plan import Topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.pace import SteadyPace
-from pyrite.processor import Processor
+from pyrite.processor import AbstractProcessor, Processor
 from pyrite.processors.chain import ChainProcessor
 from pyrite.processors.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
@@ -96,6 +96,8 @@ class MemberRun:
             tasklet.pace = SteadyPace()
             if isinstance(tasklet.processor, ChainProcessor):
                 tasklet.processor.pace = SteadyPace()
+            elif isinstance(tasklet.processor, AbstractProcessor):
+                tasklet.processor.keep_steady_pace()
 
     def prepare(self, warn_slow: Callable[[str, float], None]) -> None:
         """Makes and initializes the processors, and puts the tasklets together."""

@@ -228,8 +228,8 @@ class BlockingThreads:
             thread = threading.Thread(
                 target=self._run, args=(call,), name=f"{self._name}-blocking", daemon=True
             )
+            thread.start()  # under the lock: close() joins only threads that have started
             self._threads.add(thread)
-        thread.start()
 
     @property
     def is_busy(self) -> bool:

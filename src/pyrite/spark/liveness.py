@@ -47,8 +47,13 @@ def drop(spark: Any) -> None:
     if is_connect(spark):
         spark.release_session_on_close = False  # it would ask the server, for ten minutes
         spark.stop()
-    else:
-        forget_what_ended()
+    elif spark_of_process.starting.acquire(blocking=False):
+        try:
+            forget_what_ended()
+        finally:
+            spark_of_process.starting.release()
+    # Otherwise another session is starting: its start has cleared everything first, and what
+    # PySpark keeps now is not finished yet.
 
 
 def forget_what_ended() -> None:

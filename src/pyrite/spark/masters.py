@@ -15,7 +15,7 @@ _MASTERS = re.compile(
     r"local"
     r"|local\[\s*(\*|[1-9]\d*)\s*(,\s*\d+\s*)?\]"
     r"|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
-    r"|spark://[^/\s:,]+:\d+(,[^/\s:,]+:\d+)*"
+    r"|spark://(?:[^/\s:,]+|\[[0-9a-fA-F:]+\]):\d+(?:,(?:[^/\s:,]+|\[[0-9a-fA-F:]+\]):\d+)*"
     r"|yarn"
     r"|k8s://\S+"
     r"|sc://\S+"
@@ -51,7 +51,8 @@ def _check_standalone(master: str) -> None:
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
         try:
-            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+            where = (host.strip("[]"), int(port))
+            socket.create_connection(where, CONNECT_SECONDS).close()
             return
         except (OSError, OverflowError) as error:
             reasons.append(f"{address}: {error}")

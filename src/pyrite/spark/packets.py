@@ -52,7 +52,6 @@ SEED_COLUMNS: Final = (
 )
 
 NO_PARTITION: Final = -1
-DEFAULT_MEMORY_BUDGET = 1 << 30
 ITEMS_PER_PACKET = 8192
 ITEMS_HELD = 1 << 15
 """How many items a task may hold back to fill its packets: so few that they are still in the CPU's
@@ -67,6 +66,8 @@ FULL_PACKET_BYTES = 1 << 16
 """From this size on a packet is worth its fixed cost as a row of Spark's."""
 PACKET_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
+MOST_BATCHES_WAITING = 4
+"""A processor with a thread of its own goes on while Spark takes a batch; but not without end."""
 
 
 class Row(NamedTuple):
@@ -85,9 +86,9 @@ class PacketWriter:
     """Gathers items to packets, and packets to Arrow batches. Processors with threads of their own
     may use it, too."""
 
-    def __init__(self, member: int, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
+    def __init__(self, member: int, open_bytes: int = OPEN_BYTES_HELD) -> None:
         self.lock = threading.RLock()
-        self._memory_budget = memory_budget
+        self._open_bytes = open_bytes
         self.routes = 1
         """How many share the memory for open packets: the outlets together, and each route."""
         self._member = member
@@ -98,6 +99,7 @@ class PacketWriter:
         self._rows: list[Row] = []
         self._bytes = 0
         self._made = 0
+        self._bytes_per_item = 1 << 10
         self.items_per_packet = 64
         self.items_held = 4096
         """Both adapt to the size of the items: a packet has about a megabyte, and what is held fits
@@ -117,15 +119,16 @@ class PacketWriter:
 
     def items_held_for(self, partitions: int) -> int:
         """How many items a route to that many partitions may hold as objects."""
-        times = ITEMS_PER_CHUNK * partitions // ITEMS_HELD
-        return self.items_held * max(1, min(MOST_TIMES_HELD, times))
+        wanted = min(ITEMS_PER_CHUNK * partitions, MOST_TIMES_HELD * ITEMS_HELD)
+        room = self.open_bytes_held() // 2 // self._bytes_per_item
+        return max(self.items_held, min(wanted, room))
 
     def open_bytes_held(self) -> int:
         """How many bytes the open packets of a route, or of all outlets, may have."""
-        return min(OPEN_BYTES_HELD, self._memory_budget // 8) // self.routes
+        return self._open_bytes // self.routes
 
     def _learn(self, size: int, count: int) -> None:
-        bytes_per_item = max(1, size // count)
+        self._bytes_per_item = bytes_per_item = max(1, size // count)
         self.items_per_packet = max(1, min(ITEMS_PER_PACKET, PACKET_BYTES // bytes_per_item))
         self.items_held = max(1, min(ITEMS_HELD, BATCH_BYTES // bytes_per_item))
 
@@ -174,15 +177,19 @@ class PacketWriter:
         self._pickled += size
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batch that is full, if there is one."""
+        """The batches that are full."""
         if self._bytes >= BATCH_BYTES:
-            yield self._batch()
+            yield from self._batches()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
         self._close_packets()
-        if self._rows:
-            yield self._batch()
+        yield from self._batches()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many rows wait for Spark to take them that no more should be made."""
+        return self._bytes >= MOST_BATCHES_WAITING * BATCH_BYTES
 
     def _close_packets(self) -> None:
         for outlet in self._outlets:
@@ -190,11 +197,22 @@ class PacketWriter:
             outlet.close_packet()
         self._held = 0
 
-    def _batch(self) -> pa.RecordBatch:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows there are, in batches of about BATCH_BYTES: Arrow holds no more than 2 GB of
+        bytes in a column, and a packet for all members is as many rows."""
         with self.lock:
             rows, self._rows, self._bytes = self._rows, [], 0
-        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows), ARROW_SCHEMA)]
-        return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+        start, size = 0, 0
+        for at, row in enumerate(rows, 1):
+            size += len(row.items)
+            if size >= BATCH_BYTES or at == len(rows):
+                yield _batch_of(rows[start:at])
+                start, size = at, 0
+
+
+def _batch_of(rows: list[Row]) -> pa.RecordBatch:
+    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows), ARROW_SCHEMA)]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 class OpenPacket:
@@ -240,7 +258,7 @@ class PacketOutlet:
         self._open = OpenPacket()
 
     def room(self) -> int:
-        return ITEMS_PER_PACKET
+        return 0 if self._writer.is_full else ITEMS_PER_PACKET
 
     def offer(self, items: list[Any]) -> int:
         count = len(items)

@@ -77,7 +77,7 @@ class PartitionPackets(Route):
 
     @property
     def pending(self) -> bool:
-        return False
+        return self._writer.is_full
 
     def finish(self) -> None:
         self._pack()

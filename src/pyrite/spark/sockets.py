@@ -20,28 +20,29 @@ T = TypeVar("T")
 
 def acknowledged_at_once(batches: Iterator[T]) -> Iterator[T]:
     """The same batches. Before each is read, the sockets of this process are told not to wait."""
-    sockets = _tcp_sockets()
-    if not sockets:
-        return batches
-    return _reading(batches, sockets)
+    global _sockets
+    if _sockets is None:
+        _sockets = _tcp_sockets()
+    return _reading(batches, _sockets) if _sockets else batches
+
+
+_sockets: list[socket.socket] | None = None
+"""Found when the first task begins, and kept: a worker has one connection to the JVM for its whole
+life, and sockets that users' functions open later are none of ours."""
 
 
 def _reading(batches: Iterator[T], sockets: list[socket.socket]) -> Iterator[T]:
-    try:
-        while True:
-            for each in sockets:  # the kernel forgets this setting after a while
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-            batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
-    finally:
-        for each in sockets:
-            each.close()
+    while True:
+        for each in sockets:  # the kernel forgets this setting after a while
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def _tcp_sockets() -> list[socket.socket]:
-    """Copies of the sockets by which this process talks to the JVM, which must be closed."""
+    """Copies of the sockets by which this process talks to the JVM."""
     found: list[socket.socket] = []
     if not hasattr(socket, "TCP_QUICKACK"):  # not on Linux
         return found

@@ -31,13 +31,15 @@ from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.spark.collections import TaskCollections
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
-from pyrite.spark.packets import DEFAULT_MEMORY_BUDGET, REPORT, PacketReader, PacketWriter
+from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.spark.stages import Stage
 from pyrite.suppliers import ProcessorSupplier
 
 logger = logging.getLogger("pyrite.spark")
 
+GROUPS_BYTES_HELD = 1 << 30
+"""How many bytes the groups of a task may take where Spark sets no limit."""
 FAILURE_MARK = "pyrite-failure"
 _GC_THRESHOLDS = (200_000, 20, 20)
 """Unpickling makes objects by the thousand, none of them in circles: looking for circles as often
@@ -122,8 +124,7 @@ def run_stage(
     """Runs one stage of a job for the member that this task stands for."""
     work: StageWork = pickle.loads(packed)
     member, batches = _member_of(acknowledged_at_once(batches), partition)
-    budget = memory_budget()
-    writer = PacketWriter(member, budget)
+    writer = PacketWriter(member, open_bytes_held())
     if (
         not work.stage.ranks and work.stage.index == 0
     ):  # its input only makes Spark start a task per member
@@ -136,7 +137,7 @@ def run_stage(
         member_count=work.topology.member_count,
         collections=TaskCollections(writer),
         attempt=attempt,
-        memory_budget=budget,
+        memory_budget=memory_budget(),
         files=files,
     )
     part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
@@ -216,7 +217,7 @@ def memory_budget() -> int:
     """
     limit = _memory_limit()
     if limit is None:
-        return DEFAULT_MEMORY_BUDGET
+        return GROUPS_BYTES_HELD
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return max(0, limit - taken) // 2
@@ -239,6 +240,13 @@ def _with_memory_limit(failed: Failed) -> Failed:
         "executor); raise that, or use more members, so that each holds less"
     )
     return replace(failed, error=error.with_traceback(failed.error.__traceback__))
+
+
+def open_bytes_held() -> int:
+    """How many bytes the open packets of a task may have. This decides where packets end, so it
+    must be the same when a task is run again: it depends on the limit, not on what is in use."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return OPEN_BYTES_HELD if limit == resource.RLIM_INFINITY else min(OPEN_BYTES_HELD, limit // 32)
 
 
 def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -360,3 +361,24 @@ def test_a_task_that_outlives_its_job_cannot_bring_the_folder_back(tmp_path: Pat
     with pytest.raises(Exception, match="either the job has ended, or the folder is not shared"):
         step.open(task)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_removed_during_the_job_is_named(pyr: Instance, tmp_path: Path) -> None:
+    dag = DAG()
+    read = dag.vertex("read", p.read_items([tmp_path / "out"]))
+    remove = dag.vertex("remove", p.map(lambda folder: shutil.rmtree(folder) or "gone"))
+    dag.edge(between(read, remove))
+    dag.edge(between(remove, dag.vertex("write", p.write_files(tmp_path / "out"))))
+    with pytest.raises(JobFailed, match=r"vertex 'write' cannot commit to folder '.*/out'"):
+        pyr.new_light_job(dag).execute().result(10)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"job": 1}', '{"files": ["../../x"]}'])
+def test_a_list_of_files_that_cannot_be_read_is_named(
+    pyr: Instance, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / ".pyrite-files").write_text(content)
+    with pytest.raises(JobFailed, match=r"'.*/.pyrite-files' should list the files"):
+        copy(pyr, p.read_items(["a"]), p.write_files(tmp_path))
+    assert os.listdir(tmp_path) == [".pyrite-files"]

@@ -71,32 +71,12 @@ class FolderCommit(Commit):
             raise
 
     def commit(self, reports: Sequence[Written | None]) -> None:
-        written = self._format.settled(
-            self._storage,
-            self._attempt,
-            self._vertex,
-            [each for each in reports if each is not None],
-        )
-        files = {
-            f"{each.name.rsplit('-', 1)[0]}{self._format.suffix}": each.name for each in written
-        }
-        storage, before = self._storage, self._manifest(files)
-        if before != self._last:
+        try:
+            self._commit(reports)
+        except OSError as error:
             raise ProcessorError(
-                f"vertex '{self._vertex}' cannot commit to folder '{self._dir}', because "
-                f"{'someone' if before is None else before.job} has changed what is in it since "
-                "this job began; run one job at a time"
-            )
-        storage.make_folder(f"{self._attempt}/{_BEFORE}")
-        record = Record(self._execution, files, None if before is None else asdict(before))
-        write_json(storage, f"{self._attempt}/{_RECORD}", record)
-        for name in () if before is None else before.files:
-            if storage.exists(f"{self._dir}/{name}"):
-                storage.move(f"{self._dir}/{name}", f"{self._attempt}/{_BEFORE}/{name}")
-        for final, name in files.items():
-            storage.move(f"{self._attempt}/{name}", f"{self._dir}/{final}")
-        manifest = Manifest(self._owner.job, self._execution, tuple(sorted(files)))
-        _replace_manifest(storage, self._dir, self._attempt, manifest)
+                f"vertex '{self._vertex}' cannot commit to folder '{self._dir}': {error}"
+            ) from error
 
     def undo(self) -> None:
         _undo(self._storage, self._dir, self._attempt)
@@ -134,6 +114,34 @@ class FolderCommit(Commit):
         self._last = self._manifest(self._names)
         self._storage.make_folder(self._attempt)
         write_json(self._storage, f"{self._attempt}/{_OWNER}", self._owner)
+
+    def _commit(self, reports: Sequence[Written | None]) -> None:
+        written = self._format.settled(
+            self._storage,
+            self._attempt,
+            self._vertex,
+            [each for each in reports if each is not None],
+        )
+        files = {
+            f"{each.name.rsplit('-', 1)[0]}{self._format.suffix}": each.name for each in written
+        }
+        storage, before = self._storage, self._manifest(files)
+        if before != self._last:
+            raise ProcessorError(
+                f"vertex '{self._vertex}' cannot commit to folder '{self._dir}', because "
+                f"{'someone' if before is None else before.job} has changed what is in it since "
+                "this job began; run one job at a time"
+            )
+        storage.make_folder(f"{self._attempt}/{_BEFORE}")
+        record = Record(self._execution, files, None if before is None else asdict(before))
+        write_json(storage, f"{self._attempt}/{_RECORD}", record)
+        for name in () if before is None else before.files:
+            if storage.exists(f"{self._dir}/{name}"):
+                storage.move(f"{self._dir}/{name}", f"{self._attempt}/{_BEFORE}/{name}")
+        for final, name in files.items():
+            storage.move(f"{self._attempt}/{name}", f"{self._dir}/{final}")
+        manifest = Manifest(self._owner.job, self._execution, tuple(sorted(files)))
+        _replace_manifest(storage, self._dir, self._attempt, manifest)
 
     def _locked(self) -> FolderLock:
         for _ in range(_MOST_TRIES):
@@ -201,7 +209,7 @@ def _clean_up(storage: Storage, dir: str, name: str, lock: FolderLock) -> None:
     effect. What is not known to be dead is left alone."""
     attempt = f"{dir}/{name}"
     try:
-        if not name.endswith(DEAD) and storage.names(attempt):
+        if not name.endswith(DEAD) and (storage.names(attempt) or not lock.excludes_all):
             owner = Owner(**read_json(storage, f"{attempt}/{_OWNER}"))
             if not (owner.is_of_this_machine if lock.excludes_all else owner.has_ended):
                 logger.info("'%s' may be in use by %s, and was not removed", attempt, owner)

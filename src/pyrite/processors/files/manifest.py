@@ -33,7 +33,9 @@ class Manifest:
             return None
         try:
             kept = read_json(storage, path)
-            return Manifest(kept["job"], kept["execution"], tuple(map(str, kept["files"])))
+            if any("/" in name for name in kept["files"]):
+                raise ValueError("a file outside of the folder")
+            return Manifest(kept["job"], kept["execution"], tuple(kept["files"]))
         except (ValueError, KeyError, TypeError) as error:
             raise ProcessorError(
                 f"'{path}' should list the files that jobs have written to the folder, but cannot "

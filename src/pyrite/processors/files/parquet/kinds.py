@@ -156,25 +156,30 @@ def kind_of(values: Iterable[Any], path: tuple[str, ...] = ()) -> Kind:
 
 def fields_of(dicts: Sequence[Mapping[str, Any]], path: tuple[str, ...] = ()) -> Fields:
     """The fields of rows. Raises CannotUnite or CannotStore."""
+    return fields_and_columns(dicts, path)[0]
+
+
+def fields_and_columns(
+    dicts: Sequence[Mapping[str, Any]], path: tuple[str, ...] = ()
+) -> tuple[Fields, dict[str, list[Any]]]:
+    """The fields of rows, and their values by field: None where a row has no such field. Raises
+    CannotUnite or CannotStore."""
     orders = set(map(tuple, dicts))
-    orders.discard(())
-    names = list(dict.fromkeys(chain.from_iterable(orders)))
-    for name in names:
+    if len(orders) == 1:  # nearly always, and faster
+        columns = {name: [each[name] for each in dicts] for name in next(iter(orders))}
+    else:
+        names = dict.fromkeys(chain.from_iterable(orders))
+        columns = {name: [each.get(name) for each in dicts] for name in names}
+    for name in columns:
         if not isinstance(name, str):
             raise CannotStore(path, f"the names of fields must be strings, not {shorten(name)}")
         try:
             name.encode()
         except UnicodeEncodeError:
             raise CannotStore(path, f"{name!a} is half of a surrogate pair, not a name") from None
-    kinds = {
-        name: kind_of(column, (*path, name)) for name, column in columns_of(dicts, names).items()
-    }
-    return Fields(kinds, next(iter(orders), ()) if len(orders) < 2 else None)
-
-
-def columns_of(dicts: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, list[Any]]:
-    """The values by field; None where a dict has no such field."""
-    return {name: [each.get(name) for each in dicts] for name in names}
+    kinds = {name: kind_of(column, (*path, name)) for name, column in columns.items()}
+    orders.discard(())
+    return Fields(kinds, next(iter(orders), ()) if len(orders) < 2 else None), columns
 
 
 def arrow_type(kind: Kind) -> pa.DataType:

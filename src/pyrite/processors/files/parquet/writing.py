@@ -3,7 +3,7 @@ fits the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -18,8 +18,7 @@ from pyrite.processors.files.parquet.kinds import (
     CannotUnite,
     Fields,
     arrow_schema,
-    columns_of,
-    fields_of,
+    fields_and_columns,
     unite,
 )
 from pyrite.processors.files.parquet.pieces import (
@@ -33,11 +32,9 @@ from pyrite.processors.files.parquet.pieces import (
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem, Writer
 
-ROWS_AT_A_TIME = 4096
+ROWS_AT_A_TIME = 1024
 """How many rows become arrays at a time."""
 BYTES_PER_GROUP = 1 << 26
-
-_CONVERSION_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 class ParquetWriter(Writer):
@@ -68,7 +65,7 @@ class ParquetWriter(Writer):
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, items: list[Any]) -> None:
-        for item in items:
+        for item in items if set(map(type, items)) != {dict} else ():
             if not isinstance(item, dict):
                 raise BadItem(
                     f"vertex '{self._vertex}' writes rows, so each item must be a dict; got "
@@ -90,10 +87,12 @@ class ParquetWriter(Writer):
         return Written(piece.name, piece)
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        finally:
             self._writer = None
-        self._file.close()
+            self._file.close()
 
     def _take_rows(self) -> None:
         """Turns the rows that have gathered into arrays."""
@@ -101,9 +100,14 @@ class ParquetWriter(Writer):
         if not rows:
             return
         try:
-            fields = self._fields if self._given is not None else self._fields_with(rows)
-            arrays = self._arrays(rows, fields)
-        except (CannotUnite, CannotStore, *_CONVERSION_ERRORS) as error:
+            if self._given is None:
+                found, columns = fields_and_columns(rows)
+                fields = self._united(found, rows)
+                arrays = _arrays(columns, arrow_schema(fields))
+            else:
+                fields = NO_FIELDS
+                arrays = self._given_arrays(rows, self._given)
+        except (CannotUnite, CannotStore) as error:
             self._raise_for_item(rows, error)
         self._fields = fields
         self._blocks.append((len(rows), arrays))
@@ -114,9 +118,8 @@ class ParquetWriter(Writer):
         ):
             self._write_group()
 
-    def _fields_with(self, rows: Sequence[dict[str, Any]]) -> Fields:
-        """The fields that fit these rows and all before."""
-        found = fields_of(rows)
+    def _united(self, found: Fields, rows: Sequence[dict[str, Any]]) -> Fields:
+        """The fields that fit these rows and all before. Raises CannotUnite."""
         if found == self._fields:
             return found
         fields: Fields = unite(self._fields, found)
@@ -126,54 +129,54 @@ class ParquetWriter(Writer):
                 self._examples[name] = example if example is not None else rows[0]
         return fields
 
-    def _arrays(self, rows: Sequence[dict[str, Any]], fields: Fields) -> dict[str, pa.Array]:
-        """The columns that have values in these rows, with their final types as far as known."""
-        if self._given is None:
-            schema = arrow_schema(fields)
-        else:
-            schema = self._given
-            unknown = set().union(*set(map(tuple, rows))) - set(schema.names)
-            if unknown:
-                raise CannotStore((str(min(map(str, unknown))),), "the schema has no such field")
-        arrays = {}
-        for name, values in columns_of(rows, schema.names).items():
-            field = schema.field(name)
-            try:
-                arrays[name] = pa.array(values, type=field.type)
-            except _CONVERSION_ERRORS as error:
-                raise CannotStore((name,), str(error)) from error
-            if not field.nullable and arrays[name].null_count:
-                raise CannotStore((name,), "it is None, and the schema says that it is not null")
+    def _given_arrays(
+        self, rows: Sequence[dict[str, Any]], schema: pa.Schema
+    ) -> dict[str, pa.Array]:
+        unknown = set().union(*set(map(tuple, rows))) - set(schema.names)
+        if unknown:
+            raise CannotStore((min(map(str, unknown)),), "the schema has no such field")
+        columns = {name: [row.get(name) for row in rows] for name in schema.names}
+        arrays = _arrays(columns, schema)
+        for field in schema:
+            if not field.nullable and arrays[field.name].null_count:
+                raise CannotStore(
+                    (field.name,), "it is None, and the schema says that it is not null"
+                )
         return arrays
 
     def _raise_for_item(self, rows: Sequence[dict[str, Any]], error: Exception) -> NoReturn:
         """Finds the item that could not be taken."""
-        fields = self._fields
+        fields, examples = self._fields, dict(self._examples)
         for row in rows:
             try:
                 if self._given is None:
-                    fields = unite(fields, fields_of([row]))
-                self._arrays([row], fields)
-            except CannotUnite as found:
-                example = self._examples.get(found.path[0], rows[0])
-                text = cannot_unite(self._vertex, found, example)
+                    found, columns = fields_and_columns([row])
+                    fields = unite(fields, found)
+                    _arrays(columns, arrow_schema(fields))
+                else:
+                    self._given_arrays([row], self._given)
+            except CannotUnite as found_two:
+                text = cannot_unite(self._vertex, found_two, examples.get(found_two.path[0], row))
                 raise BadItem(f"{text}: {shorten(row)}", row) from None
-            except (CannotStore, *_CONVERSION_ERRORS) as found:
-                self._raise_for_row(row, found)
+            except CannotStore as why:
+                self._raise_for_row(row, why)
+            for name, value in row.items():
+                if value is not None:
+                    examples.setdefault(name, row)
         for row in rows:  # each can be stored, but not all in one column
             try:
-                self._arrays([row], self._fields_with(rows))
-            except (CannotStore, *_CONVERSION_ERRORS) as found:
-                self._raise_for_row(row, found)
+                _arrays(fields_and_columns([row])[1], arrow_schema(fields))
+            except CannotStore as why:
+                self._raise_for_row(row, why)
         raise error
 
-    def _raise_for_row(self, row: dict[str, Any], error: Exception) -> NoReturn:
-        field = f"field '{field_name(error.path)}' of " if isinstance(error, CannotStore) else ""
+    def _raise_for_row(self, row: dict[str, Any], why: CannotStore) -> NoReturn:
+        field = f"field '{field_name(why.path)}' of " if why.path else ""
         raise BadItem(
-            f"vertex '{self._vertex}' cannot write {field}an item to Parquet: {error}: "
+            f"vertex '{self._vertex}' cannot write {field}an item to Parquet: {why}: "
             f"{shorten(row)}",
             row,
-        ) from error
+        ) from why
 
     def _write_group(self) -> None:
         fields = self._fields
@@ -216,3 +219,14 @@ class ParquetWriter(Writer):
                 f"{field.type}, which later rows need: {error}; give schema= to write_files()"
             ) from error
         return pa.chunked_array(chunks, type=field.type)
+
+
+def _arrays(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> dict[str, pa.Array]:
+    """Raises CannotStore."""
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = pa.array(values, type=schema.field(name).type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise CannotStore((name,), str(error)) from error
+    return arrays
