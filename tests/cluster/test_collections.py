@@ -11,10 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pyrite import DAG
+from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
 from pyrite.cluster.notes import Notes, PartLost, check
 from pyrite.cluster.storage import owner_of
 from pyrite.collections import MemoryCollections
+from pyrite.engine.plan import plan_topology
+from pyrite.partitioning import partition_id
 from tests.cluster.test_faults import wait_for_new_incarnation
 
 keys = st.one_of(st.integers(0, 5), st.text(max_size=1), st.none(), st.just(float("inf")))
@@ -78,6 +82,15 @@ def test_what_a_dead_member_took_along_is_told_once() -> None:
         with pytest.raises(PartLost, match=rf"map 'numbers'.*member {cluster.addresses[1]}"):
             numbers[100] = 100
         assert set(numbers) == {n for n in range(20) if owner_of(n, 2) == 0}
+
+
+@given(key=st.integers() | st.text(), members=st.integers(1, 200))
+def test_an_entry_is_where_a_distributed_edge_brings_its_key(key: Any, members: int) -> None:
+    dag = DAG()
+    dag.vertex("a", p.noop())
+    topology = plan_topology(dag, member_count=members, default_parallelism=1)
+    partition = partition_id(key, topology.partition_count)
+    assert owner_of(key, members) == topology.member_of(partition)
 
 
 def test_a_member_that_is_missing_for_now_is_no_loss_yet() -> None:

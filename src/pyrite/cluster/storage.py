@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 
 from pyrite.collections import MemoryCollections
 from pyrite.errors import PyriteError
-from pyrite.partitioning import InvalidKey, partition_id
+from pyrite.partitioning import InvalidKey, default_partition_count, partition_id
 
 Request = tuple[str, str, str, tuple[Any, ...]]
 """`map` or `list`, its name, a method of it, and the arguments."""
@@ -280,6 +280,6 @@ def owner_of(key: Any, members: int) -> int:
     """The number of the member that a key belongs to: the same that has its partition on a
     distributed edge. What can be no partition key belongs to the first."""
     try:
-        return partition_id(key) % members
+        return partition_id(key, default_partition_count(members)) % members
     except InvalidKey:
         return 0
