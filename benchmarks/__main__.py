@@ -9,11 +9,12 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs, memory, on_spark, scale, spots, workloads
+from benchmarks import chain, light_jobs, members, memory, on_spark, scale, spots, workloads
 
 # They always run in this order, because light_jobs must come first (see there).
 COMPARISONS = {
     "light_jobs": light_jobs.run,
+    "members": members.run,
     "chain": chain.run,
     "spots": spots.run,
     "on_spark": on_spark.run,

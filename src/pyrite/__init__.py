@@ -6,13 +6,12 @@ from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
 from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
-from pyrite.instance import Instance, instance
+from pyrite.instance import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
-
-__version__ = "0.1.0"
+from pyrite.version import __version__
 
 __all__ = [
     "DAG",
@@ -38,7 +37,9 @@ __all__ = [
     "SupplierContext",
     "Traverser",
     "Vertex",
+    "__version__",
     "between",
+    "client",
     "from_",
     "instance",
     "processors",

@@ -24,6 +24,10 @@ from pyrite.spark.session import LazySession
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyrite.cluster.client import Client
+    from pyrite.cluster.own import OwnCluster
+    from pyrite.cluster.storage import RemoteList, RemoteMap
+
 logger = logging.getLogger("pyrite")
 
 CLOSING_SECONDS = 10.0
@@ -36,6 +40,7 @@ def instance(
     spark: SparkSession | None = None,
     start_spark: bool = False,
     cooperative_threads: int | None = None,
+    members: int | None = None,
     collections: Literal["memory"] = "memory",
 ) -> Instance:
     """Opens an instance in this process. Use it as a context manager, or call its `close()`.
@@ -47,21 +52,46 @@ def instance(
 
     `cooperative_threads` is the number of threads that run light jobs: by default 1, or the number
     of CPUs on a free-threaded Python. It is also the default `local_parallelism` of light jobs.
+
+    With `members`, light jobs run on that many processes of this machine, which are started with
+    the first light job. Named maps and lists are then in the memory of these processes.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
-        session=session, cooperative_threads=cooperative_threads, collections=collections
+        session=session,
+        cooperative_threads=cooperative_threads,
+        collections=collections,
+        members=members,
     )
     if start_spark:
         session.starting()
     return made
 
 
+def client(url: str, *, secret: str | None = None) -> Client:
+    """A client of the cluster at `pyrite://host:port,host:port`, whose members share a secret. It
+    has the interface of an instance."""
+    from pyrite.cluster.client import client as connect
+
+    return connect(url, secret=secret)
+
+
+def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
+    from pyrite.cluster.own import OwnCluster  # ZeroMQ is loaded by whoever uses it
+
+    return OwnCluster(members, cooperative_threads=cooperative_threads)
+
+
 class Instance:
     """Made by `pyrite.instance()`."""
 
     def __init__(
-        self, *, session: LazySession, cooperative_threads: int | None, collections: str
+        self,
+        *,
+        session: LazySession,
+        cooperative_threads: int | None,
+        collections: str,
+        members: int | None = None,
     ) -> None:
         if cooperative_threads is not None and (
             isinstance(cooperative_threads, bool)
@@ -74,10 +104,11 @@ class Instance:
             )
         if collections != "memory":
             raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
+        self._cluster = None if members is None else _own_cluster(members, cooperative_threads)
         self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
         self._session = session
-        self._collections = MemoryCollections()
+        self._collections: MemoryCollections | OwnCluster = self._cluster or MemoryCollections()
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -96,6 +127,8 @@ class Instance:
                 f"a light job takes no name and no other configuration; got {shorten(config)}; use "
                 "new_job for that"
             )
+        if self._cluster is not None:
+            return self._cluster.client.new_light_job(_checked_dag(dag))
         return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
 
     def execute(self, job: Job) -> Execution:
@@ -106,6 +139,8 @@ class Instance:
                 f"an instance executes a job, as new_job makes it; got {shorten(job)}"
             )
         self._check_open()
+        if self._cluster is not None and job.is_light:
+            return self._cluster.client.execute(job)
         service = self._service
         execution = Execution(
             job,
@@ -166,19 +201,25 @@ class Instance:
             self._check_open()
             self._running[execution.id] = execution
 
+    def processes(self) -> builtins.list[tuple[str, int]]:
+        """The role and the number of each process that this instance has started."""
+        return [] if self._cluster is None else self._cluster.processes()
+
     def light_jobs(self) -> builtins.list[Execution]:
         """The executions of light jobs that are running now."""
+        if self._cluster is not None:
+            return self._cluster.executions()
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
     def spark(self) -> SparkSession:
         """The Spark session that normal jobs run on. Starts it if necessary."""
         return self._session.get()
 
-    def map(self, name: str) -> MemoryMap:
+    def map(self, name: str) -> MemoryMap | RemoteMap:
         """The map of that name; a new one if it does not exist yet."""
         return self._collections.map(name)
 
-    def list(self, name: str) -> MemoryList:
+    def list(self, name: str) -> MemoryList | RemoteList:
         """The list of that name; a new one if it does not exist yet."""
         return self._collections.list(name)
 
@@ -234,6 +275,8 @@ class Instance:
                 CLOSING_SECONDS,
             )
         self._service.close(wait=not stuck)
+        if self._cluster is not None:
+            self._cluster.close()
         self._session.stop()
 
     def __enter__(self) -> Instance:

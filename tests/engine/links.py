@@ -33,6 +33,9 @@ class LoopbackLinks:
     def partitioned_route(self, edge: EdgePlan, processor: int, partition: Any) -> None:
         return None
 
+    def spread(self, edge: EdgePlan, partition: Any) -> None:
+        return None
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         for links in self._mesh:
             if links is not self:

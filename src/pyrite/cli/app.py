@@ -1,4 +1,4 @@
-"""The commands: `demo`, `run`, `show`, `version`, and those of workloads."""
+"""The commands: `demo`, `run`, `show`, `version`, those of clusters, and those of workloads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from pyrite import __version__
+from pyrite.cli import cluster as cluster_commands
 from pyrite.cli import demo as demo_command
 from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
@@ -27,6 +28,8 @@ app = typer.Typer(
 )
 
 app.add_typer(workload_app, name="workload")
+app.command()(cluster_commands.cluster)
+app.command()(cluster_commands.member)
 
 DagArgument = Annotated[
     str,

@@ -215,24 +215,20 @@ class Assembly:
             route = self._links.partitioned_route(edge, index, partition_of)
             if route is not None:
                 return route
-        outlets: list[Outlet] = (
-            [*self._queues_to_all(edge)] if edge.destination in self._parallelism else []
-        )
-        outlet_of_partition = []
-        for partition in range(topology.partition_count):
-            if self._is_here(edge, partition):
-                outlet_of_partition.append(self._processor_of(edge, partition))
-            else:
-                outlet_of_partition.append(len(outlets))
-                outlets.append(
-                    self._links.outlet(edge, index, self._owner_of(edge, partition), partition)
-                )
+        ends_here = edge.destination in self._parallelism
+        ways = topology.ways(edge, self._member, ends_here=ends_here)
+        outlets: list[Outlet] = [*self._queues_to_all(edge)] if ends_here else []
+        outlets += [
+            self._links.outlet(edge, index, member, partition)
+            for member, partition in ways.elsewhere
+        ]
         return Partitioned(
             outlets,
-            outlet_of_partition=outlet_of_partition,
+            outlet_of_partition=ways.outlet_of_partition,
             key=settings.key,
             partition=partition_of,
             edge=edge.name,
+            make_spread=self._links.spread(edge, partition_of),
         )
 
     def _receiver(self, edge: EdgePlan) -> ReceiverTasklet:
@@ -241,8 +237,7 @@ class Assembly:
         if edge.settings.pattern in (Pattern.PARTITIONED, Pattern.ALL_TO_ONE):
             by_processor = [ToOne([queue]) for queue in queues]
             partition_routes = [
-                by_processor[self._processor_of(edge, partition)]
-                for partition in range(self._topology.partition_count)
+                by_processor[processor] for processor in self._topology.processors_of(len(queues))
             ]
         elif edge.settings.pattern is Pattern.ISOLATED:
             senders = self._topology.parallelism_of(edge.source)

@@ -14,7 +14,7 @@ from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import Done
 
 if TYPE_CHECKING:
-    from pyrite.engine.routing import Route
+    from pyrite.engine.routing import Route, Spread
 
 
 class Outlet(Protocol):
@@ -61,6 +61,12 @@ class Links(Protocol):
         """A faster route for a partitioned edge whose items all leave the member. None if the
         links have none; then the engine uses outlets."""
 
+    def spread(
+        self, edge: EdgePlan, partition: Callable[[Any], int]
+    ) -> Callable[[], Spread] | None:
+        """Makes the loop that sorts many items of a partitioned edge by partition, if the links
+        have a faster one than the route."""
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         """Called when a processor has sent its last item over an edge, to any member."""
 
@@ -80,6 +86,11 @@ class NoLinks:
     def partitioned_route(
         self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
     ) -> Route | None:
+        return None
+
+    def spread(
+        self, edge: EdgePlan, partition: Callable[[Any], int]
+    ) -> Callable[[], Spread] | None:
         return None
 
     def done(self, edge: EdgePlan, processor: int) -> None:

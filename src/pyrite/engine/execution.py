@@ -85,10 +85,12 @@ class MetaSuppliers:
         topology: Topology,
         suppliers: Mapping[str, Any],
         sinks: Sequence[tuple[str, Sink]],
+        *,
+        addresses: Sequence[str] | None = None,
     ) -> None:
         self._run = run
+        self._addresses = addresses or [f"member-{n}" for n in range(topology.member_count)]
         self._parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
-        self._member_count = topology.member_count
         self._sinks = sinks
         self._users = {
             name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None
@@ -109,7 +111,7 @@ class MetaSuppliers:
         self._asked = [
             (name, meta_supplier_of(supplier, name)) for name, supplier in self._users.items()
         ]
-        addresses = [f"member-{index}" for index in range(self._member_count)]
+        addresses = self._addresses
         by_member: list[dict[str, ProcessorSupplier]] = [{} for _ in addresses]
         for name, meta_supplier in self._asked:
             with at(name):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
 from pyrite.errors import InvalidDAG
@@ -70,6 +72,22 @@ class Topology:
         """The member that owns a partition, on distributed edges."""
         return partition % self.member_count
 
+    def processors_of(self, local_parallelism: int) -> tuple[int, ...]:
+        """By partition, the processor that has it on its member."""
+        return _processors(self.partition_count, self.member_count, local_parallelism)
+
+    def ways(self, edge: EdgePlan, member: int, *, ends_here: bool) -> Ways:
+        """Where the items of each partition go that a member puts on an edge, which ends there or
+        not."""
+        return _ways(
+            self.partition_count,
+            self.member_count,
+            self.parallelism_of(edge.destination),
+            member,
+            edge.is_distributed,
+            ends_here,
+        )
+
     def processor_of(self, partition: int, local_parallelism: int) -> int:
         """The local index of the processor that has a partition, on whichever member it is.
 
@@ -77,6 +95,48 @@ class Topology:
         member owns.
         """
         return partition // self.member_count % local_parallelism
+
+
+class Ways(NamedTuple):
+    """The outlets of one producer of a partitioned edge: first one for each processor here, then
+    one for each processor elsewhere."""
+
+    outlet_of_partition: tuple[int, ...]
+    elsewhere: tuple[tuple[int, int], ...]
+    """The member of each processor elsewhere, and a partition that it has."""
+
+
+@lru_cache(maxsize=1024)
+def _processors(partition_count: int, member_count: int, parallelism: int) -> tuple[int, ...]:
+    topology = Topology((), member_count, partition_count)
+    return tuple(topology.processor_of(n, parallelism) for n in range(partition_count))
+
+
+@lru_cache(maxsize=1024)
+def _ways(
+    partition_count: int,
+    member_count: int,
+    parallelism: int,
+    member: int,
+    is_distributed: bool,
+    ends_here: bool,
+) -> Ways:
+    topology = Topology((), member_count, partition_count)
+    first: dict[tuple[int, int], int] = {}
+    places: list[tuple[int, int] | int] = []
+    for partition in range(partition_count):
+        owner = topology.member_of(partition) if is_distributed else member
+        processor = topology.processor_of(partition, parallelism)
+        if ends_here and owner == member:
+            places.append(processor)
+        else:
+            first.setdefault((owner, processor), partition)
+            places.append((owner, processor))
+    number = {place: i for i, place in enumerate(first, parallelism if ends_here else 0)}
+    return Ways(
+        tuple(place if isinstance(place, int) else number[place] for place in places),
+        tuple((owner, partition) for (owner, _), partition in first.items()),
+    )
 
 
 def plan_topology(

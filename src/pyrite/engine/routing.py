@@ -145,11 +145,18 @@ class Broadcast(Route):
         return moved
 
 
+Spread = Callable[[list[Any], list[list[Any]]], None]
+"""`spread(items, lists)` appends each item to the list of its partition."""
+
+
 class Partitioned(Route):
     """Sends each item to the outlet of its partition. The partition is computed once, when the
     item is taken from the bucket."""
 
-    __slots__ = ("_edge", "_key", "_outlet_of_partition", "_partition", "_waiting")
+    __slots__ = ("_edge", "_key", "_make_spread", "_outlet_of_partition", "_partition", "_waiting")
+
+    MANY = 128
+    """The number of items from which a loop that is generated for the edge is worth its while."""
 
     def __init__(
         self,
@@ -159,8 +166,10 @@ class Partitioned(Route):
         key: Callable[[Any], Any] | None,
         partition: Callable[[Any], int],
         edge: str,
+        make_spread: Callable[[], Spread] | None = None,
     ) -> None:
         super().__init__(outlets)
+        self._make_spread = make_spread
         self._edge = edge
         self._outlet_of_partition = outlet_of_partition
         self._key = key
@@ -190,6 +199,11 @@ class Partitioned(Route):
         return moved
 
     def _sorted(self, bucket: list[Any]) -> dict[int, list[Any]]:
+        if len(bucket) >= self.MANY and self._make_spread is not None:
+            by_place: list[list[Any]] = [[] for _ in self.outlets]
+            by_partition = [by_place[place] for place in self._outlet_of_partition]
+            self._make_spread()(bucket, by_partition)
+            return {place: items for place, items in enumerate(by_place) if items}
         key, partition, outlet_of = self._key, self._partition, self._outlet_of_partition
         by_outlet: dict[int, list[Any]] = {}
         item = None

@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from pyrite.engine.failure import Failed
+from pyrite.engine.parking import Parking
 from pyrite.engine.stealing import worker_to_rob
 from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
@@ -36,10 +37,17 @@ class ExecutionService:
     """Runs tasklets until they are done. Then calls `on_done` for each, on the thread that ran
     it."""
 
-    def __init__(self, pool_size: int | None = None, *, name: str = "pyrite") -> None:
-        self.workers = [
-            Worker(self, index, name) for index in range(pool_size or default_pool_size())
-        ]
+    def __init__(
+        self,
+        pool_size: int | None = None,
+        *,
+        name: str = "pyrite",
+        parking: Parking | None = None,
+    ) -> None:
+        """`parking` is where the worker waits, if there is only one; else a plain one."""
+        size = pool_size or default_pool_size()
+        assert parking is None or size == 1
+        self.workers = [Worker(self, index, name, parking or Parking()) for index in range(size)]
         self.threads = BlockingThreads(name)
         self._turn = 0
         self._closed = False
@@ -90,12 +98,12 @@ class Worker:
     """One thread of the pool, which starts with its first tasklet. It calls its tasklets in turn,
     and sleeps for a moment after a round in which none of them made progress."""
 
-    def __init__(self, service: ExecutionService, index: int, name: str) -> None:
+    def __init__(self, service: ExecutionService, index: int, name: str, parking: Parking) -> None:
         self._service = service
         self.index = index
+        self._parking = parking
         self.entries: list[Entry] = []
         """Other threads may append to it and read it; only the worker removes entries."""
-        self._wake: SimpleQueue[None] = SimpleQueue()
         self.thread = threading.Thread(
             target=self._run, name=f"{name}-cooperative-{index}", daemon=True
         )
@@ -105,21 +113,22 @@ class Worker:
 
     def give(self, entries: list[Entry]) -> None:
         self.entries += entries
-        self._wake.put(None)
+        self._parking.wake()
         if not self._started:
-            self._start()
+            self.start()
 
     def stop(self) -> None:
         """Ends the worker as soon as it has no tasklets."""
         self._stopping = True
-        self._wake.put(None)
+        self._parking.wake()
 
     def join(self, timeout: float) -> None:
         """Waits for the end of the thread, unless it is the calling one or was never started."""
         if self._started and self.thread is not threading.current_thread():
             self.thread.join(timeout)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Starts the thread, unless it runs already."""
         with self._lock:
             if not self._started:
                 self.thread.start()
@@ -127,18 +136,19 @@ class Worker:
 
     def _run(self) -> None:
         _this_thread.pool = self._service
+        parking = self._parking
         park = SHORTEST_PARK
         while True:
-            while not self.entries:
+            came = parking.turn()
+            if not self.entries:
                 if self._stopping:
                     return
-                self._wake.get()  # blocks until there is work, so an idle service uses no CPU
-            while not self._wake.empty():
-                self._wake.get()  # the entries that these wake-ups announce are in the list already
-            if self._round():
+                if not came:
+                    parking.park(None)  # an idle service uses no CPU
+            elif self._round() or came:
                 park = SHORTEST_PARK
             elif self.entries:
-                time.sleep(park)
+                parking.park(park)
                 park = min(2 * park, LONGEST_PARK)
 
     def _round(self) -> bool:
@@ -220,6 +230,11 @@ class BlockingThreads:
             )
             thread.start()  # under the lock: close() joins only threads that have started
             self._threads.add(thread)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any of the threads runs a call now."""
+        return len(self._threads) > self._free
 
     def close(self, *, wait: bool) -> None:
         """Ends the idle threads at once, and the others after their current call."""

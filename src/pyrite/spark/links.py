@@ -51,6 +51,9 @@ class ExchangeLinks:
         ]
         return PartitionPackets(self._writer, edge, self._ranks[edge.id], partition, owners)
 
+    def spread(self, edge: EdgePlan, partition: Callable[[Any], int]) -> None:
+        return None
+
     def done(self, edge: EdgePlan, processor: int) -> None:
         """Does nothing: an exchange ends when all tasks of the stage before it have ended."""
 

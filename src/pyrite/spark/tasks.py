@@ -11,8 +11,6 @@ import pickle
 import re
 import resource
 import sys
-import traceback
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -30,7 +28,7 @@ from pyrite.engine.metrics import gather, without_times
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
-from pyrite.functions import message_of, shorten, shorten_text
+from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.spark.collections import TaskCollections
 from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
@@ -82,7 +80,8 @@ class TaskFailed(Exception):
 
     def __init__(self, failed: Failed) -> None:
         failed = _with_memory_limit(failed)
-        super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {_packed(failed)}>")
+        packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
+        super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {packed}>")
 
 
 def stage_function(
@@ -269,52 +268,7 @@ def failure_in(text: str) -> Failed | None:
     found = re.search(rf"<{FAILURE_MARK} ([A-Za-z0-9+/=]+)>", text)
     if found is None:
         return None
-    vertex, processor, edge, item, message, packed = pickle.loads(
-        zlib.decompress(base64.b64decode(found.group(1)))
-    )
-    try:
-        error, item = pickle.loads(packed)
-    except Exception:  # the driver cannot import the class of the exception or item
-        error = RemoteError(message)
-    return Failed(error, vertex, processor, edge, item)
-
-
-def _packed(failed: Failed) -> str:
-    """Encodes a failure as text. An exception or item that cannot be pickled, or is too large, is
-    replaced by its description."""
-    error, item = failed.error, failed.item
-    message = shorten_text(message_of(error), 2000)
-    try:
-        text = "".join(traceback.format_exception(error))[-6000:]
-    except Exception:
-        text = message
-    description = RemoteError(message)
-    for candidate, what in (
-        (error, item),
-        (error, shorten(item)),
-        (description, item),
-        (description, shorten(item)),
-    ):
-        try:
-            candidate.add_note(text)
-            candidate.__traceback__ = None
-            packed = cloudpickle.dumps((candidate, what))
-            pickle.loads(packed)
-        except Exception:
-            continue
-        whole = zlib.compress(
-            cloudpickle.dumps(
-                (failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)
-            ),
-            9,
-        )
-        if len(whole) < MOST_FAILURE_BYTES:
-            break
-    return base64.b64encode(whole).decode()
-
-
-class RemoteError(Exception):
-    """Replaces an exception that cannot be sent from a worker to the driver."""
+    return unpack_failure(base64.b64decode(found.group(1)))
 
 
 def _warn_slow(label: str, seconds: float) -> None:

@@ -1,0 +1,105 @@
+"""The commands that start members: `cluster` on this machine, `member` anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from pyrite.cli.errors import reporting_errors
+from pyrite.instance import instance
+
+if TYPE_CHECKING:
+    from pyrite.cluster.hosted import HostedCluster
+
+SecretFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--secret-file",
+        help="A file with the secret that members and clients share.",
+        dir_okay=False,
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option(help="Size of the cooperative pool of a member.", min=1)
+]
+
+
+def cluster(
+    members: Annotated[
+        int, typer.Option(help="How many member processes; default: one for each CPU.", min=1)
+    ] = os.cpu_count() or 1,
+    spark_master: Annotated[
+        str | None,
+        typer.Option(help="Have Spark host the members: its master, or local[N] for this machine."),
+    ] = None,
+    secret_file: SecretFile = None,
+    threads: Threads = None,
+) -> None:
+    """Run a cluster of member processes, on this machine or inside Spark, until Ctrl-C.
+
+    Clients need the secret: it is read from the file, which is made if it does not exist.
+    """
+    from pyrite.cluster import LocalCluster
+    from pyrite.cluster.serving import block_signals, secret_in, wait_for_signal
+
+    console = Console()
+    with reporting_errors():
+        path = secret_file or Path("pyrite.secret")
+        secret = secret_in(path, make=True)
+        block_signals()
+        with (
+            LocalCluster(members, secret=secret, cooperative_threads=threads)
+            if spark_master is None
+            else _hosted(spark_master, members, secret)
+        ) as running:
+            url = "pyrite://" + ",".join(running.addresses)
+            console.print(f"{members} members run at {url}", soft_wrap=True)
+            console.print(f"their secret is in {path}", soft_wrap=True)
+            wait_for_signal()
+
+
+@contextmanager
+def _hosted(master: str, members: int, secret: str) -> Iterator[HostedCluster]:
+    from pyrite.cluster.hosted import HostedCluster
+
+    with (
+        instance(spark_master=master) as pyr,
+        HostedCluster(pyr.spark(), members, secret=secret) as running,
+    ):
+        yield running
+
+
+def member(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where this member listens.")],
+    members: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT,...",
+            help="All members, this one included; the same list for each of them.",
+        ),
+    ],
+    secret_file: SecretFile = None,
+    threads: Threads = None,
+) -> None:
+    """Run one member of a cluster with a fixed list of members, until SIGTERM or Ctrl-C."""
+    from pyrite.cluster.serving import secret_in, serve_member
+
+    console = Console()
+
+    def tell(complete: bool) -> None:
+        console.print("all members are connected" if complete else "a member was lost")
+
+    with reporting_errors():
+        serve_member(
+            listen,
+            [address for address in members.split(",") if address],
+            secret=None if secret_file is None else secret_in(secret_file),
+            cooperative_threads=threads,
+            on_complete=tell,
+        )

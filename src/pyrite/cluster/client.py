@@ -1,0 +1,377 @@
+"""A client of a cluster: submits light jobs to a member, and reads and writes what is stored.
+
+It has the interface of an instance. It talks to one member; when that is gone, jobs that it
+coordinated have failed, and what is asked next goes to the next address.
+"""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from types import TracebackType
+from typing import Any, Final, NoReturn
+
+import cloudpickle
+
+from pyrite.cluster import messages as m
+from pyrite.cluster.calls import Calls
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.keys import Keys, keys_from
+from pyrite.cluster.notes import Note, Notes
+from pyrite.cluster.outcomes import MemberLost, Outcome
+from pyrite.cluster.plans import PackedDag
+from pyrite.cluster.sockets import Limits
+from pyrite.cluster.storage import RemoteList, RemoteMap, Request
+from pyrite.cluster.wire import Connected, Connection, Event, Lost, NotReached, Wire
+from pyrite.dag import DAG
+from pyrite.engine.service import BlockingThreads
+from pyrite.errors import JobFailed, PyriteError
+from pyrite.functions import shorten
+from pyrite.job import Execution, Job, JobConfig
+
+logger = logging.getLogger("pyrite.cluster")
+
+SCHEME: Final = "pyrite://"
+CLOSING_SECONDS: Final = 5.0
+
+
+def client(url: str, *, secret: str | None = None) -> Client:
+    """A client of the cluster at `pyrite://host:port,host:port`. Use it as a context manager, or
+    call its `close()` when done."""
+    if not isinstance(url, str) or not url.startswith(SCHEME):
+        raise PyriteError(
+            f"the address of a cluster is like '{SCHEME}host:5701,other:5701'; got {shorten(url)}"
+        )
+    addresses = [address for address in url.removeprefix(SCHEME).split(",") if address]
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise PyriteError(
+                f"'{address}' in the address of a cluster is not HOST:PORT; got {shorten(url)}"
+            )
+    if not addresses:
+        raise PyriteError(f"the address of a cluster names no member; got {shorten(url)}")
+    return Client(addresses, keys_from(secret) if secret is not None else None)
+
+
+class Client:
+    """Made by `pyrite.client()`, and by `LocalCluster.client()`."""
+
+    def __init__(
+        self, addresses: Sequence[str], keys: Keys | None, limits: Limits | None = None
+    ) -> None:
+        self._addresses = list(addresses)
+        self._pid = os.getpid()
+        self._turn = 0
+        """The address to dial next."""
+        self._wire = Wire(keys, Identity(), limits)
+        self._threads = BlockingThreads("pyrite-client")
+        self._connection: Connection | None = None
+        self._failed_dials: list[str] = []
+        self._waiting: list[tuple[Callable[[Connection], None], Callable[[Exception], None]]] = []
+        """What is to be done once there is a connection, and what if there will be none."""
+        self._running: dict[bytes, Execution] = {}
+        self._submitted: set[bytes] = set()
+        """Those of them that a member was asked to run."""
+        self._packed: dict[bytes, PackedDag] = {}
+        """By hash, the DAGs of jobs that are running: a member may ask for one."""
+        self._sent_plans: set[bytes] = set()
+        self._calls = Calls()
+        self._notes = Notes()
+        self._posted: deque[Callable[[], None]] = deque()
+        self._closed = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="pyrite-client", daemon=True)
+        self._thread.start()
+        reached: Future[None] = Future()
+        self._post(
+            lambda: self._with_connection(lambda _: reached.set_result(None), reached.set_exception)
+        )
+        try:
+            reached.result()
+        except BaseException:
+            self.close()
+            raise
+
+    # The interface of an instance.
+
+    def new_light_job(self, dag: DAG, config: None = None) -> Job:
+        """A job that runs on all members. It is pickled here, once, with all that it refers to."""
+        if config is not None:
+            raise PyriteError(
+                f"a light job takes no name and no other configuration, got {shorten(config)}; use "
+                "new_job for that"
+            )
+        if not isinstance(dag, DAG):
+            raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
+        packed = PackedDag.of(dag)
+        return Job(dag, JobConfig(), True, _submit=lambda job: self._submit(job, packed))
+
+    def execute(self, job: Job) -> Execution:
+        """Starts a light job and returns at once with the handle of this execution."""
+        if not isinstance(job, Job):
+            raise PyriteError(f"a client executes a job, as new_light_job makes it; got {job!r}")
+        if not job.is_light:
+            raise PyriteError("a client runs light jobs only; use pyrite.instance() for this one")
+        return self._submit(job, PackedDag.of(job.dag))
+
+    def light_jobs(self) -> builtins.list[tuple[str, str]]:
+        """The light jobs that run now: the id of each, and the member that coordinates it. All
+        members that are there are asked."""
+        return [job for jobs in self._ask_members("light_jobs") for job in jobs]
+
+    def executions(self) -> builtins.list[Execution]:
+        """The light jobs that were submitted here and are running."""
+        return builtins.list(self._running.copy().values())
+
+    def execution_counts(self) -> builtins.list[int]:
+        """How many executions each member that is there takes part in, or holds data for."""
+        return self._ask_members("execution_count")
+
+    def map(self, name: str) -> RemoteMap:
+        """The map of that name, made if it does not exist yet."""
+        return RemoteMap(name, self._ask_stored)
+
+    def list(self, name: str) -> RemoteList:
+        """The list of that name, made if it does not exist yet."""
+        return RemoteList(name, self._ask_stored)
+
+    def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
+        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
+        has anything."""
+        found: dict[tuple[str, str], builtins.list[Any]] = {}
+        for of_member in self._ask_members("contents"):
+            for kind, name, contents in of_member:
+                found.setdefault((kind, name), []).extend(contents)
+        return [(kind, name, contents) for (kind, name), contents in found.items()]
+
+    def close(self) -> None:
+        """Cancels what is running, waits for it, and ends the connection."""
+        if os.getpid() != self._pid:
+            return  # in a fork: the connection is the other process' own
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        running = tuple(self._running.copy().values())
+        for execution in running:
+            execution.cancel()
+        stuck = wait(running, timeout=CLOSING_SECONDS).not_done
+        for each in stuck:
+            logger.error(
+                "%s has not stopped within %d s of the client's closing", each, CLOSING_SECONDS
+            )
+        self._post(self._stop)
+        self._thread.join()
+        self._threads.close(wait=not stuck)
+        self._wire.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<pyrite client of {', '.join(self._addresses)}{', closed' * self._closed}>"
+
+    # On the callers' threads.
+
+    def _submit(self, job: Job, packed: PackedDag) -> Execution:
+        execution = Execution(
+            job,
+            run_callback=self._threads.run,
+            needs_this_thread=lambda: threading.current_thread() is self._thread,
+        )
+        id = bytes.fromhex(execution.id)
+        execution.wire(
+            cancel=lambda: self._post(lambda: self._cancel(id)),
+            metrics=_only_joined_or_cancelled,
+            progress=_only_joined_or_cancelled,
+            timings=_only_joined_or_cancelled,
+        )
+        self._check_open()
+        with self._lock:
+            self._check_open()
+            self._running[id] = execution
+        execution.now_running()
+        self._post(
+            lambda: self._with_connection(
+                lambda connection: self._send_job(connection, id, job, packed),
+                lambda error: self._end(id, _failed(job, str(error))),
+            )
+        )
+        return execution
+
+    def _ask_stored(self, request: Request) -> Any:
+        """Uses a named map or list. Raises PartLost, once, if a part of it is gone."""
+        kind, name, _, _ = request
+        note = self._notes.of(kind, name)
+        noted, lost, result = self._ask(request, note)
+        note.update(noted)
+        if lost is not None:
+            raise lost
+        return result
+
+    def _ask(self, request: Request, note: Note) -> Any:
+        """Has a member do something, and waits for its reply."""
+        self._check_open()
+        future: Future[Any] = Future()
+        payload = cloudpickle.dumps((request, note))
+        self._post(
+            lambda: self._with_connection(
+                lambda connection: self._calls.send(connection, payload, future),
+                future.set_exception,
+            )
+        )
+        return future.result()
+
+    def _ask_members(self, about: str) -> builtins.list[Any]:
+        """Asks all members about themselves."""
+        answers: builtins.list[Any] = self._ask(("member", "", about, ()), {})
+        return answers
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise PyriteError(
+                "this client belongs to the process that this one was forked from; open another "
+                "with pyrite.client()"
+            )
+        if self._closed:
+            raise PyriteError("this client is closed; open another with pyrite.client()")
+
+    def _post(self, call: Callable[[], None]) -> None:
+        self._posted.append(call)
+        self._wire.wake()
+
+    # On the client's own thread.
+
+    def _run(self) -> None:
+        self._wire.own()
+        self._going = True
+        while self._going:
+            events = self._wire.turn()
+            for event in events:
+                self._guarded(lambda event=event: self._handle(event))  # type: ignore[misc]
+            while self._posted and self._going:
+                self._guarded(self._posted.popleft())
+            if self._going and not events and not self._posted:
+                self._wire.park(None)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:
+            logger.exception("%r could not deal with a message", self)
+
+    def _stop(self) -> None:
+        self._going = False
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Connected):
+            self._connected(event.connection)
+        elif isinstance(event, NotReached):
+            self._not_reached(event.address, event.reason)
+        elif isinstance(event, Lost):
+            self._lost(event.connection, event.reason)
+        elif isinstance(event.message, m.Answer):
+            self._answered(event.message)
+        elif isinstance(event.message, m.Reply):
+            self._calls.replied(event.message)
+        elif isinstance(event.message, m.WantPlan):
+            packed = self._packed.get(event.message.plan)
+            if packed is not None:
+                event.connection.send(m.PlanMessage(packed.hash, packed.data))
+
+    def _with_connection(
+        self, use: Callable[[Connection], None], fail: Callable[[Exception], None]
+    ) -> None:
+        if self._connection is not None:
+            use(self._connection)
+            return
+        self._waiting.append((use, fail))
+        if len(self._waiting) == 1:
+            self._failed_dials = []
+            self._dial()
+
+    def _dial(self) -> None:
+        self._wire.dial(self._addresses[self._turn])
+
+    def _connected(self, connection: Connection) -> None:
+        self._connection = connection
+        self._sent_plans = set()
+        waiting, self._waiting = self._waiting, []
+        for use, _ in waiting:
+            use(connection)
+
+    def _not_reached(self, address: str, reason: str) -> None:
+        self._turn = (self._turn + 1) % len(self._addresses)
+        self._failed_dials.append(f"{address}: {reason}")
+        if len(self._failed_dials) < len(self._addresses):
+            self._dial()
+            return
+        error = MemberLost(
+            f"no member of the cluster can be reached ({'; '.join(self._failed_dials)})"
+        )
+        waiting, self._waiting = self._waiting, []
+        for _, fail in waiting:
+            fail(error)
+
+    def _lost(self, connection: Connection, reason: str) -> None:
+        self._connection = None
+        self._turn = (self._turn + 1) % len(self._addresses)
+        text = f"{connection.name}, its coordinator, was lost: {reason}"
+        for id, execution in list(self._running.items()):
+            self._end(id, _failed(execution.job, text))
+        self._calls.lost(connection, reason)
+
+    def _send_job(self, connection: Connection, id: bytes, job: Job, packed: PackedDag) -> None:
+        if id not in self._running:
+            return  # cancelled
+        self._submitted.add(id)
+        self._packed[packed.hash] = packed
+        if packed.hash not in self._sent_plans:
+            self._sent_plans.add(packed.hash)
+            connection.send(m.PlanMessage(packed.hash, packed.data))
+        connection.send(m.Submit(id, bytes.fromhex(job.id), packed.hash))
+
+    def _cancel(self, id: bytes) -> None:
+        if id in self._submitted and self._connection is not None:
+            self._connection.send(m.Cancel(id))
+        elif id in self._running:  # it waits for a connection, and never begins
+            self._end(id, Outcome(cancelled=True).error(self._running[id].job.name))
+
+    def _answered(self, message: m.Answer) -> None:
+        execution = self._running.get(message.execution)
+        if execution is not None:
+            outcome = Outcome.unpacked(message.outcome)
+            self._end(message.execution, outcome.error(execution.job.name))
+
+    def _end(self, id: bytes, error: BaseException | None) -> None:
+        self._submitted.discard(id)
+        execution = self._running.pop(id, None)
+        if execution is not None:
+            execution.end(error)
+        if not self._running:
+            self._packed.clear()
+
+
+def _failed(job: Job, text: str) -> JobFailed:
+    return JobFailed(f"{job.name} failed: {text}")
+
+
+def _only_joined_or_cancelled() -> NoReturn:
+    raise PyriteError(
+        "a light job on members can be waited for or cancelled, and nothing else; it has no "
+        "metrics, progress or timings"
+    )

@@ -1,0 +1,195 @@
+"""A light job on the member that coordinates it: meta-suppliers asked, members ordered to run,
+their answers gathered, sinks committed, the outcome told."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import cloudpickle
+
+from pyrite.cluster.outcomes import MemberLost, Order, Outcome
+from pyrite.cluster.plans import KeptPlan
+from pyrite.context import Collections
+from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.failure import Failed
+from pyrite.engine.member import LifeCycleFailed, RunContext
+from pyrite.engine.plan import choose_single_partitions
+from pyrite.errors import PyriteError
+
+_CHOICE: Final = random.Random()
+
+
+class Coordination:
+    """One execution. All methods are called on the member's own thread, but for `_prepare` and
+    `_conclude`: if these may call the user's code, they are called where `run` runs them."""
+
+    def __init__(
+        self,
+        id: bytes,
+        job_id: str,
+        plan: KeptPlan,
+        plan_hash: bytes,
+        *,
+        address: str,
+        members: Sequence[tuple[str, str]],
+        parallelism: int,
+        collections: Collections,
+        run: Callable[[Callable[[], None]], None],
+        post: Callable[[Callable[[], None]], None],
+        send: Callable[[int, Order], None],
+        cancel: Callable[[int], None],
+        on_end: Callable[[Outcome], None],
+    ) -> None:
+        self.id = id
+        self._address = address
+        self.members = tuple(members)
+        self._job_id = job_id
+        self.plan = plan
+        self.plan_hash = plan_hash
+        self._parallelism = parallelism
+        self._run_somewhere = run
+        self._post = post
+        self._send = send
+        self._cancel = cancel
+        self._on_end = on_end
+        self._run = RunContext(
+            job_name=f"light job {id.hex()}",
+            job_id=job_id,
+            execution_id=id.hex(),
+            member_count=len(members),
+            collections=collections,
+        )
+        self._meta_suppliers: MetaSuppliers | None = None
+        self._asked: set[int] = set()
+        """The members that were ordered to run and have not answered yet."""
+        self._answers: list[Outcome] = []
+        self._stopped = False
+        self._ended = False
+
+    def begin(self) -> None:
+        if self.plan.starts_at_once(len(self.members), self._parallelism):
+            self._prepare(lambda go_on: go_on())
+        else:
+            self._run_somewhere(lambda: self._prepare(self._post))
+
+    def cancel(self) -> None:
+        """Stops the members. What they answer decides how the job ends."""
+        self._run.halt.cancel()
+        self._stop()
+
+    def answered(self, index: int, outcome: Outcome) -> None:
+        """A member has ended its part."""
+        if index not in self._asked:
+            return
+        self._asked.discard(index)
+        self._answers.append(outcome)
+        if not outcome.is_well:
+            self._stop()
+        if not self._asked:
+            self._end()
+
+    def lost(self, address: str, reason: str) -> None:
+        """A member is gone."""
+        for index in tuple(self._asked):
+            if self.members[index][0] == address:
+                lost = MemberLost(f"member {address} was lost: {reason}")
+                self.answered(index, Outcome.failed(Failed(lost), address))
+
+    def _prepare(self, on_own_thread: Callable[[Callable[[], None]], None]) -> None:
+        try:
+            orders = self._orders()
+        except LifeCycleFailed as error:
+            self._run.halt.fail(error.failed)
+            on_own_thread(self._end)
+        except BaseException as error:
+            self._run.halt.fail(Failed(error))
+            on_own_thread(self._end)
+        else:
+            on_own_thread(lambda: self._start(orders))
+
+    def _orders(self) -> list[Order]:
+        plan = self.plan.plan(len(self.members), self._parallelism)
+        suppliers = self.plan.fresh_suppliers() if plan.runs_users_life_cycles else plan.suppliers
+        self._meta_suppliers = MetaSuppliers(
+            self._run,
+            plan.topology,
+            suppliers,
+            plan.sinks,
+            addresses=[address for address, _ in self.members],
+        )
+        by_member = self._meta_suppliers.suppliers_by_member()
+        single_partitions = choose_single_partitions(plan.topology, _CHOICE)
+        return [
+            Order(
+                job_id=self._job_id,
+                index=index,
+                members=self.members,
+                parallelism=self._parallelism,
+                single_partitions=single_partitions,
+                suppliers=_pickled_suppliers(of_member) if of_member else b"",
+            )
+            for index, of_member in enumerate(by_member)
+        ]
+
+    def _start(self, orders: Sequence[Order]) -> None:
+        if self._run.halt.is_set:
+            self._end()
+            return
+        self._asked = set(range(len(orders)))
+        own = next(i for i, (address, _) in enumerate(self.members) if address == self._address)
+        for index in sorted(self._asked, key=lambda index: index == own):
+            self._send(index, orders[index])  # the others first: they start while this one does
+
+    def _stop(self) -> None:
+        if not self._stopped:
+            self._stopped = True
+            for index in tuple(self._asked):
+                self._cancel(index)
+
+    def _end(self) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if self.plan.starts_at_once(len(self.members), self._parallelism):
+            self._conclude()
+        else:
+            self._run_somewhere(self._conclude)
+
+    def _conclude(self) -> None:
+        """Everything has stopped: commit, or discard; close; tell."""
+        outcome = self._outcome()
+        if outcome.is_well and self._meta_suppliers is not None:
+            reports: dict[str, list[object]] = {}
+            for answer in self._answers:
+                for vertex, of_member in answer.reports.items():
+                    reports.setdefault(vertex, []).extend(of_member)
+            try:
+                with self._meta_suppliers.committed(reports):
+                    pass
+            except LifeCycleFailed as error:
+                outcome = Outcome.failed(error.failed, self._address)
+        if self._meta_suppliers is not None:
+            self._meta_suppliers.close(outcome.error(self._run.job_name))
+        self._on_end(outcome)
+
+    def _outcome(self) -> Outcome:
+        """Real errors win over cancellations, and the first of them over the others."""
+        halt = self._run.halt
+        if halt.failure is not None:
+            return Outcome.failed(halt.failure, self._address)
+        for answer in self._answers:
+            if answer.failure:
+                return answer
+        if any(answer.cancelled for answer in self._answers) or not halt.seal():
+            return Outcome(cancelled=True)
+        return Outcome()
+
+
+def _pickled_suppliers(suppliers: object) -> bytes:
+    try:
+        data: bytes = cloudpickle.dumps(suppliers, 5)
+    except Exception as error:
+        raise PyriteError(f"a ProcessorSupplier cannot be sent to its member: {error}") from error
+    return data

@@ -1,0 +1,179 @@
+"""Members that Spark places and starts: the tasks of one barrier job, which find each other by its
+all-gather.
+
+Each of them keeps a connection to the driver, over the same wire and with the same secret as among
+members, and ends when that ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from pyrite.cluster import messages as m
+from pyrite.cluster.client import Client
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.keys import keys_from, new_secret
+from pyrite.cluster.member import Member
+from pyrite.cluster.wire import Connected, Lost, NotReached, Received, Wire
+from pyrite.errors import PyriteError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger("pyrite.cluster")
+
+START_SECONDS: Final = 120.0
+
+
+class HostedCluster:
+    """A cluster of members inside Spark. Use it as a context manager, or call its `close()`: the
+    members hold a slot of Spark's each until then."""
+
+    def __init__(self, spark: SparkSession, members: int, *, secret: str | None = None) -> None:
+        context = spark.sparkContext
+        slots = context.defaultParallelism
+        if members > slots:
+            raise PyriteError(
+                f"{members} members need {members} slots of Spark at a time, and there are "
+                f"{slots}; ask for fewer members, or give Spark more cores"
+            )
+        self.secret = secret if secret is not None else new_secret()
+        host = context.getConf().get("spark.driver.host") or "127.0.0.1"
+        self._wire = Wire(keys_from(self.secret), Identity())
+        port = self._wire.listen(socket.gethostbyname(host), 0)
+        post = Post(f"{host}:{port}", self.secret, is_local=str(context.master).startswith("local"))
+        self._addresses: tuple[str, ...] = ()
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+        self._closing = False
+        self._listening = threading.Thread(target=self._listen, name="pyrite-hosted", daemon=True)
+        self._job = threading.Thread(
+            target=self._run, args=(context, members, post), name="pyrite-hosting", daemon=True
+        )
+        self._listening.start()
+        self._job.start()
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def addresses(self) -> list[str]:
+        """`host:port` of each member."""
+        return list(self._addresses)
+
+    def client(self) -> Client:
+        """A client of this cluster."""
+        return Client(self._addresses, keys_from(self.secret))
+
+    def close(self) -> None:
+        """Ends the members, and with them the barrier job."""
+        self._closing = True
+        self._wire.wake()
+        self._listening.join()
+        self._wire.close()
+        self._job.join(timeout=START_SECONDS)
+
+    def _wait(self) -> None:
+        def is_settled() -> bool:
+            if self._error is not None:
+                raise PyriteError(f"Spark could not run the members: {self._error}")
+            return bool(self._addresses)
+
+        with self._changed:
+            if not self._changed.wait_for(is_settled, START_SECONDS):
+                raise PyriteError(f"Spark did not start the members within {START_SECONDS:g} s")
+
+    def _run(self, context: Any, members: int, post: Post) -> None:
+        try:
+            context.parallelize(range(members), members).barrier().mapPartitions(
+                post.host
+            ).collect()
+        except BaseException as error:
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _listen(self) -> None:
+        self._wire.own()
+        while not self._closing:
+            for event in self._wire.turn():
+                if isinstance(event, Received) and isinstance(event.message, m.Call):
+                    with self._changed:
+                        self._addresses = pickle.loads(event.message.request)
+                        self._changed.notify_all()
+            self._wire.park(None)
+
+    def __enter__(self) -> HostedCluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a task must know to host a member."""
+
+    driver: str
+    secret: str
+    is_local: bool
+
+    def host(self, _: Iterator[int]) -> Iterator[int]:
+        """Runs a member until the driver is gone. Called in a task of a barrier job."""
+        from pyspark import BarrierTaskContext
+
+        context = BarrierTaskContext.get()
+        rank = context.partitionId()
+        own = context.getTaskInfos()[rank].address.rpartition(":")[0]
+        host = "127.0.0.1" if self.is_local else own
+        keys = keys_from(self.secret)
+        member = Member(keys)
+        port = member.bind(socket.gethostbyname(host), 0)
+        addresses = tuple(context.allGather(f"{host}:{port}"))
+        complete = threading.Event()
+        wire = Wire(keys, Identity())
+
+        def on_complete(connected: bool) -> None:
+            if connected:
+                complete.set()
+                wire.wake()
+
+        member.join(f"{host}:{port}", addresses, on_complete)
+        try:
+            self._stay(wire, complete, pickle.dumps(addresses) if rank == 0 else b"")
+        finally:
+            member.close()
+            wire.close()
+        return iter(())
+
+    def _stay(self, wire: Wire, complete: threading.Event, addresses: bytes) -> None:
+        """Tells the driver where the members are, and stays until it is gone."""
+        wire.own()
+        wire.dial(self.driver)
+        connection = None
+        told = not addresses
+        while True:
+            for event in wire.turn():
+                if isinstance(event, Connected):
+                    connection = event.connection
+                elif isinstance(event, (Lost, NotReached)):
+                    return
+            if connection is not None and complete.is_set() and not told:
+                told = True
+                connection.send(m.Call(0, addresses))
+                wire.turn()
+            wire.park(None)

@@ -1,0 +1,46 @@
+"""Who is at one end of the wire, and whether two that meet can talk to each other."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+from pyrite.cluster.messages import Hello
+from pyrite.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who is at this end of the wire. A client has no address, and knows of no other members."""
+
+    address: str = ""
+    members: tuple[str, ...] = ()
+    incarnation: str = ""
+    pyrite: str = __version__
+    python: str = ".".join(platform.python_version_tuple()[:2])
+
+    def hello(self, connection: str, *, urgent: bool) -> Hello:
+        return Hello(
+            self.pyrite,
+            self.python,
+            self.address,
+            self.incarnation,
+            self.members,
+            connection,
+            urgent,
+        )
+
+    def objection_to(self, other: Hello) -> str | None:
+        """Why there can be no connection with who says this hello; None if there can be one."""
+        if (self.pyrite, self.python) != (other.pyrite, other.python):
+            return (
+                f"versions differ: Pyrite {self.pyrite} on Python {self.python} at "
+                f"{self.address or 'the client'}, Pyrite {other.pyrite} on Python {other.python} "
+                f"at {other.address or 'the client'}; run the same versions everywhere"
+            )
+        if self.address and other.address and self.members != other.members:
+            return (
+                f"the lists of members differ: {', '.join(self.members)} at {self.address}, "
+                f"{', '.join(other.members)} at {other.address}; give all members the same list"
+            )
+        return None

@@ -1,0 +1,133 @@
+"""The light jobs that a member coordinates, from a client's submit to the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyrite.cluster import messages as m
+from pyrite.cluster.coordination import Coordination
+from pyrite.cluster.outcomes import Order, Outcome
+from pyrite.cluster.parts import not_there
+from pyrite.cluster.plans import KeptPlan
+from pyrite.cluster.wire import Connection
+from pyrite.engine.failure import Failed
+
+if TYPE_CHECKING:
+    from pyrite.cluster.member import Member
+
+
+class Jobs:
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._running: dict[bytes, Coordination] = {}
+        self._clients: dict[bytes, Connection] = {}
+
+    def ids(self) -> list[bytes]:
+        return list(self._running)
+
+    def unknown(self, ids: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Those of the executions that are not coordinated here."""
+        return tuple(id for id in ids if id not in self._running)
+
+    def plan(self, hash: bytes) -> KeptPlan | None:
+        """The plan of a job that is running, though it may have been dropped meanwhile."""
+        return next((job.plan for job in self._running.values() if job.plan_hash == hash), None)
+
+    def on_submit(self, connection: Connection, message: m.Submit) -> None:
+        member, id = self._member, message.execution
+
+        def answer(outcome: Outcome) -> None:
+            connection.send(m.Answer(id, outcome.packed()))
+
+        if member.parts.executions.was_cancelled(id, time.monotonic()):
+            answer(Outcome(cancelled=True))
+            return
+        if member.is_closing:
+            answer(not_there(member.address, "is shutting down"))
+            return
+        plan = member.plan_for(connection, message)
+        if plan is None:
+            return
+        members = []
+        for address, incarnation in member.peers.incarnations:
+            if incarnation is None:
+                answer(not_there(address, f"is not connected to member {member.address}"))
+                return
+            members.append((address, incarnation))
+        job = Coordination(
+            id,
+            message.job.hex(),
+            plan,
+            message.plan,
+            address=member.address,
+            members=members,
+            parallelism=len(member.service.workers),
+            collections=member.collections,
+            run=member.service.threads.run,
+            post=member.post,
+            send=partial(self._send_init, id, message.plan, plan),
+            cancel=partial(self._send_cancel, id),
+            on_end=lambda outcome: member.on_thread(lambda: self._ended(id, answer, outcome)),
+        )
+        self._running[id] = job
+        self._clients[id] = connection
+        try:
+            job.begin()
+        except Exception as error:  # as that no thread can be started
+            self._ended(id, answer, Outcome.failed(Failed(error), member.address))
+
+    def on_answer(self, connection: Connection, message: m.Answer) -> None:
+        job = self._running.get(message.execution)
+        if job is not None:
+            addresses = [address for address, _ in job.members]
+            index = addresses.index(connection.peer.address)
+            job.answered(index, Outcome.unpacked(message.outcome))
+
+    def on_check(self, connection: Connection, message: m.Check) -> None:
+        unknown = self.unknown(message.executions)
+        if unknown:
+            connection.send(m.Unknown(unknown))
+
+    def on_cancel(self, connection: Connection, message: m.Cancel) -> None:
+        """Of a client, for a job; or of a coordinator, for the part that this member has in one."""
+        if self._clients.get(message.execution) is connection:
+            self._running[message.execution].cancel()
+        else:
+            self._member.parts.cancel(message.execution)
+
+    def client_lost(self, connection: Connection) -> None:
+        for id, client in list(self._clients.items()):
+            if client is connection:  # nobody is left who could be told the outcome
+                self._running[id].cancel()
+
+    def member_lost(self, address: str, reason: str) -> None:
+        for job in list(self._running.values()):
+            job.lost(address, reason)
+
+    def _ended(self, id: bytes, answer: Callable[[Outcome], None], outcome: Outcome) -> None:
+        del self._running[id], self._clients[id]
+        answer(outcome)
+
+    def _send_init(self, id: bytes, hash: bytes, plan: KeptPlan, index: int, order: Order) -> None:
+        member, job = self._member, self._running[id]
+        address, _ = order.members[index]
+        if address == member.address:
+            member.parts.begin(id, address, plan, order, partial(job.answered, index))
+            return
+        peer = member.peers.get(address)
+        if peer is None:  # lost while the meta-suppliers were asked
+            job.lost(address, "the connection was closed")
+            return
+        member.send_plan(peer, hash, plan)
+        peer.send(m.Init(id, hash, order.packed()))
+
+    def _send_cancel(self, id: bytes, index: int) -> None:
+        address, _ = self._running[id].members[index]
+        peer = self._member.peers.get(address)
+        if address == self._member.address:
+            self._member.parts.cancel(id)
+        elif peer is not None:
+            peer.send(m.Cancel(id))

@@ -1,0 +1,89 @@
+"""What joins a member to the others, for one execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pyrite.cluster.receiving import Arrivals, MemberInlet
+from pyrite.cluster.sending import SenderTasklet, To
+from pyrite.engine.failure import Halt
+from pyrite.engine.plan import EdgePlan, Topology
+from pyrite.engine.queues import SpscQueue
+from pyrite.engine.routing import Spread
+from pyrite.spark.spreading import write_spread
+
+
+class MemberLinks:
+    """The links of one member. `peers` has the others, by their numbers in this execution; what
+    arrived from them before is in `arrivals` already."""
+
+    def __init__(
+        self,
+        execution: bytes,
+        topology: Topology,
+        peers: Mapping[int, To],
+        arrivals: Arrivals,
+        halt: Halt,
+    ) -> None:
+        self._topology = topology
+        self._arrivals = arrivals
+        self._inputs: dict[tuple[int, int, int, int | None], SpscQueue] = {}
+        self._parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
+        self._peer_count = len(peers)
+        self._senders = {
+            (edge.id, member): SenderTasklet(
+                execution, edge, to, producers=vertex.local_parallelism, halt=halt
+            )
+            for vertex in topology.vertices
+            for edge in vertex.outbound
+            if edge.is_distributed
+            for member, to in peers.items()
+        }
+
+    @property
+    def tasklets(self) -> list[SenderTasklet]:
+        return list(self._senders.values())
+
+    def acked(self, member: int, edge: int, limit: int) -> None:
+        """A member has said how far the sender of an edge may go."""
+        sender = self._senders.get((edge, member))
+        if sender is not None:
+            sender.limit.acked(limit)
+
+    def outlet(
+        self, edge: EdgePlan, processor: int, member: int, partition: int | None
+    ) -> SpscQueue:
+        """One queue for all partitions that belong to the same processor over there: which of them
+        an item is of makes no difference to its way."""
+        target = (
+            None
+            if partition is None
+            else self._topology.processor_of(partition, self._parallelism[edge.destination])
+        )
+        key = (edge.id, processor, member, target)
+        if key not in self._inputs:
+            self._inputs[key] = self._senders[edge.id, member].input(partition)
+        return self._inputs[key]
+
+    def partitioned_route(
+        self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
+    ) -> None:
+        return None
+
+    def spread(
+        self, edge: EdgePlan, partition: Callable[[Any], int]
+    ) -> Callable[[], Spread] | None:
+        """A loop that is generated for the edge, when it is needed first."""
+        return lru_cache(1)(lambda: write_spread(edge, partition, self._topology.partition_count))
+
+    def done(self, edge: EdgePlan, processor: int) -> None:
+        for (edge_id, _), sender in self._senders.items():
+            if edge_id == edge.id:
+                sender.finished(processor)
+
+    def inlet(self, edge: EdgePlan) -> MemberInlet:
+        arrivals = self._arrivals.edge(edge.id)
+        arrivals.use_multiplier(edge.settings.receive_window_multiplier)
+        return MemberInlet(arrivals, senders=self._peer_count)

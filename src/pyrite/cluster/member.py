@@ -1,0 +1,423 @@
+"""A member: an execution service, the wire to the other members and to clients, and what happens
+when a message arrives.
+
+Everything here runs on one thread, that of the wire; other threads hand over what they have to say
+by `post`. Where the cooperative pool has one worker, that is the thread: it parks in the poll of
+the sockets, so that a message wakes it at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final
+
+import cloudpickle
+
+from pyrite.cluster import messages as m
+from pyrite.cluster.calls import Calls, reply
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.jobs import Jobs
+from pyrite.cluster.keys import Keys
+from pyrite.cluster.notes import Note, Notes, PartLost, check
+from pyrite.cluster.outcomes import MemberLost
+from pyrite.cluster.parts import Parts
+from pyrite.cluster.peers import Peers
+from pyrite.cluster.plans import KeptPlan, Plans
+from pyrite.cluster.sockets import Limits
+from pyrite.cluster.storage import MemberCollections, Request, served
+from pyrite.cluster.wire import (
+    Connected,
+    Connection,
+    Event,
+    Lost,
+    NotReached,
+    Received,
+    Wire,
+)
+from pyrite.cluster.writes import Writes
+from pyrite.collections import MemoryCollections
+from pyrite.engine.parking import Parking
+from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
+
+logger = logging.getLogger("pyrite.cluster")
+
+
+class Member:
+    """One member of a cluster. `bind` it, tell it all members by `join`, and `close` it."""
+
+    peers: Peers
+    service: ExecutionService
+
+    def __init__(
+        self,
+        keys: Keys | None,
+        *,
+        cooperative_threads: int | None = None,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
+        self.parts = Parts(self, clock)
+        self.jobs = Jobs(self)
+        self._stored = MemoryCollections()
+        self._notes = Notes()
+        self.collections = self._collections(self.call, self._check)
+        self._for_clients = self._collections(self.call, lambda kind, name: None)
+        """Clients make notes of their own: they may come to this member from one that died."""
+        self._pool_size = cooperative_threads or default_pool_size()
+        self._plans = Plans()
+        self._sent_plans: dict[Connection, set[bytes]] = {}
+        self._wanting: dict[bytes, list[tuple[Connection, m.Init | m.Submit]]] = {}
+        """By hash, what waits for a plan."""
+        self._calls = Calls()
+        self._posted: deque[Callable[[], None]] = deque()
+        self._deferred: deque[Event] = deque()
+        self._on_complete: Callable[[bool], None] = lambda complete: None
+        self._thread = 0
+        self._wire_thread: threading.Thread | None = None
+        self.is_closing = False
+        self._handlers: dict[type[Any], Callable[[Connection, Any], None]] = {
+            m.Submit: self.jobs.on_submit,
+            m.Answer: self.jobs.on_answer,
+            m.Check: self.jobs.on_check,
+            m.Cancel: self.jobs.on_cancel,
+            m.Init: self.parts.on_init,
+            m.PacketMessage: self.parts.on_packet,
+            m.DoneMessage: self.parts.on_done,
+            m.Ack: self.parts.on_ack,
+            m.Unknown: self.parts.on_unknown,
+            m.PlanMessage: self._on_plan,
+            m.WantPlan: self._on_want_plan,
+            m.Call: self._on_call,
+            m.Reply: lambda connection, message: self._calls.replied(message),
+        }
+
+    def collections_for(self, writes: Writes) -> MemberCollections:
+        """The collections as the processors of one execution use them."""
+        return self._collections(writes.tell, self._check)
+
+    def _collections(
+        self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
+    ) -> MemberCollections:
+        return MemberCollections(
+            self._stored, lambda: self.address, lambda: self.addresses, self.call, tell, check
+        )
+
+    def _check(self, kind: str, name: str) -> None:
+        check(kind, name, self._notes.of(kind, name), self.peers.incarnations)
+
+    # Life.
+
+    def bind(self, host: str, port: int) -> int:
+        """Listens. Returns the port."""
+        return self.wire.listen(host, port)
+
+    def join(
+        self, address: str, members: tuple[str, ...], on_complete: Callable[[bool], None]
+    ) -> None:
+        """Becomes one of the members, and starts to work. `on_complete` is called whenever all of
+        them are connected, with True, and when one is lost, with False."""
+        me = Identity(address=address, members=members, incarnation=self.wire.me.incarnation)
+        self.wire.me = me
+        self.peers = Peers(me)
+        self._on_complete = on_complete
+        if self.peers.is_complete:
+            self.post(lambda: on_complete(True))
+        parking = NetworkParking(self)
+        if self._pool_size == 1:
+            self.service = ExecutionService(1, parking=parking)
+            self.service.workers[0].start()  # it serves the network also without tasklets
+        else:
+            self.service = ExecutionService(self._pool_size)
+            self._wire_thread = threading.Thread(
+                target=parking.run, name="pyrite-wire", daemon=True
+            )
+            self._wire_thread.start()
+
+    @property
+    def address(self) -> str:
+        return self.wire.me.address
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return self.wire.me.members
+
+    def close(self) -> None:
+        """Stops abruptly: light jobs are not waited for."""
+        self.is_closing = True
+        self.parts.stop_all()
+        self.wire.wake()
+        self.service.close()
+        if self._wire_thread is not None:
+            self._wire_thread.join()
+        self.wire.close()
+
+    # Turns.
+
+    def own(self) -> None:
+        """Makes the calling thread the member's."""
+        self._thread = threading.get_ident()
+        self.wire.own()
+
+    def is_own_thread(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def turn(self) -> bool:
+        """Deals with what has arrived and what is due. Whether there was anything."""
+        events = self.wire.turn()
+        busy = bool(events or self._posted)
+        while self._deferred:
+            self._handle(self._deferred.popleft())
+        for event in events:
+            self._handle(event)
+        while self._posted:
+            self._guarded(self._posted.popleft())
+        self._guarded(self._do_what_is_due)
+        return busy
+
+    def _do_what_is_due(self) -> None:
+        now = time.monotonic()
+        self.parts.do_what_is_due(now)
+        for address in self.peers.to_dial(now):
+            self.wire.dial(address)
+
+    def park(self, seconds: float | None) -> None:
+        if self._posted or self._deferred:
+            return
+        for due in (self.parts.next_due, self.peers.next_dial):
+            if due is not None:
+                left = max(0.0, due - time.monotonic())
+                seconds = left if seconds is None else min(seconds, left)
+        self.wire.park(seconds)
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Lets the member's thread call something. Any thread may call this."""
+        self._posted.append(call)
+        if not self.is_own_thread():
+            self.wire.wake()
+
+    def on_thread(self, call: Callable[[], None]) -> None:
+        """Calls on the member's thread: at once if this is it."""
+        if self.is_own_thread():
+            call()
+        else:
+            self.post(call)
+
+    def _handle(self, event: Event) -> None:
+        self._guarded(lambda: self._deal_with(event))
+
+    def _deal_with(self, event: Event) -> None:
+        if isinstance(event, Received):
+            self._handlers[type(event.message)](event.connection, event.message)
+        elif isinstance(event, Connected):
+            self._connected(event.connection)
+        elif isinstance(event, Lost):
+            self._lost(event.connection, event.reason)
+        else:
+            self._not_reached(event)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        """A fault of ours in one execution must not end the others."""
+        try:
+            call()
+        except Exception:
+            logger.exception("member %s could not deal with a message", self.address)
+
+    # Who is there.
+
+    def _connected(self, connection: Connection) -> None:
+        self._sent_plans[connection] = set()
+        if not connection.peer.address:
+            return  # a client
+        before = self.peers.connected(connection)
+        if before is not None:
+            self.wire.drop(before, "it has connected anew")
+            self._member_lost(before, "it has connected anew")
+        if self.peers.is_complete:
+            self._on_complete(True)
+
+    def _not_reached(self, event: NotReached) -> None:
+        logger.debug("member %s does not reach %s: %s", self.address, event.address, event.reason)
+        self.peers.not_reached(event.address, time.monotonic())
+
+    def _lost(self, connection: Connection, reason: str) -> None:
+        self._sent_plans.pop(connection, None)
+        self._calls.lost(connection, reason)
+        for waiting in self._wanting.values():
+            waiting[:] = [each for each in waiting if each[0] is not connection]
+        if not connection.peer.address:
+            self.jobs.client_lost(connection)
+        elif self.peers.lost(connection, time.monotonic()):
+            self._member_lost(connection, reason)
+
+    def _member_lost(self, connection: Connection, reason: str) -> None:
+        address = connection.peer.address
+        logger.info("member %s lost %s: %s", self.address, address, reason)
+        self._on_complete(False)
+        self.parts.member_lost(address, reason)
+        self.jobs.member_lost(address, reason)
+
+    # Plans.
+
+    def plan_for(self, connection: Connection, message: m.Init | m.Submit) -> KeptPlan | None:
+        """The plan that a message names; None if it must be asked for first. Then the message is
+        dealt with when the plan has come."""
+        plan = self._plans.get(message.plan)
+        if plan is None:
+            self._wanting.setdefault(message.plan, []).append((connection, message))
+            connection.send(m.WantPlan(message.plan))
+        return plan
+
+    def send_plan(self, connection: Connection, hash: bytes, plan: KeptPlan) -> None:
+        """Sends a plan, unless it was sent before."""
+        sent = self._sent_plans[connection]
+        if hash not in sent:
+            sent.add(hash)
+            connection.send(m.PlanMessage(hash, plan.data))
+
+    def _on_plan(self, connection: Connection, message: m.PlanMessage) -> None:
+        self._plans.add(message.plan, message.dag)
+        for waiting, wanting in self._wanting.pop(message.plan, ()):
+            self._handlers[type(wanting)](waiting, wanting)
+
+    def _on_want_plan(self, connection: Connection, message: m.WantPlan) -> None:
+        plan = self._plans.get(message.plan) or self.jobs.plan(message.plan)
+        if plan is not None:
+            connection.send(m.PlanMessage(message.plan, plan.data))
+
+    # Calls.
+
+    def call(self, address: str, request: Request) -> Any:
+        """Has a member do something, and waits for its reply. Any thread may call this."""
+        if address == self.address:
+            return self._serve_here(request)
+        return self.wait(self.start_call(address, request))
+
+    def start_call(self, address: str, request: Request) -> Future[Any]:
+        """Has another member do something. Any thread may call this, and `wait`."""
+        future: Future[Any] = Future()
+        payload = cloudpickle.dumps(request)
+        self.on_thread(lambda: self._send_call(address, payload, future))
+        return future
+
+    def wait(self, future: Future[Any]) -> Any:
+        """The reply to a call. The member's own thread keeps the wire going meanwhile."""
+        while self.is_own_thread() and not future.done():
+            self._pump()
+            if not future.done():
+                self.wire.park(None)
+        return future.result()
+
+    def _pump(self) -> None:
+        """Lets the wire work while a call on its own thread waits for a reply. What could itself
+        come to wait is put off."""
+        for event in self.wire.turn():
+            if isinstance(event, Lost):
+                self._calls.lost(event.connection, event.reason)
+            if isinstance(event, Received) and isinstance(event.message, _NEVER_WAITING):
+                self._handle(event)
+            else:
+                self._deferred.append(event)
+
+    def _send_call(self, address: str, payload: bytes, future: Future[Any]) -> None:
+        peer = self.peers.get(address)
+        if peer is None:
+            future.set_exception(
+                MemberLost(f"member {address} is not connected to member {self.address}")
+            )
+        else:
+            self._calls.send(peer, payload, future)
+
+    def _on_call(self, connection: Connection, message: m.Call) -> None:
+        if connection.peer.address:  # another member: about what is here
+            reply(connection, message, self._serve_here)
+        else:  # a client: about what is anywhere
+            self.service.threads.run(lambda: reply(connection, message, self._serve_client))
+
+    def _serve_here(self, request: Request) -> Any:
+        if request[0] == "member":
+            return _ABOUT_A_MEMBER[request[2]](self)
+        return served(self._stored, request)
+
+    def _serve_client(self, asked: tuple[Request, Note]) -> Any:
+        request, note = asked
+        kind, name, _, _ = request
+        members = self.peers.incarnations
+        if kind == "member":
+            return self._ask_all(request)
+        try:
+            check(kind, name, note, members)
+        except PartLost as lost:
+            return note, lost, None
+        return note, None, served(self._for_clients, request)
+
+    def _ask_all(self, request: Request) -> list[Any]:
+        """The answers of all members that are there."""
+        answers = []
+        for address in self.addresses:
+            try:
+                answers.append(self.call(address, request))
+            except MemberLost:
+                continue
+        return answers
+
+    def light_jobs(self) -> list[tuple[str, str]]:
+        """The executions that it coordinates, with its address."""
+        return [(id.hex(), self.address) for id in self.jobs.ids()]
+
+    def execution_count(self) -> int:
+        """How many executions it takes part in, or holds data for."""
+        return len(self.parts.executions)
+
+    def contents(self) -> list[tuple[str, str, list[Any]]]:
+        """What is stored here."""
+        return self._stored.contents()
+
+
+_ABOUT_A_MEMBER: Final[dict[str, Callable[[Member], Any]]] = {
+    "light_jobs": Member.light_jobs,
+    "execution_count": Member.execution_count,
+    "contents": Member.contents,
+}
+"""What every member can be asked about itself."""
+
+_NEVER_WAITING: Final = (m.Reply, m.Call, m.PacketMessage, m.DoneMessage, m.Ack)
+"""Messages that can be dealt with while something waits: none of them comes to wait itself."""
+
+
+class NetworkParking(Parking):
+    """Lets the worker of a pool of one deal with the network between its rounds, and wait for
+    it."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._owned = False
+
+    def turn(self) -> bool:
+        if not self._owned:
+            self._owned = True
+            self._member.own()
+        return self._member.turn()
+
+    def park(self, seconds: float | None) -> None:
+        """A short wait is for what other threads do, which wake nobody. Without them, it is the
+        network that there is to wait for, and that ends the wait."""
+        if seconds is not None and not self._member.service.threads.is_busy:
+            seconds = LONGEST_PARK
+        self._member.park(seconds)
+
+    def wake(self) -> None:
+        if not self._member.is_own_thread():  # which looks for itself before it parks
+            self._member.wire.wake()
+
+    def run(self) -> None:
+        """On a thread of its own, where workers have better to do."""
+        while not self._member.is_closing:
+            if not self.turn():
+                self.park(None)

@@ -1,0 +1,161 @@
+"""A member's part of one execution: made by its init or by data that came before it, run, and
+answered for."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+
+from pyrite.cluster.links import MemberLinks
+from pyrite.cluster.outcomes import Order, Outcome
+from pyrite.cluster.plans import KeptPlan
+from pyrite.cluster.receiving import Arrivals
+from pyrite.cluster.sending import To
+from pyrite.context import Collections
+from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
+from pyrite.engine.service import ExecutionService
+from pyrite.engine.tasklets import Tasklet
+from pyrite.suppliers import ProcessorSupplier
+
+logger = logging.getLogger("pyrite.cluster")
+
+
+class Participant:
+    """Before its init, it only holds what has arrived."""
+
+    def __init__(self, id: bytes) -> None:
+        self.id = id
+        self.arrivals = Arrivals()
+        self.halt = Halt()
+        self.has_begun = False
+        self.links: MemberLinks | None = None
+        self._run: MemberRun | None = None
+        self._left = 0
+        self._lock = threading.Lock()
+        self._slow: set[str] = set()
+
+    def begin(
+        self,
+        order: Order,
+        plan: KeptPlan,
+        peers: Mapping[int, To],
+        *,
+        service: ExecutionService,
+        collections: Collections,
+        flush: Callable[[], None],
+        on_end: Callable[[Outcome], None],
+    ) -> None:
+        """Runs. `flush` is called at the end: it waits for what is still being written. `on_end` is
+        called once, from whichever thread, when everything has stopped and is closed."""
+        self._order = order
+        self._plan = plan
+        self._peers = peers
+        self._service = service
+        self._collections = collections
+        self._flush = flush
+        self._on_end = on_end
+        self.has_begun = True
+        if plan.starts_at_once(len(order.members), order.parallelism):
+            self._start()
+        else:
+            service.threads.run(self._start)
+
+    @property
+    def name(self) -> str:
+        return f"light job {self.id.hex()}"
+
+    def uses(self, address: str) -> bool:
+        """Whether a member takes part. Known once it has begun."""
+        return any(address == other for other, _ in self._order.members)
+
+    def acked(self, address: str, edge: int, limit: int) -> None:
+        links = self.links
+        if links is not None:
+            links.acked([each for each, _ in self._order.members].index(address), edge, limit)
+
+    def _start(self) -> None:
+        halt = self.halt
+        if halt.is_set:
+            self._end()
+            return
+        try:
+            tasklets = self._prepare()
+        except LifeCycleFailed as error:
+            halt.fail(error.failed)
+            self._end()
+            return
+        except BaseException as error:
+            halt.fail(Failed(error))
+            self._end()
+            return
+        assert self._run is not None
+        self._left = len(tasklets) + len(self._run.tasklets)
+        self._run.start(self._service, self._tasklet_done)
+        if tasklets:  # after the others: what these emit is sent in the same round
+            self._service.submit(tasklets, self._tasklet_done)
+
+    def _prepare(self) -> list[Tasklet]:
+        order = self._order
+        plan = self._plan.plan(len(order.members), order.parallelism)
+        suppliers: dict[str, ProcessorSupplier] = (
+            pickle.loads(order.suppliers) if order.suppliers else {}
+        )
+        self.links = MemberLinks(self.id, plan.topology, self._peers, self.arrivals, self.halt)
+        self._run = MemberRun(
+            RunContext(
+                job_name=self.name,
+                job_id=order.job_id,
+                execution_id=self.id.hex(),
+                member_count=len(order.members),
+                collections=self._collections,
+                halt=self.halt,
+            ),
+            plan.topology,
+            plan.stretches,
+            index=order.index,
+            suppliers=suppliers,
+            single_partitions=order.single_partitions,
+            links=self.links,
+        )
+        self._run.prepare(self._warn_slow)
+        return [*self.links.tasklets]
+
+    def _tasklet_done(self, tasklet: Tasklet) -> None:
+        with self._lock:
+            self._left -= 1
+            if self._left:
+                return
+        if self._plan.starts_at_once(len(self._order.members), self._order.parallelism):
+            self._end()
+        else:
+            self._service.threads.run(self._end)
+
+    def _end(self) -> None:
+        address, _ = self._order.members[self._order.index]
+        run = self._run
+        if not self.halt.is_set:
+            try:
+                self._flush()
+            except BaseException as error:
+                self.halt.fail(Failed(error))
+        outcome = Outcome.of(self.halt, address)
+        if outcome is None:
+            assert run is not None
+            outcome = Outcome(reports=run.reports())
+        if run is not None:
+            run.close(outcome.error(self.name))
+        self._on_end(outcome)
+
+    def _warn_slow(self, label: str, seconds: float) -> None:
+        if label not in self._slow:
+            self._slow.add(label)
+            logger.warning(
+                "%s: a call of cooperative vertex '%s' took %.0f ms and held up everything else on "
+                "its member; do less per call, or set cooperative = False on its processor",
+                self.name,
+                label,
+                seconds * 1000,
+            )

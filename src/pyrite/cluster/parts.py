@@ -1,0 +1,189 @@
+"""A member's parts in executions: how they begin, what arrives for them, and how they end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Final
+
+from pyrite.cluster import messages as m
+from pyrite.cluster.outcomes import MemberLost, Order, Outcome
+from pyrite.cluster.participant import Participant
+from pyrite.cluster.plans import KeptPlan
+from pyrite.cluster.registry import Executions
+from pyrite.cluster.window import PERIOD
+from pyrite.cluster.wire import Connection
+from pyrite.cluster.writes import Writes
+from pyrite.engine.failure import Failed
+
+if TYPE_CHECKING:
+    from pyrite.cluster.member import Member
+
+CHECK_SECONDS: Final = 1.0
+ACK_SECONDS: Final = PERIOD / 1e9
+
+
+class Parts:
+    def __init__(self, member: Member, clock: Callable[[], float] = time.monotonic) -> None:
+        self._member = member
+        self._clock = clock
+        self.executions: Executions[Participant] = Executions(Participant)
+        self._acking: set[bytes] = set()
+        """The executions with senders that were acked once, and so are acked every period."""
+        self._next_ack = self._next_check = 0.0
+
+    # Beginning and end.
+
+    def on_init(self, connection: Connection, message: m.Init) -> None:
+        def answer(outcome: Outcome) -> None:
+            connection.send(m.Answer(message.execution, outcome.packed()))
+
+        plan = self._member.plan_for(connection, message)
+        if plan is None:
+            return
+        try:
+            order = Order.unpacked(message.order)
+        except Exception as error:
+            answer(Outcome.failed(Failed(error), self._member.address))
+        else:
+            self.begin(message.execution, connection.peer.address, plan, order, answer)
+
+    def begin(
+        self,
+        id: bytes,
+        coordinator: str,
+        plan: KeptPlan,
+        order: Order,
+        answer: Callable[[Outcome], None],
+    ) -> None:
+        """Runs a part, with what arrived for it before, and answers when it has ended. One that was
+        cancelled already is not run."""
+        participant = self.executions.init(id, coordinator, self._clock())
+        if participant is None:
+            answer(Outcome(cancelled=True))
+            return
+
+        def ended(outcome: Outcome) -> None:
+            self.executions.ended(id, self._clock(), well=outcome.is_well)
+            self._acking.discard(id)
+            answer(outcome)
+
+        member = self._member
+        peers: dict[int, Connection] = {}
+        for index, (address, incarnation) in enumerate(order.members):
+            if index == order.index:
+                continue
+            peer = member.peers.get(address)
+            if peer is None or peer.peer.incarnation != incarnation:
+                ended(not_there(address, f"is not connected to member {member.address}"))
+                return
+            peers[index] = peer
+        writes = Writes(member.start_call, member.wait)
+        try:
+            participant.begin(
+                order,
+                plan,
+                peers,
+                service=member.service,
+                collections=member.collections_for(writes),
+                flush=writes.flush,
+                on_end=lambda outcome: member.on_thread(lambda: ended(outcome)),
+            )
+        except Exception as error:  # as that no thread can be started
+            ended(Outcome.failed(Failed(error), member.address))
+            return
+        self._send_acks((id,), first=True)
+
+    def cancel(self, id: bytes) -> None:
+        """Stops a part; or, if its init is still to come, lets it not begin."""
+        participant = self.executions.cancel(id, self._clock())
+        if participant is not None:
+            participant.halt.cancel()
+
+    def member_lost(self, address: str, reason: str) -> None:
+        for participant in self.executions.coordinator_gone(address):
+            participant.halt.cancel()
+        failed = Failed(MemberLost(f"member {address} was lost: {reason}"))
+        for participant in self.executions.running():
+            if participant.uses(address):
+                participant.halt.fail(failed)
+
+    def stop_all(self) -> None:
+        for participant in self.executions.running():
+            participant.halt.cancel()
+
+    # What arrives.
+
+    def on_packet(self, connection: Connection, message: m.PacketMessage) -> None:
+        participant = self.executions.data(message.execution, self._clock())
+        if participant is not None:
+            waits = participant.arrivals.packet(connection.peer.address, message)
+            if waits and participant.has_begun:
+                self._send_acks((participant.id,), first=True)
+
+    def on_done(self, connection: Connection, message: m.DoneMessage) -> None:
+        participant = self.executions.data(message.execution, self._clock())
+        if participant is not None:
+            participant.arrivals.done(connection.peer.address, message.edge)
+
+    def on_ack(self, connection: Connection, message: m.Ack) -> None:
+        for id, limits in message.limits:
+            participant = self.executions.find(id)
+            if participant is not None:
+                for edge, limit in limits:
+                    participant.acked(connection.peer.address, edge, limit)
+
+    def on_unknown(self, connection: Connection, message: m.Unknown) -> None:
+        self._stop_unknown(connection.peer.address, message.executions)
+
+    # What is due now and then.
+
+    def do_what_is_due(self, now: float) -> None:
+        if self._acking and now >= self._next_ack:
+            self._next_ack = now + ACK_SECONDS
+            self._send_acks(self._acking)
+        if not self.executions.is_idle and now >= self._next_check:
+            self._next_check = now + CHECK_SECONDS
+            self.executions.tick(self._clock())
+            self._check()
+
+    @property
+    def next_due(self) -> float | None:
+        times = [self._next_ack] if self._acking else []
+        if not self.executions.is_idle:
+            times.append(self._next_check)
+        return min(times, default=None)
+
+    def _send_acks(self, ids: Iterable[bytes], *, first: bool = False) -> None:
+        """Tells senders how far they may go: one message for each member. With `first`, only those
+        that wait for their first ack."""
+        now = time.monotonic_ns()
+        by_member: dict[str, list[tuple[bytes, tuple[tuple[int, int], ...]]]] = {}
+        for id in tuple(ids):
+            participant = self.executions.find(id)
+            if participant is not None:
+                for address, limits in participant.arrivals.acks(now, first=first).items():
+                    by_member.setdefault(address, []).append((id, tuple(limits)))
+                    self._acking.add(id)
+        for address, limits_of in by_member.items():
+            peer = self._member.peers.get(address)
+            if peer is not None:
+                peer.send(m.Ack(tuple(limits_of)))
+
+    def _check(self) -> None:
+        """Asks coordinators whether they still know the executions that are here from them."""
+        for address, ids in self.executions.to_check().items():
+            peer = self._member.peers.get(address)
+            if address == self._member.address:
+                self._stop_unknown(address, self._member.jobs.unknown(ids))
+            elif peer is not None:
+                peer.send(m.Check(tuple(ids)))
+
+    def _stop_unknown(self, coordinator: str, ids: Collection[bytes]) -> None:
+        for participant in self.executions.unknown(coordinator, ids):
+            participant.halt.cancel()
+
+
+def not_there(address: str, why: str) -> Outcome:
+    """The outcome of an execution that misses a member."""
+    return Outcome.failed(Failed(MemberLost(f"member {address} {why}")), address)

@@ -1,0 +1,87 @@
+"""The other members, as one member sees them: who is connected, and whom to dial when.
+
+Of two members the lower-numbered dials. A connection that ended is not taken up again: the next one
+is another connection, maybe to another incarnation.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.wire import Connection
+
+FIRST_WAIT: Final = 0.02
+LONGEST_WAIT: Final = 0.2
+"""Seconds between tries to reach a member that is not there: they double."""
+
+
+class Peers:
+    def __init__(self, me: Identity) -> None:
+        self.me = me
+        self._connections: dict[str, Connection] = {}
+        own = me.members.index(me.address)
+        self._to_dial: dict[str, float] = dict.fromkeys(me.members[own + 1 :], 0.0)
+        """Members to dial, and when."""
+        self._waits = dict.fromkeys(self._to_dial, FIRST_WAIT)
+
+    def get(self, address: str) -> Connection | None:
+        return self._connections.get(address)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self._connections) == len(self.me.members) - 1
+
+    @property
+    def incarnations(self) -> list[tuple[str, str | None]]:
+        """All members and their incarnations, this one included; None for one that is missing."""
+        connections = self._connections
+        return [
+            (
+                address,
+                self.me.incarnation
+                if address == self.me.address
+                else connections[address].peer.incarnation
+                if address in connections
+                else None,
+            )
+            for address in self.me.members
+        ]
+
+    def connected(self, connection: Connection) -> Connection | None:
+        """A member has connected. Gives the connection that it had before, if it still stands."""
+        address = connection.peer.address
+        before = self._connections.get(address)
+        self._connections[address] = connection
+        self._to_dial.pop(address, None)
+        if address in self._waits:
+            self._waits[address] = FIRST_WAIT
+        return before
+
+    def lost(self, connection: Connection, now: float) -> bool:
+        """Whether a member is gone: else it was an old connection of one that is here."""
+        address = connection.peer.address
+        if self._connections.get(address) is not connection:
+            return False
+        del self._connections[address]
+        if address in self._waits:
+            self._to_dial[address] = now
+        return True
+
+    def not_reached(self, address: str, now: float) -> None:
+        wait = self._waits[address]
+        self._to_dial[address] = now + wait
+        self._waits[address] = min(2 * wait, LONGEST_WAIT)
+
+    def to_dial(self, now: float) -> list[str]:
+        """The members to dial now."""
+        if not self._to_dial:
+            return []
+        due = [address for address, at in self._to_dial.items() if at <= now]
+        for address in due:
+            del self._to_dial[address]
+        return due
+
+    @property
+    def next_dial(self) -> float | None:
+        return min(self._to_dial.values(), default=None)

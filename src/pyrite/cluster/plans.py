@@ -1,0 +1,120 @@
+"""The plans that a member was sent, by their hash: a plan travels once, however often it is
+executed."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import cloudpickle
+
+from pyrite.cluster.messages import HASH_BYTES, Payload
+from pyrite.dag import DAG
+from pyrite.engine.execution import Plan
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+
+MOST_BYTES_KEPT: Final = 256 << 20
+MOST_PLANS_KEPT: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PackedDag:
+    """A DAG as bytes, and their hash, which stands for it once they were sent."""
+
+    data: bytes
+    hash: bytes
+
+    @staticmethod
+    def of(dag: DAG) -> PackedDag:
+        """Pickles a DAG. Raises, with the vertex or edge, what cannot be pickled."""
+        dag.validate()
+        try:
+            data = cloudpickle.dumps(dag)
+        except Exception as error:
+            raise PyriteError(f"{_culprit(dag)} cannot be sent to the members: {error}") from error
+        return PackedDag(data, hash_of(data))
+
+
+def hash_of(data: Payload) -> bytes:
+    return hashlib.blake2b(data, digest_size=HASH_BYTES).digest()
+
+
+def _culprit(dag: DAG) -> str:
+    for vertex in dag.vertices:
+        if not _can_be_pickled(vertex.supplier):
+            return f"vertex '{vertex.name}', {shorten(vertex.supplier)},"
+    for edge in dag.edges:
+        if not _can_be_pickled((edge.settings.key, edge.settings.partitioner)):
+            return f"the key or the partitioner of edge {edge.name}"
+    return "the DAG"
+
+
+def _can_be_pickled(thing: Any) -> bool:
+    try:
+        cloudpickle.dumps(thing)
+    except Exception:
+        return False
+    return True
+
+
+class Plans:
+    """The plans of one member. The oldest that were not used for longest go when there are too
+    many; who then names one by its hash is asked for it again."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, KeptPlan] = OrderedDict()
+        self._bytes = 0
+
+    def add(self, hash: bytes, data: Payload) -> None:
+        data = bytes(data)
+        if hash in self._kept or hash_of(data) != hash:
+            return
+        self._kept[hash] = KeptPlan(data)
+        self._bytes += len(data)
+        while len(self._kept) > 1 and (
+            self._bytes > MOST_BYTES_KEPT or len(self._kept) > MOST_PLANS_KEPT
+        ):
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest.data)
+
+    def get(self, hash: bytes) -> KeptPlan | None:
+        found = self._kept.get(hash)
+        if found is not None:
+            self._kept.move_to_end(hash)
+        return found
+
+
+@dataclass(slots=True)
+class KeptPlan:
+    """A plan as it came, and what was made of it."""
+
+    data: bytes
+    _made: dict[tuple[int, int], Plan] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def starts_at_once(self, members: int, parallelism: int) -> bool:
+        """Whether starting an execution calls nothing that may take long: the plan is made, and has
+        no suppliers of the user's."""
+        plan = self._made.get((members, parallelism))
+        return plan is not None and not plan.runs_users_life_cycles
+
+    def plan(self, members: int, parallelism: int) -> Plan:
+        """Unpickles and plans, the first time."""
+        with self._lock:
+            found = self._made.get((members, parallelism))
+            if found is None:
+                found = Plan.of(
+                    pickle.loads(self.data), member_count=members, default_parallelism=parallelism
+                )
+                self._made[members, parallelism] = found
+        return found
+
+    def fresh_suppliers(self) -> dict[str, Any]:
+        """The suppliers of the vertices, unpickled anew: executions share nothing of the user's."""
+        dag: DAG = pickle.loads(self.data)
+        return {vertex.name: vertex.supplier for vertex in dag.vertices}

@@ -1,0 +1,73 @@
+"""The process of a member that a local cluster starts, and that ends with its owner."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from typing import Any, NoReturn, TextIO
+
+import zmq
+
+from pyrite.cluster.keys import keys_from
+from pyrite.cluster.member import Member
+from pyrite.cluster.sockets import Limits
+
+HOST = "127.0.0.1"
+BIND_SECONDS = 5.0
+_PR_SET_PDEATHSIG = 1
+
+
+def main(config: dict[str, Any], orders: TextIO, reports: TextIO) -> None:
+    """Runs a member until its owner is gone, or sends SIGTERM."""
+    die_with_parent(config["owner"])
+    signal.signal(signal.SIGTERM, _exit)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))  # the owner may have blocked it
+    logging.basicConfig(
+        level=config["log_level"], format="%(levelname)s %(name)s member %(process)d: %(message)s"
+    )
+    member = Member(
+        keys_from(config["secret"]),
+        cooperative_threads=config["cooperative_threads"],
+        limits=Limits(**config["limits"]),
+    )
+    port = _bind(member, config["port"])
+    print("listening", port, file=reports, flush=True)
+    members = tuple(json.loads(orders.readline()))
+    member.join(
+        f"{HOST}:{port}",
+        members,
+        lambda complete: print("complete", int(complete), file=reports, flush=True),
+    )
+    try:
+        orders.read()  # until the owner is gone, or has closed it
+    finally:
+        member.close()
+
+
+def die_with_parent(owner: int) -> None:
+    """Has the system end this process with the thread that started it, whatever state it is in."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != owner:
+        sys.exit(0)
+
+
+def _bind(member: Member, port: int) -> int:
+    """Listens. The port of the incarnation before may not be free at once."""
+    give_up = time.monotonic() + BIND_SECONDS
+    while True:
+        try:
+            return member.bind(HOST, port)
+        except zmq.ZMQError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.02)
+
+
+def _exit(number: int, frame: object) -> NoReturn:
+    sys.exit(0)

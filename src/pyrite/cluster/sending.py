@@ -1,0 +1,125 @@
+"""The sending end of a distributed edge: one tasklet for each edge and member that it leads to."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from pyrite.cluster.messages import DoneMessage, Message, PacketMessage
+from pyrite.cluster.packing import Groups, Packing
+from pyrite.cluster.window import SendLimit, weight_of
+from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.plan import EdgePlan
+from pyrite.engine.queues import UNBOUNDED, Done, SpscQueue
+from pyrite.engine.routing import RoutingFailed
+from pyrite.engine.tasklets import DONE_NOW, IDLE, PROGRESS, Tasklet
+
+MOST_UNSENT: Final = 4 << 20
+"""Bytes that may wait to be sent to a member before its senders have no room."""
+PACKETS_PER_CALL: Final = 8
+
+
+class To(Protocol):
+    """What a sender needs of a connection."""
+
+    @property
+    def unsent(self) -> int: ...
+
+    def send(self, message: Message) -> None: ...
+
+
+class SenderTasklet(Tasklet):
+    """Packs what processors emit for one member, and sends it as far as the receiver lets it."""
+
+    __slots__ = (
+        "_edge",
+        "_execution",
+        "_finished",
+        "_inputs",
+        "_packing",
+        "_producers",
+        "_to",
+        "_turn",
+        "limit",
+    )
+
+    def __init__(
+        self, execution: bytes, edge: EdgePlan, to: To, *, producers: int, halt: Halt
+    ) -> None:
+        super().__init__(halt)
+        self._execution = execution
+        self._edge = edge
+        self._to = to
+        self._producers = producers
+        self._finished: list[int] = []
+        """The producers that are done. They may be on threads of their own; appending is safe."""
+        self._inputs: list[tuple[int | None, SpscQueue]] = []
+        self._turn = 0
+        self._packing = Packing(edge)
+        self.limit = SendLimit()
+
+    def input(self, partition: int | None) -> SpscQueue:
+        """A new queue for the items of one producer: of a partition, or of no particular one."""
+        settings = self._edge.settings
+        queue = SpscQueue(UNBOUNDED if settings.buffered else settings.queue_size)
+        self._inputs.append((partition, queue))
+        return queue
+
+    def finished(self, producer: int) -> None:
+        """A producer has put its last item into its queues."""
+        self._finished.append(producer)
+
+    def call(self) -> int:
+        if self.halt.is_set:
+            return DONE_NOW
+        try:
+            return self._send()
+        except RoutingFailed as error:
+            self.halt.fail(
+                Failed(error.error, vertex=self._edge.source, edge=error.edge, item=error.item)
+            )
+        except BaseException as error:
+            self.halt.fail(Failed(error, vertex=self._edge.source, edge=self._edge.name))
+        return DONE_NOW
+
+    def _send(self) -> int:
+        answer = IDLE
+        for _ in range(PACKETS_PER_CALL):
+            if not self.limit.is_open or self._to.unsent > MOST_UNSENT:
+                return answer
+            # Read before the queues: what was put before it is in them.
+            all_finished = len(self._finished) == self._producers
+            groups = self._gather()
+            if groups:
+                for payload, count in self._packing.packets(groups):
+                    weight = weight_of(len(payload), count)
+                    self._to.send(
+                        PacketMessage(self._execution, self._edge.id, weight, count, payload)
+                    )
+                    self.limit.sent(weight)
+                answer = PROGRESS
+            elif all_finished:
+                self._to.send(DoneMessage(self._execution, self._edge.id))
+                return DONE_NOW
+            else:
+                return answer
+        return answer
+
+    def _gather(self) -> Groups:
+        """What the queues hold, up to a packet, beginning with another queue each time."""
+        room = self._packing.items_per_packet
+        groups: Groups = []
+        inputs = self._inputs
+        self._turn += 1
+        for i in range(len(inputs)):
+            partition, queue = inputs[(self._turn + i) % len(inputs)]
+            while room > 0 and (chunk := queue.poll(room)) is not None:
+                if isinstance(chunk, Done):
+                    continue
+                room -= len(chunk)
+                if groups and groups[-1][0] == partition:
+                    groups[-1] = (partition, groups[-1][1] + chunk)
+                else:
+                    groups.append((partition, chunk))
+            if room <= 0:
+                break
+        return groups

@@ -1,0 +1,100 @@
+"""A member as a program of its own: it listens at a fixed address, and knows the others from a
+list."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import zmq
+
+from pyrite.cluster.keys import keys_from, new_secret
+from pyrite.cluster.member import Member
+from pyrite.errors import PyriteError
+
+
+def serve_member(
+    address: str,
+    members: Sequence[str],
+    *,
+    secret: str | None,
+    cooperative_threads: int | None = None,
+    on_complete: Callable[[bool], None] = lambda complete: None,
+) -> None:
+    """Runs a member until SIGTERM or SIGINT. Light jobs that run then end abruptly."""
+    host, port = host_and_port(address)
+    if address not in members:
+        raise PyriteError(
+            f"a member must be in the list of members by the address that it listens at: {address} "
+            f"is not in {', '.join(members)}"
+        )
+    for other in members:
+        other_host, _ = host_and_port(other)
+        if secret is None and not _is_loopback(other_host):
+            raise PyriteError(
+                f"member {other} is on a network, so it needs a secret that all members share: "
+                "without one a member listens on loopback addresses only; use --secret-file"
+            )
+    block_signals()
+    member = Member(
+        keys_from(secret) if secret is not None else None,
+        cooperative_threads=cooperative_threads,
+    )
+    try:
+        member.bind(_ip_of(host), port)
+    except zmq.ZMQError as error:
+        member.wire.close()
+        raise PyriteError(f"member {address} cannot listen there: {error}") from error
+    member.join(address, tuple(members), on_complete)
+    try:
+        wait_for_signal()
+    finally:
+        member.close()
+
+
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
+
+def block_signals() -> None:
+    """From now on the signals to end are kept for `wait_for_signal`, also in threads that are
+    started later."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+
+
+def wait_for_signal() -> None:
+    """Waits until this process is told to end."""
+    signal.sigwait(_ENDING)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+
+
+def secret_in(path: Path, *, make: bool = False) -> str:
+    """The secret that a file holds. With `make`, a file that does not exist is written, for nobody
+    else to read."""
+    if make and not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(new_secret() + "\n")
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise PyriteError(f"the secret of the cluster cannot be read: {error}") from error
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise PyriteError(f"the address of a member is HOST:PORT; got '{address}'")
+    return host, int(port)
+
+
+def _ip_of(host: str) -> str:
+    try:
+        return socket.gethostbyname(host)
+    except OSError as error:
+        raise PyriteError(f"the host '{host}' is not known: {error}") from error
+
+
+def _is_loopback(host: str) -> bool:
+    return ipaddress.ip_address(_ip_of(host)).is_loopback

@@ -1,0 +1,138 @@
+"""The ZeroMQ sockets that members and clients talk over, with every bound set.
+
+ZeroMQ does the framing, the reading and writing without Python's lock, the authentication, the
+encryption and the heartbeats. A connection that ended has ended: nothing here connects again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+from zmq.utils.monitor import recv_monitor_message
+
+from pyrite.cluster.keys import Keys
+from pyrite.cluster.messages import PIECE_BYTES
+
+ZAP_DOMAIN: Final = "pyrite"
+PIECES_UNDER_WAY: Final = 32
+"""How many pieces of messages ZeroMQ may hold for one peer; what is more waits with us."""
+SEALING_BYTES: Final = 256
+"""What encryption adds to a piece, and a little more."""
+
+_LOST: Final = zmq.EVENT_DISCONNECTED
+_REFUSED: Final = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+_NOT_REACHED: Final = zmq.EVENT_CLOSED | zmq.EVENT_CONNECT_RETRIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long the other side may take, in seconds."""
+
+    handshake: float = 5.0
+    silence: float = 30.0
+    """After this time without a sign of life the other side counts as gone."""
+
+
+class Context:
+    """Makes the sockets of one process, for those who know a secret; without keys, for anybody."""
+
+    def __init__(self, keys: Keys | None, limits: Limits) -> None:
+        self._keys = keys
+        self._limits = limits
+        self._context = zmq.Context()
+        self._context.max_sockets = 8192
+        self._authenticator: ThreadAuthenticator | None = None
+
+    def listener(self, host: str, port: int) -> tuple[zmq.Socket[bytes], int]:
+        """A socket that anybody may connect to, and its port, which is chosen if it is 0."""
+        socket = self._bounded(zmq.ROUTER)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        if self._keys is not None:
+            self._authenticate()
+            socket.curve_server = True
+            socket.zap_domain = ZAP_DOMAIN.encode()
+        socket.bind(f"tcp://{host}:{port or '*'}")
+        endpoint: Any = socket.getsockopt(zmq.LAST_ENDPOINT)
+        return socket, int(endpoint.rstrip(b"\0").rpartition(b":")[2])
+
+    def dialer(self, address: str) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
+        """A socket that connects to a member, and its monitor."""
+        socket = self._bounded(zmq.DEALER)
+        socket.reconnect_ivl = -1
+        socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._limits.handshake * 1000))
+        if self._keys is not None:
+            socket.curve_serverkey = self._keys.public
+        monitor = self.monitor(socket)
+        socket.connect(f"tcp://{address}")
+        return socket, monitor
+
+    def monitor(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
+        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(_LOST | _REFUSED | _NOT_REACHED)
+        return monitor
+
+    def close(self) -> None:
+        if self._authenticator is not None:
+            self._authenticator.stop()
+        self._context.destroy(linger=0)
+
+    def _bounded(self, kind: int) -> zmq.Socket[bytes]:
+        socket = self._context.socket(kind)
+        limits = self._limits
+        socket.linger = 0
+        socket.setsockopt(zmq.IPV6, 1)
+        socket.setsockopt(zmq.MAXMSGSIZE, PIECE_BYTES + SEALING_BYTES)
+        socket.setsockopt(zmq.HANDSHAKE_IVL, int(limits.handshake * 1000))
+        socket.setsockopt(zmq.HEARTBEAT_IVL, int(limits.silence * 1000 / 6))
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, int(limits.silence * 1000 * 5 / 6))
+        socket.sndhwm = PIECES_UNDER_WAY
+        if self._keys is not None:
+            socket.curve_publickey, socket.curve_secretkey = self._keys
+        return socket
+
+    def _authenticate(self) -> None:
+        """From now on, only those who have our own public key are let in."""
+        if self._authenticator is None:
+            assert self._keys is not None
+            self._authenticator = ThreadAuthenticator(self._context)
+            self._authenticator.start()
+            self._authenticator.thread.name = "pyrite-zap"
+            self._authenticator.configure_curve_callback(
+                domain=ZAP_DOMAIN, credentials_provider=_OnlyOurKey(self._keys.public)
+            )
+
+
+class _OnlyOurKey:
+    def __init__(self, public: bytes) -> None:
+        self._public = public
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        return key == self._public
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Something that a monitor saw: a connection that is lost, was refused, or not even reached."""
+
+    lost: bool
+    refused: bool
+    file: int
+    """The number of the connection's file, if it is lost."""
+
+
+def seen_by(monitor: zmq.Socket[bytes]) -> Iterator[Seen]:
+    """What a monitor has seen since it was asked last."""
+    while True:
+        try:
+            event: Any = recv_monitor_message(monitor, zmq.NOBLOCK)
+        except zmq.Again:
+            return
+        kind = event["event"]
+        yield Seen(bool(kind & _LOST), bool(kind & _REFUSED), int(event["value"]))

@@ -1,0 +1,454 @@
+"""The wire: the connections of one member or client to others, and the messages on them.
+
+A connection has two sockets, so that acks and cancels overtake data. It exists once both sides have
+said hello on both, and are of the same versions; it ends once, for good, as soon as either socket
+is lost. One thread owns the wire: it calls `turn` to send and receive, and may sleep in `park`;
+from other threads only `send` and `wake` may be called.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import select
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import zmq
+
+from pyrite.cluster.channels import Channel
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.keys import Keys
+from pyrite.cluster.messages import (
+    URGENT,
+    BadMessage,
+    Hello,
+    Message,
+    Payload,
+    Refused,
+    decode,
+    encode,
+)
+from pyrite.cluster.sockets import Context, Limits, Seen, seen_by
+
+logger = logging.getLogger("pyrite.cluster")
+
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_POLLIN: Final = int(zmq.POLLIN)
+MESSAGES_PER_TURN: Final = 256
+"""How many messages are read from one socket before it is the others' turn."""
+RETRY_SECONDS: Final = 0.0005
+"""When to try again to send to a peer whose socket was full."""
+WATCHED_FILES: Final = 1024
+"""`select` takes no file with a higher number; but it can wait for less than a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    connection: Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    connection: Connection
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A connection has ended."""
+
+    connection: Connection
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotReached:
+    """A member that was dialed could not be connected to."""
+
+    address: str
+    reason: str
+
+
+Event = Connected | Received | Lost | NotReached
+
+
+class Connection:
+    """A connection to another member, or between a member and a client."""
+
+    def __init__(self, wire: Wire, peer: Hello, data: Channel, urgent: Channel) -> None:
+        self._wire = wire
+        self.peer = peer
+        self._data = data
+        self._urgent = urgent
+        self.is_open = True
+        self.on_lost: list[Callable[[str], None]] = []
+
+    @property
+    def name(self) -> str:
+        """How messages to people name the other side."""
+        return f"member {self.peer.address}" if self.peer.address else "a client"
+
+    @property
+    def unsent(self) -> int:
+        """How many bytes wait to be sent. ZeroMQ holds a little more."""
+        return self._data.unsent
+
+    def send(self, message: Message) -> None:
+        """Sends a message, or nothing if the connection has ended. Any thread may call this."""
+        if self.is_open:
+            self._wire.put(self._urgent if isinstance(message, URGENT) else self._data, message)
+
+    def __repr__(self) -> str:
+        return f"<connection to {self.name}{'' if self.is_open else ', ended'}>"
+
+
+class _Dialed:
+    """A member that was dialed, with both sockets and their monitors."""
+
+    def __init__(self, address: str, token: str, give_up: float) -> None:
+        self.address = address
+        self.token = token
+        self.give_up = give_up
+        self.channels: dict[bool, Channel] = {}
+        self.monitors: list[zmq.Socket[bytes]] = []
+        self.hellos: dict[bool, Hello] = {}
+        self.ended = False
+
+
+class Wire:
+    def __init__(self, keys: Keys | None, me: Identity, limits: Limits | None = None) -> None:
+        self.me = me
+        self._limits = limits or Limits()
+        self._context = Context(keys, self._limits)
+        self._events: list[Event] = []
+        self._readers: dict[int, Callable[[], bool]] = {}
+        """By the number of a file, what reads when it has something. True if there may be more."""
+        self._unread: set[int] = set()
+        """Files that must be read though they may say nothing: a send can swallow the sign."""
+        self._unsent: set[Channel] = set()
+        """Channels that have something to send."""
+        self._is_blocked = False
+        """Whether a socket did not take all that there was to send."""
+        self._epoll = select.epoll()
+        self._files: dict[zmq.Socket[bytes], int] = {}
+        self._wake_file = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._watch(self._wake_file, self._read_wake)
+        self._owner = threading.get_ident()
+        self._routes: dict[bytes, Channel] = {}
+        self._route_of_file: dict[int, bytes] = {}
+        self._half: dict[str, dict[bool, tuple[Channel, Hello]]] = {}
+        """Connections of which one socket has said hello."""
+        self._listener: zmq.Socket[bytes] | None = None
+        self._listener_monitor: zmq.Socket[bytes] | None = None
+        self._dialing: dict[str, _Dialed] = {}
+        self._warned: set[str] = set()
+        self._closed = False
+
+    # The owner's part.
+
+    def own(self) -> None:
+        """Makes the calling thread the owner."""
+        self._owner = threading.get_ident()
+
+    def listen(self, host: str, port: int) -> int:
+        """Lets others connect. Returns the port."""
+        self._listener, port = self._context.listener(host, port)
+        self._listener_monitor = self._context.monitor(self._listener)
+        self._watch_socket(self._listener_monitor, self._read_listener_monitor)
+        self._watch_socket(self._listener, self._read_listener)
+        return port
+
+    def dial(self, address: str) -> None:
+        """Connects to a member. There will be a Connected, or a NotReached."""
+        dialed = _Dialed(address, secrets.token_hex(8), time.monotonic() + self._limits.handshake)
+        self._dialing[dialed.token] = dialed
+        for urgent in (False, True):
+            socket, monitor = self._context.dialer(address)
+            channel = Channel(socket, None, partial(self._hello_to_dialer, dialed, urgent))
+            dialed.channels[urgent] = channel
+            dialed.monitors.append(monitor)
+            self._watch_socket(monitor, partial(self._read_dialed_monitor, dialed, monitor))
+            self._watch_socket(socket, partial(self._read_dialed, dialed, channel))
+            self.put(channel, self.me.hello(dialed.token, urgent=urgent))
+
+    def turn(self) -> list[Event]:
+        """Sends and receives what can be without waiting; says what happened."""
+        self._flush_all()
+        for file in {file for file, _ in self._epoll.poll(0)} | self._unread:
+            reader = self._readers.get(file)
+            if reader is not None and reader():
+                self._unread.add(file)
+            else:
+                self._unread.discard(file)
+        if self._dialing:
+            self._give_up_dialing()
+        events, self._events = self._events, []
+        return events
+
+    def park(self, seconds: float | None) -> None:
+        """Sleeps until something arrives, `wake` is called, or the time has passed."""
+        if self._unsent and not self._is_blocked:
+            self._flush_all()
+        if self._unread or self._events:
+            return
+        if self._is_blocked:
+            seconds = RETRY_SECONDS if seconds is None else min(seconds, RETRY_SECONDS)
+        if self._dialing:
+            first = min(dialed.give_up for dialed in self._dialing.values())
+            left = max(0.0, first - time.monotonic())
+            seconds = left if seconds is None else min(seconds, left)
+        if self._epoll.fileno() < WATCHED_FILES:
+            select.select((self._epoll,), (), (), seconds)
+        else:
+            self._epoll.poll(seconds, 1)
+
+    def drop(self, connection: Connection, reason: str) -> None:
+        """Ends a connection from this side, and tells the other why."""
+        connection.send(Refused(reason))
+        self._flush_all()
+        self._lose(connection, reason)
+
+    def close(self) -> None:
+        """Ends everything, at once."""
+        if self._closed:
+            return
+        self._closed = True
+        self._epoll.close()
+        self._context.close()
+        os.close(self._wake_file)
+
+    # What any thread may call.
+
+    def wake(self) -> None:
+        """Lets `park` return."""
+        if not self._closed:
+            os.eventfd_write(self._wake_file, 1)
+
+    def put(self, channel: Channel, message: Message) -> None:
+        """Adds a message to those that the next turn sends, together: each piece that is sent wakes
+        a thread of ZeroMQ's."""
+        channel.add(encode(message))
+        self._unsent.add(channel)
+        if threading.get_ident() != self._owner:
+            self.wake()
+
+    # Reading and writing.
+
+    def _flush_all(self) -> None:
+        self._is_blocked = False
+        if self._unsent:
+            for channel in tuple(self._unsent):
+                self._flush(channel)
+
+    def _flush(self, channel: Channel) -> None:
+        self._unsent.discard(channel)
+        if not channel.flush():
+            self._unsent.add(channel)
+            self._is_blocked = True
+        file = self._files.get(channel.socket)
+        if file is not None:
+            self._unread.add(file)
+
+    def _watch(self, file: int, reader: Callable[[], bool]) -> None:
+        self._readers[file] = reader
+        self._epoll.register(file, select.EPOLLIN)
+
+    def _watch_socket(self, socket: zmq.Socket[bytes], reader: Callable[[], bool]) -> None:
+        file = self._files[socket] = int(socket.fd)
+        self._watch(file, reader)
+        self._unread.add(file)  # what came before it was watched gave its sign already
+
+    def _forget_socket(self, socket: zmq.Socket[bytes]) -> None:
+        file = self._files.pop(socket, None)
+        if file is not None:
+            del self._readers[file]
+            self._unread.discard(file)
+            self._epoll.unregister(file)
+
+    def _read_wake(self) -> bool:
+        try:
+            os.eventfd_read(self._wake_file)
+        except BlockingIOError:
+            pass
+        return False
+
+    def _read_listener(self) -> bool:
+        assert self._listener is not None
+        socket = self._listener
+        for _ in range(MESSAGES_PER_TURN):
+            if not _has_message(socket):
+                return False
+            route = socket.recv(_NOBLOCK)
+            frame = socket.recv(_NOBLOCK, copy=False)
+            more = frame.more
+            while more:  # no message of ours has more parts
+                more = socket.recv(_NOBLOCK, copy=False).more
+            channel = self._routes.get(route)
+            if channel is None:
+                self._read_listener_monitor()  # the file may have been another connection's before
+                channel = self._routes[route] = Channel(socket, route, self._hello_to_listener)
+                self._route_of_file[frame.get(zmq.SRCFD)] = route
+            self._take(channel, frame.buffer)
+        return True
+
+    def _read_dialed(self, dialed: _Dialed, channel: Channel) -> bool:
+        for _ in range(MESSAGES_PER_TURN):
+            if dialed.ended or not _has_message(channel.socket):
+                return False
+            self._take(channel, channel.socket.recv(_NOBLOCK))
+        return True
+
+    def _take(self, channel: Channel, piece: Payload) -> None:
+        try:
+            wholes = channel.reassembly.add(piece)
+            if not wholes and channel.connection is None:
+                raise BadMessage("a first message that is too long for a hello")
+            for whole in wholes:
+                self._arrived(channel, decode(whole))
+        except BadMessage as error:
+            if channel.connection is not None:
+                self.drop(channel.connection, f"it sent {error}")
+            elif not channel.token:
+                self._refuse(channel, f"the first message is no hello: {error}")
+
+    def _arrived(self, channel: Channel, message: Message) -> None:
+        connection = channel.connection
+        if connection is None:
+            channel.on_hello(channel, message)
+        elif isinstance(message, Refused):
+            self._lose(connection, message.reason)
+        elif connection.is_open:
+            self._events.append(Received(connection, message))
+
+    # How connections begin.
+
+    def _hello_to_listener(self, channel: Channel, hello: Message) -> None:
+        if channel.token:
+            return  # refused, or waiting for the hello of its other socket
+        if not isinstance(hello, Hello):
+            self._refuse(channel, "the first message is no hello")
+            return
+        objection = self.me.objection_to(hello)
+        if objection is not None:
+            self._refuse(channel, objection)
+            return
+        channel.token = hello.connection
+        half = self._half.setdefault(hello.connection, {})
+        half[hello.urgent] = (channel, hello)
+        if len(half) < 2:
+            return
+        del self._half[hello.connection]
+        for urgent, (each, _) in half.items():
+            self.put(each, self.me.hello(hello.connection, urgent=urgent))
+        self._connect(hello, half[False][0], half[True][0])
+
+    def _hello_to_dialer(
+        self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
+    ) -> None:
+        if isinstance(message, Refused):
+            self._end_dialing(dialed, message.reason)
+            return
+        if not isinstance(message, Hello):
+            self._end_dialing(dialed, "its first message is no hello")
+            return
+        objection = self.me.objection_to(message)
+        if objection is not None:
+            self._end_dialing(dialed, objection)
+            return
+        dialed.hellos[urgent] = message
+        if len(dialed.hellos) == 2:
+            del self._dialing[dialed.token]
+            connection = self._connect(message, dialed.channels[False], dialed.channels[True])
+            connection.on_lost.append(lambda _: self._close_dialed(dialed))
+
+    def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
+        connection = Connection(self, peer, data, urgent)
+        data.connection = urgent.connection = connection
+        self._events.append(Connected(connection))
+        return connection
+
+    def _refuse(self, channel: Channel, reason: str) -> None:
+        channel.token = "refused"
+        self._warn(f"refused a connection to {self.me.address}: {reason}")
+        self.put(channel, Refused(reason))
+
+    # How they end.
+
+    def _read_listener_monitor(self) -> bool:
+        assert self._listener_monitor is not None
+        for seen in seen_by(self._listener_monitor):
+            if seen.refused:
+                self._warn(
+                    f"refused a connection to {self.me.address}: whoever it was does not know the "
+                    "secret of this cluster, or does not speak its protocol"
+                )
+            route = self._route_of_file.pop(seen.file, None) if seen.lost else None
+            if route is not None:
+                channel = self._routes.pop(route)
+                self._unsent.discard(channel)
+                if channel.connection is not None:
+                    self._lose(channel.connection, "the connection was closed")
+                else:
+                    self._half.pop(channel.token, None)
+        return False
+
+    def _read_dialed_monitor(self, dialed: _Dialed, monitor: zmq.Socket[bytes]) -> bool:
+        seen: list[Seen] = list(seen_by(monitor))
+        if not seen or dialed.ended:
+            return False
+        for channel in dialed.channels.values():
+            self._read_dialed(dialed, channel)  # what it said before it went, as why it refuses
+        connection = dialed.channels[False].connection
+        if connection is not None:
+            self._lose(connection, "the connection was closed")
+        elif any(each.lost or each.refused for each in seen):
+            self._end_dialing(
+                dialed, "it closed the connection: it has another secret, or is no member"
+            )
+        else:
+            self._end_dialing(dialed, "nobody listens there")
+        return False
+
+    def _lose(self, connection: Connection, reason: str) -> None:
+        if connection.is_open:
+            connection.is_open = False
+            for tell in connection.on_lost:
+                tell(reason)
+            self._events.append(Lost(connection, reason))
+
+    def _give_up_dialing(self) -> None:
+        now = time.monotonic()
+        for dialed in list(self._dialing.values()):
+            if dialed.give_up <= now:
+                self._end_dialing(dialed, f"it did not answer within {self._limits.handshake:g} s")
+
+    def _end_dialing(self, dialed: _Dialed, reason: str) -> None:
+        if self._dialing.pop(dialed.token, None) is not None:
+            self._close_dialed(dialed)
+            self._events.append(NotReached(dialed.address, reason))
+
+    def _close_dialed(self, dialed: _Dialed) -> None:
+        dialed.ended = True
+        for channel, monitor in zip(dialed.channels.values(), dialed.monitors):
+            self._unsent.discard(channel)
+            self._forget_socket(monitor)
+            self._forget_socket(channel.socket)
+            channel.socket.disable_monitor()
+            monitor.close(linger=0)
+            channel.socket.close(linger=0)
+
+    def _warn(self, text: str) -> None:
+        """Says each thing once: a port scan must not fill the log."""
+        logger.log(logging.DEBUG if text in self._warned else logging.WARNING, "%s", text)
+        self._warned.add(text)
+
+
+def _has_message(socket: zmq.Socket[bytes]) -> bool:
+    events: Any = socket.getsockopt(zmq.EVENTS)
+    return bool(int(events) & _POLLIN)

@@ -1,0 +1,65 @@
+"""Failures that travel to another process: as they are where they can, else as a description."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import traceback
+import zlib
+from typing import Final
+
+import cloudpickle
+
+from pyrite.engine.failure import Failed
+from pyrite.functions import message_of, shorten, shorten_text
+
+LONGEST_MESSAGE: Final = 2000
+LONGEST_TRACEBACK: Final = 6000
+
+
+class RemoteError(Exception):
+    """Stands for an exception that could not travel from the process that raised it."""
+
+
+def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
+    """A failure as bytes. The traceback becomes a note of the error. What of it cannot be pickled,
+    or makes it too long, goes as a description."""
+    error, item = failed.error, failed.item
+    message = shorten_text(message_of(error), LONGEST_MESSAGE)
+    try:
+        text = "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
+    except Exception:
+        text = message
+    description = RemoteError(message)
+    for candidate, what in (
+        (error, item),
+        (error, shorten(item)),
+        (description, item),
+        (description, shorten(item)),
+    ):
+        try:
+            candidate.add_note(text)
+            candidate.__traceback__ = None
+            packed = cloudpickle.dumps((candidate, what))
+            pickle.loads(packed)
+        except Exception:
+            continue
+        whole = zlib.compress(
+            cloudpickle.dumps(
+                (failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)
+            ),
+            9,
+        )
+        if len(whole) < most_bytes:
+            break
+    return whole
+
+
+def unpack_failure(data: bytes | memoryview) -> Failed:
+    """The failure that the bytes are."""
+    vertex, processor, edge, item, message, packed = pickle.loads(zlib.decompress(data))
+    try:
+        error, item = pickle.loads(packed)
+    except Exception:  # its class is known over there only
+        error = RemoteError(message)
+    return Failed(error, vertex, processor, edge, item)

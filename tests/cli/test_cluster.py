@@ -1,0 +1,126 @@
+"""The commands that start members."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import pyrite
+from pyrite import processors as p
+from pyrite.cli import app
+from pyrite.cluster.keys import new_secret
+from tests.cluster.test_light_jobs import Where, straight
+
+Command = subprocess.Popen[str]
+
+
+@pytest.fixture
+def started() -> Iterator[list[Command]]:
+    commands: list[Command] = []
+    yield commands
+    for command in commands:
+        command.kill()
+        command.wait()
+        assert command.stdout is not None
+        command.stdout.close()
+
+
+def start(started: list[Command], *arguments: str | Path) -> Command:
+    command = subprocess.Popen(
+        [sys.executable, "-m", "pyrite", *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
+    started.append(command)
+    return command
+
+
+def line_with(command: Command, words: str) -> str:
+    assert command.stdout is not None
+    return next(line for line in command.stdout if words in line)
+
+
+def test_a_cluster_on_this_machine_serves_clients_until_it_is_told_to_end(
+    started: list[Command], tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    command = start(started, "cluster", "--members", "2", "--secret-file", secret)
+    (url,) = re.findall(r"pyrite://\S+", line_with(command, "members run at"))
+    assert secret.stat().st_mode & 0o077 == 0
+    with pyrite.client(url, secret=secret.read_text().strip()) as client:
+        client.new_light_job(
+            straight(Where, p.write_list("where"), distributed=False)
+        ).execute().result(20)
+        assert sorted(client.list("where")) == [0, 1]
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(10) == 0
+
+
+def test_a_cluster_that_spark_hosts_serves_clients(started: list[Command], tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    command = start(
+        started,
+        *("cluster", "--spark-master", "local[2]", "--members", "2", "--secret-file", secret),
+    )
+    (url,) = re.findall(r"pyrite://\S+", line_with(command, "members run at"))
+    with pyrite.client(url, secret=secret.read_text().strip()) as client:
+        client.map("m")[1] = 2
+        assert client.map("m") == {1: 2}
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(30) == 0
+
+
+def free_addresses(count: int) -> list[str]:
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]
+    for server in servers:
+        server.close()
+    return addresses
+
+
+def test_members_with_a_fixed_list_find_each_other_and_end_well(
+    started: list[Command], tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text(new_secret())
+    addresses = free_addresses(2)
+    commands = [
+        start(
+            started,
+            *("member", "--listen", address, "--members", ",".join(addresses)),
+            *("--secret-file", tmp_path / "secret"),
+        )
+        for address in addresses
+    ]
+    for command in commands:
+        line_with(command, "all members are connected")
+    secret = (tmp_path / "secret").read_text()
+    with pyrite.client("pyrite://" + ",".join(addresses), secret=secret) as client:
+        client.map("m")[1] = 2
+        assert client.map("m") == {1: 2}
+    commands[1].send_signal(signal.SIGTERM)
+    assert commands[1].wait(10) == 0
+    line_with(commands[0], "a member was lost")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--listen", "nowhere", "--members", "nowhere"), "HOST:PORT"),
+        (("--listen", "127.0.0.1:5", "--members", "127.0.0.1:6"), "must be in the list"),
+        (("--listen", "10.0.0.1:5", "--members", "10.0.0.1:5"), "needs a secret"),
+        (
+            ("--listen", "127.0.0.1:5", "--members", "127.0.0.1:5", "--secret-file", "no"),
+            "cannot be read",
+        ),
+    ],
+)
+def test_what_cannot_be_a_member_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(app, ["member", *arguments])
+    assert result.exit_code == 1
+    assert message in result.output

@@ -1,0 +1,38 @@
+"""Members that Spark hosts give what local ones give."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from pyrite import Instance, PyriteError
+from pyrite.cluster import Client
+from pyrite.cluster.hosted import HostedCluster
+from tests.dags import Picture, pictures
+
+
+@pytest.fixture
+def hosted(local_spark: Instance) -> Iterator[Client]:
+    with HostedCluster(local_spark.spark(), 2) as cluster, cluster.client() as client:
+        assert len(cluster.addresses) == 2
+        yield client
+
+
+@given(picture=pictures(distributed=True))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_random_dag_gives_the_same_on_members_that_spark_hosts(
+    hosted: Client, picture: Picture
+) -> None:
+    for end in picture.ends():
+        hosted.list(f"out{end}").clear()
+    hosted.new_light_job(picture.build()).execute().result(20)
+    found = {end: Counter(hosted.list(f"out{end}")) for end in picture.ends()}
+    assert found == picture.expected(2)
+
+
+def test_more_members_than_slots_are_refused_at_once(local_spark: Instance) -> None:
+    with pytest.raises(PyriteError, match="100 members need 100 slots of Spark"):
+        HostedCluster(local_spark.spark(), 100)

@@ -1,0 +1,292 @@
+"""What a member does with messages in any order: the test plays its only other member, which
+coordinates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import cloudpickle
+import pytest
+
+from pyrite import DAG, between
+from pyrite import processors as p
+from pyrite.cluster import messages as m
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.keys import keys_from, new_secret
+from pyrite.cluster.member import Member
+from pyrite.cluster.outcomes import Order, Outcome
+from pyrite.cluster.packing import Packing
+from pyrite.cluster.plans import PackedDag, hash_of
+from pyrite.cluster.window import UNIT, weight_of
+from pyrite.cluster.wire import Connected, Connection, Received, Wire
+from pyrite.engine.plan import plan_topology
+from pyrite.suppliers import meta_supplier_of
+from tests.cluster.test_light_jobs import Endless
+
+ID = b"01234567"
+OTHER = b"76543210"
+M = TypeVar("M")
+
+
+class Coordinator:
+    """The test's end of the wire, and the member at the other."""
+
+    def __init__(self) -> None:
+        keys = keys_from(new_secret())
+        self.now = 0.0
+        self.member = Member(keys, clock=lambda: self.now)
+        address = f"127.0.0.1:{self.member.bind('127.0.0.1', 0)}"
+        self.members = ("coordinator:1", address)
+        me = Identity(address="coordinator:1", members=self.members, incarnation="first")
+        self.wire = Wire(keys, me)
+        self.member.join(address, self.members, lambda complete: None)
+        self.wire.dial(address)
+        self.received: list[m.Message] = []
+        self.connection: Connection = self._wait(lambda: self._connected)
+        self.is_closed = False
+
+    _connected: Connection | None = None
+
+    def send(self, *messages: m.Message) -> None:
+        for message in messages:
+            self.connection.send(message)
+
+    def next(self, kind: type[M]) -> M:
+        """The next message of a kind from the member."""
+
+        def found() -> M | None:
+            for message in self.received:
+                if isinstance(message, kind):
+                    self.received.remove(message)
+                    return message
+            return None
+
+        message: M = self._wait(found)
+        return message
+
+    def outcome(self) -> Outcome:
+        return Outcome.unpacked(self.next(m.Answer).outcome)
+
+    def order(self, dag: PackedDag, *, incarnation: str = "first") -> m.Init:
+        members = (
+            (self.members[0], incarnation),
+            (self.members[1], self.member.wire.me.incarnation),
+        )
+        order = Order(
+            job_id="job",
+            index=1,
+            members=members,
+            parallelism=1,
+            single_partitions={},
+            suppliers=b"",
+        )
+        return m.Init(ID, dag.hash, order.packed())
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        self._wait(lambda: condition() or None)
+
+    def _wait(self, found: Callable[[], Any]) -> Any:
+        give_up = time.monotonic() + 10
+        while (answer := found()) is None:
+            assert time.monotonic() < give_up
+            for event in self.wire.turn():
+                if isinstance(event, Connected):
+                    self._connected = event.connection
+                elif isinstance(event, Received):
+                    self.received.append(event.message)
+            self.wire.park(0.001)
+        return answer
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self.wire.close()
+
+
+@pytest.fixture
+def coordinator() -> Iterator[Coordinator]:
+    made = Coordinator()
+    yield made
+    made.close()
+    made.member.close()
+
+
+def line(source: Any) -> DAG:
+    dag = DAG()
+    a, b = dag.vertex("a", source), dag.vertex("b", p.noop())
+    dag.edge(between(a, b).distributed().broadcast())
+    return dag
+
+
+EMPTY = PackedDag.of(line(p.read_items([])))
+
+
+def packet(
+    items: list[Any], *, execution: bytes = ID, weight: int | None = None
+) -> m.PacketMessage:
+    edge = plan_topology(line(p.noop()), member_count=2, default_parallelism=1)
+    ((payload, count),) = Packing(edge.vertices[0].outbound[0]).packets([(None, items)])
+    return m.PacketMessage(
+        execution, 0, weight_of(len(payload), count) if weight is None else weight, count, payload
+    )
+
+
+def test_data_before_init_is_held_and_adopted(coordinator: Coordinator) -> None:
+    coordinator.send(packet(["early"]), m.DoneMessage(ID, 0))
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    assert coordinator.outcome().is_well
+    assert coordinator.member.execution_count() == 0
+
+
+def test_an_execution_waits_for_the_done_marker_of_every_sender(coordinator: Coordinator) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    coordinator.next(m.DoneMessage)  # its own part is done
+    assert not [each for each in coordinator.received if isinstance(each, m.Answer)]
+    coordinator.send(m.DoneMessage(ID, 0))
+    assert coordinator.outcome().is_well
+
+
+def test_a_cancel_that_overtakes_its_init_lets_it_not_run(coordinator: Coordinator) -> None:
+    coordinator.send(m.Cancel(ID))
+    coordinator.until(lambda: coordinator.member.parts.executions.was_cancelled(ID, 0))
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    assert coordinator.outcome().cancelled
+
+
+def test_an_init_by_an_unknown_hash_is_answered_by_asking_for_the_plan(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(coordinator.order(EMPTY), m.DoneMessage(ID, 0))
+    assert coordinator.next(m.WantPlan).plan == EMPTY.hash
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data))
+    assert coordinator.outcome().is_well
+
+
+def test_late_data_of_an_execution_that_was_cancelled_makes_no_new_context(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    coordinator.next(m.DoneMessage)
+    coordinator.send(m.Cancel(ID))
+    assert coordinator.outcome().cancelled
+    coordinator.send(packet(["late"]), packet(["other"], execution=OTHER))
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    assert coordinator.member.parts.executions.find(ID) is None
+
+
+def test_data_that_is_never_initialized_is_dropped_after_five_minutes(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(packet(["lost"]))
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    coordinator.now = 301.0
+    coordinator.until(lambda: coordinator.member.execution_count() == 0)
+
+
+def test_an_execution_that_its_coordinator_does_not_know_is_cancelled(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    assert coordinator.next(m.Check).executions == (ID,)
+    coordinator.send(m.Unknown((OTHER, ID)))
+    assert coordinator.outcome().cancelled
+
+
+def test_a_coordinator_says_which_executions_it_does_not_know(coordinator: Coordinator) -> None:
+    coordinator.send(m.Check((ID, OTHER)))
+    assert coordinator.next(m.Unknown).executions == (ID, OTHER)
+
+
+def test_a_coordinator_that_is_gone_knows_none(coordinator: Coordinator) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    coordinator.next(m.DoneMessage)
+    coordinator.close()
+    give_up = time.monotonic() + 5
+    while coordinator.member.execution_count():
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
+
+
+def test_an_init_for_another_incarnation_of_a_member_fails_with_its_name(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(
+        m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY, incarnation="second")
+    )
+    assert "member coordinator:1" in str(coordinator.outcome().error("job"))
+
+
+def test_the_first_ack_goes_out_when_a_unit_is_full_and_init_has_run(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(packet(["heavy"], weight=UNIT))
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    assert not [each for each in coordinator.received if isinstance(each, m.Ack)]
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    ((id, limits),) = coordinator.next(m.Ack).limits
+    assert (id, [edge for edge, _ in limits]) == (ID, [0])
+
+
+def test_an_ack_for_an_unknown_execution_is_skipped_and_the_next_counts(
+    coordinator: Coordinator,
+) -> None:
+    many = PackedDag.of(line(p.read_items(["x" * 1000] * 5000)))
+    coordinator.send(m.PlanMessage(many.hash, many.data), coordinator.order(many))
+    weight = 0
+    while weight < UNIT:
+        weight += coordinator.next(m.PacketMessage).weight
+    assert not [each for each in coordinator.received if isinstance(each, m.DoneMessage)]
+    coordinator.send(m.Ack(((OTHER, ((0, 5), (1, 7))), (ID, ((0, 1000),)))))
+    coordinator.next(m.DoneMessage)
+    coordinator.send(m.DoneMessage(ID, 0))
+    assert coordinator.outcome().is_well
+
+
+def test_without_light_jobs_a_member_says_nothing(coordinator: Coordinator) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    coordinator.send(m.DoneMessage(ID, 0))
+    assert coordinator.outcome().is_well
+    coordinator.received.clear()
+    assert coordinator.member.parts.next_due is None
+    assert coordinator.member.peers.next_dial is None
+
+
+def test_a_message_that_a_member_cannot_deal_with_does_not_end_it(
+    coordinator: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    coordinator.send(m.Reply(1, b"nobody asked"), m.Answer(ID, b"nobody asked"))
+    coordinator.send(m.Call(1, b"nonsense"), m.Hello("a", "b", "c", "d", (), "e", True))
+    coordinator.next(m.Reply)
+    coordinator.send(m.Check((ID,)))
+    assert coordinator.next(m.Unknown).executions == (ID,)
+    assert "could not deal with a message" in caplog.text
+
+
+def test_an_order_that_cannot_be_read_is_answered_with_a_failure(coordinator: Coordinator) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), m.Init(ID, EMPTY.hash, b"nonsense"))
+    assert coordinator.outcome().failure
+
+
+def test_a_dag_that_cannot_be_unpickled_fails_the_part(coordinator: Coordinator) -> None:
+    bad = PackedDag(b"nonsense", hash_of(b"nonsense"))
+    coordinator.send(m.PlanMessage(bad.hash, bad.data), coordinator.order(bad))
+    assert coordinator.outcome().failure
+
+
+def test_an_endless_part_is_stopped_by_a_cancel(coordinator: Coordinator) -> None:
+    endless = PackedDag.of(line(Endless))
+    (supplier,) = meta_supplier_of(Endless, "a").get(["one"])  # as a coordinator asks for them
+    order = Order.unpacked(coordinator.order(endless).order)
+    with_supplier = replace(order, suppliers=cloudpickle.dumps({"a": supplier}))
+    coordinator.send(
+        m.PlanMessage(endless.hash, endless.data),
+        m.Init(ID, endless.hash, with_supplier.packed()),
+        m.DoneMessage(ID, 0),
+    )
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    coordinator.send(m.Cancel(ID))
+    assert coordinator.outcome().cancelled

@@ -1,0 +1,307 @@
+"""The wire, over real sockets on this machine: who is let in, who is not, and who is missed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+import zmq
+
+from pyrite.cluster import messages as m
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.keys import keys_from, new_secret
+from pyrite.cluster.sockets import Limits
+from pyrite.cluster.wire import Connected, Event, Lost, NotReached, Received, Wire
+from pyrite.errors import PyriteError
+
+SECRET = new_secret()
+SOON = Limits(handshake=1.0, silence=1.2)
+MakeWire = Callable[..., Wire]
+E = TypeVar("E")
+
+
+@pytest.fixture
+def make_wire() -> Iterator[MakeWire]:
+    made: list[Wire] = []
+
+    def make(*, secret: str = SECRET, limits: Limits = SOON, **identity: Any) -> Wire:
+        made.append(Wire(keys_from(secret), Identity(**identity), limits))
+        return made[-1]
+
+    yield make
+    for wire in made:
+        wire.close()
+
+
+@pytest.fixture
+def listener(make_wire: MakeWire) -> tuple[Wire, str]:
+    wire = make_wire()
+    return wire, f"127.0.0.1:{wire.listen('127.0.0.1', 0)}"
+
+
+def turned(wires: list[Wire], kind: type[E], count: int = 1, seconds: float = 10) -> list[E]:
+    """Turns the wires until so many events of a kind have happened."""
+    found: list[E] = []
+    give_up = time.monotonic() + seconds
+    while len(found) < count:
+        assert time.monotonic() < give_up, f"{len(found)} of {count} {kind.__name__}"
+        events: list[Event] = []
+        for wire in wires:
+            events += wire.turn()
+            wire.park(0.001)
+        found += [event for event in events if isinstance(event, kind)]
+    return found
+
+
+def connected(a: Wire, b: Wire, address: str) -> tuple[Any, Any]:
+    b.dial(address)
+    first, second = (event.connection for event in turned([a, b], Connected, 2))
+    return (first, second) if first._wire is a else (second, first)
+
+
+def test_messages_go_both_ways_in_order(listener: tuple[Wire, str], make_wire: MakeWire) -> None:
+    (a, address), b = listener, make_wire()
+    at_a, at_b = connected(a, b, address)
+    for number in range(50):
+        at_a.send(m.Call(number, b"to b"))
+        at_b.send(m.Call(number, b"to a"))
+    received = turned([a, b], Received, 100)
+    for connection in (at_a, at_b):
+        arrived = [event.message for event in received if event.connection is connection]
+        assert [each.number for each in arrived if isinstance(each, m.Call)] == [*range(50)]
+
+
+def test_a_message_of_several_megabytes_arrives_whole(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    at_a, at_b = connected(a, b, address)
+    content = os.urandom(12_345_678)
+    at_a.send(m.Call(1, content))
+    at_b.send(m.Call(1, content))
+    assert at_a.unsent > 4 << 20
+    a.turn()
+    assert at_a.unsent > 4 << 20  # ZeroMQ takes only so much at a time
+    for event in turned([a, b], Received, 2):
+        assert isinstance(event.message, m.Call)
+        assert event.message.request == content
+    assert at_a.unsent == at_b.unsent == 0
+
+
+def test_an_urgent_message_overtakes_the_others(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    _, at_b = connected(a, b, address)
+    at_b.send(m.Call(1, bytes(30 << 20)))
+    at_b.send(m.Cancel(b"12345678"))
+    kinds = [type(event.message) for event in turned([a, b], Received, 2)]
+    assert kinds == [m.Cancel, m.Call]
+
+
+def test_another_thread_may_send_and_wakes_the_owner(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    import threading
+
+    (a, address), b = listener, make_wire()
+    _, at_b = connected(a, b, address)
+    while b.turn():
+        pass
+    threading.Timer(0.05, lambda: at_b.send(m.Cancel(b"12345678"))).start()
+    started = time.monotonic()
+    b.park(10)
+    assert time.monotonic() - started < 5
+    assert turned([a, b], Received)
+
+
+def test_a_wrong_secret_gets_nowhere_and_the_member_serves_on(
+    listener: tuple[Wire, str], make_wire: MakeWire, caplog: pytest.LogCaptureFixture
+) -> None:
+    (a, address), stranger = listener, make_wire(secret=new_secret())
+    for _ in range(3):
+        stranger.dial(address)
+        (event,) = turned([a, stranger], NotReached)
+        assert "secret" in event.reason or "did not answer" in event.reason
+    warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert connected(a, make_wire(), address)
+
+
+HALF_A_HANDSHAKE = b"\xff" + bytes(8) + b"\x7f\x03\x01CURVE" + bytes(15)
+FOUR_GIGABYTES = b"\xff" + bytes(8) + b"\x7f\x03\x01" + struct.pack(">Q", 4 << 30)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", secrets.token_bytes(1000), b"GET / HTTP/1.1\r\n\r\n", HALF_A_HANDSHAKE, FOUR_GIGABYTES],
+    ids=["port scan", "random bytes", "a browser", "half a handshake", "a length of 4 GB"],
+)
+def test_whoever_does_not_speak_the_protocol_is_dropped_and_the_member_serves_on(
+    listener: tuple[Wire, str], make_wire: MakeWire, sent: bytes
+) -> None:
+    a, address = listener
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port))) as stranger:
+        stranger.sendall(sent)
+        stranger.settimeout(5)
+        with contextlib.suppress(ConnectionResetError):
+            while stranger.recv(1000):  # until the member hangs up
+                a.turn()
+    assert connected(a, make_wire(), address)
+
+
+def raw_dealer(address: str) -> zmq.Socket[bytes]:
+    keys = keys_from(SECRET)
+    dealer: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+    dealer.linger = 0
+    dealer.curve_publickey, dealer.curve_secretkey = keys
+    dealer.curve_serverkey = keys.public
+    dealer.connect(f"tcp://{address}")
+    return dealer
+
+
+def test_an_oversized_message_is_refused_before_it_is_read(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    a, address = listener
+    with raw_dealer(address) as dealer:
+        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        dealer.send(bytes(m.PIECE_BYTES * 2))
+        while not monitor.poll(10):
+            assert a.turn() == []
+        dealer.disable_monitor()
+        monitor.close()
+    assert connected(a, make_wire(), address)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"", b"\0nonsense", *m.pieces([b"nonsense"]), *m.pieces([m.encode(m.Cancel(b"8" * 8))])],
+)
+def test_whoever_knows_the_secret_but_says_no_hello_is_told_so(
+    listener: tuple[Wire, str], first: bytes
+) -> None:
+    a, address = listener
+    with raw_dealer(address) as dealer:
+        dealer.send(first)
+        while not dealer.poll(10):
+            a.turn()
+        (answer,) = map(m.decode, m.Reassembly().add(dealer.recv()))
+    assert isinstance(answer, m.Refused)
+
+
+def test_other_versions_are_refused_and_both_are_named(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire(pyrite="9.9", python="3.99")
+    b.dial(address)
+    (event,) = turned([a, b], NotReached)
+    for version in ("9.9", "3.99", a.me.pyrite, a.me.python):
+        assert version in event.reason
+
+
+def test_another_list_of_members_is_refused(make_wire: MakeWire) -> None:
+    a = make_wire(address="a:1", members=("a:1", "b:1"))
+    b = make_wire(address="b:1", members=("b:1", "a:1"))
+    b.dial(f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    (event,) = turned([a, b], NotReached)
+    assert "lists of members differ" in event.reason
+
+
+def test_where_nobody_listens_nobody_is_reached(make_wire: MakeWire) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    wire = make_wire()
+    wire.dial(f"127.0.0.1:{port}")
+    (event,) = turned([wire], NotReached)
+    assert event.reason == "nobody listens there"
+
+
+def test_a_listener_that_says_nothing_is_given_up(make_wire: MakeWire) -> None:
+    wire = make_wire(limits=Limits(handshake=0.2))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        wire.dial(f"127.0.0.1:{silent.getsockname()[1]}")
+        (event,) = turned([wire], NotReached)
+    assert event.reason.startswith("it ")
+
+
+PEER = """
+import sys
+from pyrite.cluster.keys import keys_from
+from pyrite.cluster.identity import Identity
+from pyrite.cluster.wire import Connected, Wire
+wire = Wire(keys_from(sys.argv[1]), Identity())
+if sys.argv[2]:
+    wire.dial(sys.argv[2])
+else:
+    print(wire.listen("127.0.0.1", 0), flush=True)
+while True:
+    wire.park(None)
+    wire.turn()
+"""
+
+
+@pytest.fixture(params=["it dialed", "it was dialed"])
+def peer(
+    request: pytest.FixtureRequest, listener: tuple[Wire, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process with a connection to the listener, by either side."""
+    a, address = listener
+    dials = address if request.param == "it dialed" else ""
+    process = subprocess.Popen([sys.executable, "-c", PEER, SECRET, dials], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    if not dials:
+        a.dial(f"127.0.0.1:{int(process.stdout.readline())}")
+    turned([a], Connected)
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_a_peer_that_is_killed_is_missed_at_once(
+    listener: tuple[Wire, str], peer: subprocess.Popen[bytes]
+) -> None:
+    a, _ = listener
+    killed = time.monotonic()
+    peer.kill()
+    (event,) = turned([a], Lost)
+    assert time.monotonic() - killed < 0.5
+    assert not event.connection.is_open
+
+
+def test_a_peer_that_is_stopped_is_missed_after_the_limit_of_silence(
+    listener: tuple[Wire, str], peer: subprocess.Popen[bytes]
+) -> None:
+    import signal
+
+    a, _ = listener
+    peer.send_signal(signal.SIGSTOP)
+    assert turned([a], Lost, seconds=5)
+
+
+def test_one_that_speaks_nonsense_later_on_is_told_and_dropped(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    at_a, at_b = connected(a, b, address)
+    at_b._data.add(b"\xffnonsense")
+    b._flush(at_b._data)
+    assert {event.connection for event in turned([a, b], Lost, 2)} == {at_a, at_b}
+    assert connected(a, make_wire(), address)
+
+
+def test_a_short_secret_is_refused() -> None:
+    with pytest.raises(PyriteError, match="at least 16 characters"):
+        keys_from("short")
