@@ -14,9 +14,9 @@ from pyrite.collections import MemoryCollections
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
+from pyrite.exchange.stages import plan_stages
 from pyrite.spark.execution import stage_works
 from pyrite.spark.packets import ARROW_SCHEMA
-from pyrite.spark.stages import plan_stages
 from pyrite.spark.tasks import StageWork, run_stage
 
 Rows = list[dict[str, Any]]

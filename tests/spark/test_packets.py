@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from pyrite.dag import EdgeSettings, Pattern
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
+from pyrite.exchange.packing import items_of, joined
 from pyrite.partitioning import partition_function, partition_id
 from pyrite.spark import packets
-from pyrite.spark.packets import PacketReader, PacketWriter, items_of, joined
+from pyrite.spark.packets import PacketReader, PacketWriter
 from pyrite.spark.partition_packets import PartitionPackets
 
 Pair = namedtuple("Pair", "key value")

@@ -12,7 +12,7 @@ from pyrite.engine.failure import Halt
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import SpscQueue
 from pyrite.engine.routing import Spread
-from pyrite.spark.spreading import write_spread
+from pyrite.exchange.spreading import write_spread
 
 
 class MemberLinks:

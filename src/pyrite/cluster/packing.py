@@ -16,7 +16,7 @@ from pyrite.engine.ends import Packet
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 from pyrite.errors import PyriteError
-from pyrite.spark.packets import pickled
+from pyrite.exchange.packing import pickled
 
 Groups = list[tuple[int | None, list[Any]]]
 

@@ -22,6 +22,7 @@ from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
+from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
@@ -47,7 +48,6 @@ from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
 from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members
-from pyrite.spark.stages import Stage, plan_stages
 from pyrite.spark.tasks import StageWork, TaskReport, failure_in
 
 if TYPE_CHECKING:

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import pickle
 import threading
-from array import array
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
 
 from pyrite.engine.plan import EdgePlan
-from pyrite.engine.routing import RoutingFailed
+from pyrite.exchange.packing import OpenPacket, items_of, pickled
 
 SCHEMA: Final = (
     "member int, rank int, edge int, partition int, items binary, sender int, sequence int"
@@ -221,25 +220,6 @@ def _batch_of(rows: list[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
-class OpenPacket:
-    """A packet that is not full yet. It has several pickles, each of a list of items."""
-
-    __slots__ = ("_chunks", "size")
-
-    def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-        self.size = 0
-
-    def add(self, chunk: bytes) -> int:
-        """Adds a pickle. Returns the new size of the packet."""
-        self._chunks.append(chunk)
-        self.size += len(chunk)
-        return self.size
-
-    def closed(self) -> bytes:
-        return joined(self._chunks)
-
-
 class PacketOutlet:
     """An outlet of the engine that fills packets. It always has room: the writer limits how many
     items are held."""
@@ -349,64 +329,6 @@ class PacketReader:
         items = [memoryview(each.as_buffer()) for each in batch.column(4)]
         senders, sequences = (batch.column(i).to_pylist() for i in (5, 6))
         self._rows.extend(map(Row, members, ranks, edges, partitions, items, senders, sequences))
-
-
-def joined(chunks: Sequence[bytes]) -> bytes:
-    """Joins several pickles of lists of items into one packet."""
-    if len(chunks) == 1:
-        return chunks[0]
-    lengths = array("Q", map(len, chunks))
-    return b"".join([_SEVERAL, len(chunks).to_bytes(4, "little"), lengths.tobytes(), *chunks])
-
-
-def items_of(packet: bytes | memoryview) -> list[Any]:
-    """Unpickles the items of a packet.
-
-    >>> items_of(joined([pickle.dumps([1, 2]), pickle.dumps((["a"], ["b"]))]))
-    [1, 2, ('a', 'b')]
-    """
-    packet = memoryview(packet)
-    if packet[0] != _SEVERAL[0]:
-        return _unpickled(packet)
-    count = int.from_bytes(packet[1:5], "little")
-    start = 5 + 8 * count
-    items: list[Any] = []
-    for length in array("Q", packet[5:start].tobytes()):
-        items += _unpickled(packet[start : start + length])
-        start += length
-    return items
-
-
-_SEVERAL: Final = b"+"
-"""The first byte of a packet with several pickles. A pickle starts with another byte."""
-
-
-def _unpickled(packet: memoryview) -> list[Any]:
-    items = pickle.loads(packet)
-    return list(zip(*items)) if type(items) is tuple else items
-
-
-def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:
-    """Pickles a packet of items. If plain pickle fails, cloudpickle is used, which also pickles
-    the code of classes and functions that workers cannot import."""
-    try:
-        return pickle.dumps(packet, 5)
-    except Exception:
-        pass
-    try:
-        packed: bytes = cloudpickle.dumps(packet, 5)
-        return packed
-    except Exception as error:
-        raise RoutingFailed(edge.name, _first_unpicklable(items), error) from error
-
-
-def _first_unpicklable(items: Iterable[Any]) -> Any:
-    for item in items:
-        try:
-            cloudpickle.dumps(item, 5)
-        except Exception:
-            return item
-    return None
 
 
 def driver_rows(table: pa.Table, kinds: Collection[int]) -> Iterator[tuple[int, Any]]:

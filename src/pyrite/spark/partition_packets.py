@@ -7,8 +7,9 @@ from typing import Any
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
-from pyrite.spark.packets import FULL_PACKET_BYTES, OpenPacket, PacketWriter
-from pyrite.spark.spreading import write_spread, write_spread_pairs
+from pyrite.exchange.packing import OpenPacket
+from pyrite.exchange.spreading import write_spread, write_spread_pairs
+from pyrite.spark.packets import FULL_PACKET_BYTES, PacketWriter
 
 
 class PartitionPackets(Route):

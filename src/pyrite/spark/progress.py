@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyrite.exchange.stages import Stage
 from pyrite.spark.liveness import is_connect
-from pyrite.spark.stages import Stage
 
 if TYPE_CHECKING:
     from pyspark import SparkStageInfo

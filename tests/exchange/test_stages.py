@@ -10,7 +10,7 @@ from hypothesis import given
 from pyrite import DAG, between, from_
 from pyrite import processors as p
 from pyrite.engine.plan import plan_topology
-from pyrite.spark.stages import Skip, Stage, plan_stages, skips_of
+from pyrite.exchange.stages import Skip, Stage, plan_stages, skips_of
 from tests.dags import Picture, pictures
 
 
