@@ -176,7 +176,7 @@ def test_parquet_files_have_one_schema_and_null_columns_can_be_read(
     pyr.new_job(dag, JobConfig(members=members)).execute().result(60)
     frame = pyr.spark().read.parquet(str(tmp_path / "out"))
     assert frame.dtypes == [("n", "double"), ("none", "int")]
-    wanted = sorted(float(row.get("n") or -1) for row in rows)
+    wanted = sorted(float(row.get("n", -1)) for row in rows)
     assert sorted(-1.0 if row.n is None else row.n for row in frame.collect()) == wanted
 
 
