@@ -61,9 +61,8 @@ class Assembly:
             name for name, made in processors.items() if not all(each.cooperative for each in made)
         }
         by_stretch = []
-        for stretch in (
-            self._stretches
-        ):  # producers first, so that all queues exist before their consumers ask for them
+        # Producers first, so that all queues exist before their consumers ask for them.
+        for stretch in self._stretches:
             wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
             by_stretch.append((stretch, wired))
         receivers = [
@@ -191,9 +190,8 @@ class Assembly:
         )
 
     def _isolated(self, edge: EdgePlan, index: int) -> Route:
-        if (
-            edge.destination not in self._parallelism
-        ):  # the sender's index travels in the place of the partition
+        # The sender's index travels in the place of the partition.
+        if edge.destination not in self._parallelism:
             return ToOne([self._links.outlet(edge, index, self._member, index)])
         targets = isolated_targets(
             index, self._parallelism[edge.source], self._parallelism[edge.destination]
