@@ -24,7 +24,7 @@ CONF = {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)  # another process sets the condition, so there is no event to wait for

@@ -246,7 +246,7 @@ def test_reading_a_named_collection_in_a_task_is_refused_with_the_way_out(pyr: I
 
     dag = DAG()
     dag.vertex("reads", Reads)
-    with pytest.raises(JobFailed, match=r"read it with p.read_list\('in'\)") as failed:
+    with pytest.raises(JobFailed, match=r"use p.read_list\('in'\)") as failed:
         pyr.new_job(dag).execute().result(60)
     assert failed.value.vertex == "reads"
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
+pytestmark = pytest.mark.timeout(240)  # each test starts a Spark of its own, in several processes
+
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {
@@ -37,7 +39,7 @@ def run_program(*arguments: str, says: str) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=220,
         check=False,
     )
     assert says in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]

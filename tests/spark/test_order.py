@@ -15,6 +15,7 @@ from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext
 from pyrite.engine.member import RunContext
+from pyrite.exchange.packing import items_of
 from pyrite.pace import Pace
 from pyrite.processors.steps import Sink
 from pyrite.spark.packets import REPORT
@@ -44,7 +45,7 @@ def sent(rows: Rows) -> dict[int, list[Any]]:
             item
             for row in rows
             if row["member"] == member and row["edge"] >= 0
-            for item in pickle.loads(row["items"])
+            for item in items_of(row["items"])
         )
         for member in range(MEMBERS)
     }

@@ -1,4 +1,4 @@
-"""Assembly: the queues, routes and tasklets of one member, put together as the plan says."""
+"""Builds the queues, routes and tasklets of one member, as the plan says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WarnSlow = Callable[[str, float], None]
 
 
 class Assembly:
-    """Builds what one member runs. Make it, ask for `tasklets()`, and use them."""
+    """Builds the tasklets of one member. Call `tasklets()` once."""
 
     def __init__(
         self,
@@ -46,24 +46,23 @@ class Assembly:
         self._warn_slow = warn_slow
         self._grouped = grouped
         self._blocking: set[str] = set()
-        """The stretches, by their first vertex, with processors that have threads of their own."""
+        """The first vertex of each stretch whose processors have their own threads."""
         self._parallelism = {v.name: s.local_parallelism for s in stretches for v in s.vertices}
-        """Of the vertices that run here: all of a member's, or those of one stage."""
+        """By vertex, for the vertices that run here: those of the member, or of one stage."""
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
         """By edge id, the queues of each processor of the edge's destination."""
 
     def tasklets(
         self, processors: Mapping[str, Sequence[Processor]]
     ) -> tuple[list[ProcessorTasklet], list[ReceiverTasklet]]:
-        """The tasklets for processors, which are given by the name of their stretch's first
-        vertex."""
+        """The tasklets of the processors. `processors` has them by the first vertex of their
+        stretch."""
         self._blocking = {
             name for name, made in processors.items() if not all(each.cooperative for each in made)
         }
         by_stretch = []
-        for stretch in (
-            self._stretches
-        ):  # producers first, so that all queues exist before their consumers ask for them
+        # Producers first, so that all queues exist before their consumers ask for them.
+        for stretch in self._stretches:
             wired = [self._wire_out(stretch, index) for index in range(stretch.local_parallelism)]
             by_stretch.append((stretch, wired))
         receivers = [
@@ -115,10 +114,10 @@ class Assembly:
         return ProcessorTasklet(processor, index=index, inbound=inbound, **common)
 
     def _is_fed_straight(self, stretch: Stretch) -> bool:
-        """Whether a single processor is all that stands behind a single edge from elsewhere, and
-        may take its packets itself.
+        """Whether the stretch has one processor and one inbound edge, and that edge comes from
+        another stage or member. Such a processor takes packets directly, without a queue.
 
-        One with a thread of its own may not: what comes in over links is read by one thread.
+        A processor with its own thread cannot: only one thread may read from the links.
         """
         return (
             stretch.local_parallelism == 1
@@ -137,7 +136,7 @@ class Assembly:
         return self._inbound[edge.id][index] if edge.id in self._inbound else []
 
     def _queue_to(self, edge: EdgePlan, processor: int) -> SpscQueue:
-        """A new queue for one producer of an edge, to a processor of this member."""
+        """Adds a queue from one producer of an edge to a processor of this member."""
         queue = SpscQueue(UNBOUNDED if edge.settings.buffered else edge.settings.queue_size)
         if edge.id not in self._inbound:
             self._inbound[edge.id] = [[] for _ in range(self._parallelism[edge.destination])]
@@ -151,15 +150,14 @@ class Assembly:
         ]
 
     def _leads_out(self, edge: EdgePlan) -> bool:
-        """Whether items of the edge may leave this assembly: to other members, or to vertices that
-        are run elsewhere."""
+        """Whether items of the edge may go to another member or to another stage."""
         return edge.is_distributed or edge.destination not in self._parallelism
 
     def _comes_in(self, edge: EdgePlan) -> bool:
         return edge.is_distributed or edge.source not in self._parallelism
 
     def _reaches_over_links(self, edge: EdgePlan) -> list[int]:
-        """The members that an edge's items go to over links."""
+        """The members that the edge sends items to over links."""
         ends_here = edge.destination in self._parallelism
         if not edge.is_distributed:
             return [] if ends_here else [self._member]
@@ -170,7 +168,7 @@ class Assembly:
         ]
 
     def _route(self, edge: EdgePlan, index: int) -> Route:
-        """How processor `index` of an edge's source sends."""
+        """The route by which processor `index` of the source sends items over the edge."""
         pattern = edge.settings.pattern
         if pattern is Pattern.PARTITIONED:
             return self._partitioned(edge, index)
@@ -192,9 +190,8 @@ class Assembly:
         )
 
     def _isolated(self, edge: EdgePlan, index: int) -> Route:
-        if (
-            edge.destination not in self._parallelism
-        ):  # the sender's index travels in the place of the partition
+        # The sender's index travels in the place of the partition.
+        if edge.destination not in self._parallelism:
             return ToOne([self._links.outlet(edge, index, self._member, index)])
         targets = isolated_targets(
             index, self._parallelism[edge.source], self._parallelism[edge.destination]

@@ -22,7 +22,7 @@ from pyrite.processors.steps import Sink, Source
 
 @dataclass(frozen=True, slots=True)
 class EdgePlan:
-    """An edge, as members see it. `id` is its place among the DAG's edges."""
+    """An edge of the plan. `id` is its index among the edges of the DAG."""
 
     id: int
     source: str
@@ -41,7 +41,7 @@ class EdgePlan:
 
 @dataclass(frozen=True, slots=True)
 class VertexPlan:
-    """A vertex, with the edges at it by ordinal, and how many processors each member runs."""
+    """A vertex, its edges in the order of their ordinals, and its processors per member."""
 
     name: str
     local_parallelism: int
@@ -51,14 +51,14 @@ class VertexPlan:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """What all members run, and all executions of a DAG on that many members have in common."""
+    """The plan of a DAG for a number of members. All its executions share it."""
 
     vertices: tuple[VertexPlan, ...]
     member_count: int
     partition_count: int = PARTITION_COUNT
 
     def with_vertex_after(self, name: str, vertex: VertexPlan, edge: EdgePlan) -> Topology:
-        """The same with one more vertex, after the one of that name."""
+        """A copy of the plan with another vertex behind the vertex of that name."""
         vertices = [
             replace(v, outbound=(*v.outbound, edge)) if v.name == name else v for v in self.vertices
         ]
@@ -73,12 +73,12 @@ class Topology:
         return partition % self.member_count
 
     def processors_of(self, local_parallelism: int) -> tuple[int, ...]:
-        """By partition, the processor that has it on its member."""
+        """By partition, the local index of the processor that owns it."""
         return _processors(self.partition_count, self.member_count, local_parallelism)
 
     def ways(self, edge: EdgePlan, member: int, *, ends_here: bool) -> Ways:
-        """Where the items of each partition go that a member puts on an edge, which ends there or
-        not."""
+        """By partition, where a member sends its items over an edge. The edge may end in this
+        member's stage or not."""
         return _ways(
             self.partition_count,
             self.member_count,
@@ -166,8 +166,7 @@ def plan_topology(
 
 
 def choose_single_partitions(topology: Topology, choice: random.Random) -> dict[int, int]:
-    """For each all-to-one edge, by its id, the partition that all its items of one execution belong
-    to."""
+    """Chooses the one partition of each all-to-one edge for one execution. By edge id."""
     return {
         edge.id: choice.randrange(topology.partition_count)
         for vertex in topology.vertices
@@ -188,8 +187,8 @@ def isolated_targets(upstream: int, upstream_count: int, downstream_count: int) 
 
 
 def _check_steps(dag: DAG) -> None:
-    """Refuses what the ready-made processors cannot do: input to a source, output from a sink, two
-    sinks with one target."""
+    """Raises InvalidDAG if a source has an inbound edge, if a sink has an outbound edge, or if two
+    sinks write to the same target."""
     targets: dict[str, str] = {}
     for vertex in dag.vertices:
         step = vertex.supplier.step if isinstance(vertex.supplier, StepSupplier) else None

@@ -60,9 +60,8 @@ def job_id(value: Any) -> str:
         return str(value)
     if isinstance(value, bool) or value is None:
         raise ValueError(f"must be the id of a job, a string; got {value!r}")
-    if (
-        isinstance(value, float) and value.is_integer()
-    ):  # pandas turns a column of integers with missing values into floats
+    # pandas turns a column of integers with missing values into floats.
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, int) or hasattr(value, "__index__"):
         return str(int(value))
