@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from collections import namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
@@ -32,6 +34,12 @@ class Place:
     height: float
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    place: Place
+    depth: float
+
+
 KINDS_OF_NAN: list[Any] = [
     nan,
     lambda: numpy.float64("nan"),
@@ -42,6 +50,8 @@ KINDS_OF_NAN: list[Any] = [
     lambda: ("a", (1, nan())),
     lambda: Pair("a", nan()),
     lambda: Place("a", nan()),
+    lambda: Point(Place("a", nan()), 1.0),
+    lambda: (1, Point(Place("a", 1.0), nan())),
     lambda: frozenset([1, nan()]),
     lambda: frozenset([1, nan(), nan()]),
     lambda: pandas.NaT,
@@ -55,6 +65,17 @@ def test_two_nans_of_a_kind_are_one_key_with_one_partition(make: Any) -> None:
     assert type(one_nan(("x", make()))) is tuple
 
 
+def test_a_dataclass_with_nan_is_one_key_also_if_it_has_the_nan_of_another_key() -> None:
+    first = one_nan(Place("a", nan()))
+    assert len({first, one_nan(Place("a", first.height))}) == 1
+
+
+def test_a_key_with_nan_is_not_kept_when_nothing_refers_to_it() -> None:
+    key = weakref.ref(one_nan(Place("b", nan())))
+    gc.collect()
+    assert key() is None
+
+
 def test_a_dataclass_that_is_compared_by_identity_stays_the_object_that_it_is() -> None:
     @dataclass(eq=False)
     class Sensor:
@@ -66,8 +87,8 @@ def test_a_dataclass_that_is_compared_by_identity_stays_the_object_that_it_is() 
 
 def test_numpys_nat_is_one_key() -> None:
     for kind in (numpy.datetime64, numpy.timedelta64):
-        assert len({one_nan(kind("NaT")) for _ in range(3)}) == 1
-        assert type(one_nan(kind("NaT"))) is kind
+        assert len({one_nan(kind("NaT", "s")) for _ in range(3)}) == 1
+        assert type(one_nan(kind("NaT", "s"))) is kind
 
 
 @given(st.recursive(st.floats(allow_nan=False) | st.text() | st.integers(), st.tuples))

@@ -9,7 +9,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime
+import sys
+import threading
 import uuid
+import weakref
 from collections.abc import Iterable
 from enum import Enum
 from numbers import Number
@@ -93,11 +96,40 @@ def _dataclass(key: Any) -> Any:
     values = [getattr(key, name) for name in names]
     parts = [one_nan(value) for value in values]
     if _same_objects(parts, values):
-        return key
-    new = copy.copy(key)
-    for name, part in zip(names, parts):
-        object.__setattr__(new, name, part)
+        new = key
+    else:
+        new = copy.copy(key)
+        for name, part in zip(names, parts):
+            object.__setattr__(new, name, part)
+    if _COMPARES_FIELDS_BY_VALUE and any(map(_differs_from_itself, parts)):
+        return _the_only(new, (type(key), *parts))
     return new
+
+
+def _differs_from_itself(part: Any) -> bool:
+    try:
+        return bool(part != part)
+    except Exception:  # == gives no single answer
+        return False
+
+
+_COMPARES_FIELDS_BY_VALUE: Final = sys.version_info >= (3, 13)
+"""Up to Python 3.12, == of dataclasses compares tuples of the fields, which takes the same NaN
+object for equal. Since 3.13 it compares each field by ==, so that two dataclasses with the same NaN
+object are not equal, and only the same dataclass object can be the same key."""
+
+_only: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
+_only_without_weak_references: dict[tuple[Any, ...], Any] = {}
+_only_lock = threading.Lock()
+
+
+def _the_only(key: Any, parts: tuple[Any, ...]) -> Any:
+    """The object that stands for all keys with these parts, as long as anything refers to it."""
+    with _only_lock:
+        try:
+            return _only.setdefault(parts, key)
+        except TypeError:  # a class with __slots__ may not support weak references
+            return _only_without_weak_references.setdefault(parts, key)
 
 
 def _same_objects(a: Iterable[Any], b: Iterable[Any]) -> bool:
