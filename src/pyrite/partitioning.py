@@ -52,8 +52,8 @@ def default_partition_count(members: int) -> int:
     """The default number of partitions of a job: 271, or the next prime above four per member, so
     that all members get a similar number of partitions.
 
-    >>> default_partition_count(2), default_partition_count(67), default_partition_count(128)
-    (271, 271, 521)
+    >>> default_partition_count(2), default_partition_count(69), default_partition_count(128)
+    (271, 277, 521)
     """
     count = PARTITIONS_PER_MEMBER * members + 1
     if count <= PARTITION_COUNT:

@@ -14,6 +14,7 @@ from pyrite import DAG, JobFailed, between
 from pyrite import processors as p
 from pyrite.processors import loop, spill
 from pyrite.processors.chain import Chain, Link
+from pyrite.processors.counting import merge_nans
 
 
 def word_count(lists: list[Any], *, initial: Any = 0) -> DAG:
@@ -87,3 +88,15 @@ def test_when_memory_is_short_the_rest_is_spilled() -> None:
     kept.add = lambda key, item: spilled.append((key, item))  # type: ignore[method-assign]
     list(chain.loop.run([["a", "b"], ["a", "c"]], [], 1, [0, 0], state, kept))
     assert (state, spilled) == ({"a": 3}, [("b", "b"), ("c", "c")])
+
+
+def test_counts_of_nans_are_added_up_over_several_lists() -> None:
+    state: dict[Any, int] = {}
+    for _ in range(3):
+        before = len(state)
+        new = [float("nan"), float("nan"), "a"]
+        for item in new:
+            state[item] = state.get(item, 0) + 1
+        merge_nans(state, len(state) - before)
+    assert {str(key): count for key, count in state.items()} == {"a": 3, "nan": 6}
+    assert len(state) == 2
