@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyrite.cluster.client import Client
-    from pyrite.cluster.own import OwnCluster
-    from pyrite.cluster.storage import RemoteList, RemoteMap
+    from pyrite.cluster.collections.storage import RemoteList, RemoteMap
+    from pyrite.cluster.hosts.own import OwnCluster
 
 logger = logging.getLogger("pyrite")
 
@@ -77,7 +77,7 @@ def client(url: str, *, secret: str | None = None) -> Client:
 
 
 def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
-    from pyrite.cluster.own import OwnCluster  # ZeroMQ is loaded by whoever uses it
+    from pyrite.cluster.hosts.own import OwnCluster  # ZeroMQ is loaded by whoever uses it
 
     return OwnCluster(members, cooperative_threads=cooperative_threads)
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import pyrite
 from pyrite import processors as p
 from pyrite.cli import app
-from pyrite.cluster.keys import new_secret
+from pyrite.wire.keys import new_secret
 from tests.cluster.test_light_jobs import Where, straight
 
 Command = subprocess.Popen[str]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from pyrite.cluster.links import MemberLinks
-from pyrite.cluster.messages import DoneMessage, Message, PacketMessage, decode, encode
-from pyrite.cluster.receiving import Arrivals
+from pyrite.cluster.edges.links import MemberLinks
+from pyrite.cluster.edges.receiving import Arrivals
 from pyrite.engine.failure import Halt
 from pyrite.engine.plan import Topology
+from pyrite.wire.messages import DoneMessage, Message, PacketMessage, decode, encode
 
 EXECUTION = b"01234567"
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyrite import DAG
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
-from pyrite.cluster.notes import Notes, PartLost, check
-from pyrite.cluster.storage import owner_of
+from pyrite.cluster.collections.notes import Notes, PartLost, check
+from pyrite.cluster.collections.storage import owner_of
 from pyrite.collections import MemoryCollections
 from pyrite.engine.plan import plan_topology
 from pyrite.partitioning import partition_id

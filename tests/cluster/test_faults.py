@@ -19,8 +19,8 @@ import pytest
 from pyrite import DAG, AbstractProcessor, JobCancelled, JobFailed, between
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
-from pyrite.cluster.keys import keys_from
-from pyrite.cluster.sockets import Limits
+from pyrite.wire.keys import keys_from
+from pyrite.wire.sockets import Limits
 from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, straight
 
 

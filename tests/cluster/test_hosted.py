@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pyrite import Instance, PyriteError
 from pyrite.cluster import Client
-from pyrite.cluster.hosted import HostedCluster
+from pyrite.cluster.hosts.hosted import HostedCluster
 from tests.dags import Picture, pictures
 
 

@@ -28,7 +28,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
-from pyrite.cluster.keys import keys_from
+from pyrite.wire.keys import keys_from
 
 
 class Where(AbstractProcessor):

@@ -13,17 +13,17 @@ import pytest
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.cluster import messages as m
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.keys import keys_from, new_secret
+from pyrite.cluster.edges.packing import Packing
+from pyrite.cluster.edges.window import UNIT, weight_of
+from pyrite.cluster.light.outcomes import Order, Outcome
+from pyrite.cluster.light.plans import PackedDag, hash_of
 from pyrite.cluster.member import Member
-from pyrite.cluster.outcomes import Order, Outcome
-from pyrite.cluster.packing import Packing
-from pyrite.cluster.plans import PackedDag, hash_of
-from pyrite.cluster.window import UNIT, weight_of
-from pyrite.cluster.wire import Connected, Connection, Received, Wire
 from pyrite.engine.plan import plan_topology
 from pyrite.suppliers import meta_supplier_of
+from pyrite.wire import messages as m
+from pyrite.wire.identity import Identity
+from pyrite.wire.keys import keys_from, new_secret
+from pyrite.wire.wire import Connected, Connection, Received, Wire
 from tests.cluster.test_light_jobs import Endless
 
 ID = b"01234567"

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pyrite.cluster.registry import (
+from pyrite.cluster.light.registry import (
     NEVER_INITIALIZED_SECONDS,
     REMEMBERED_SECONDS,
     Executions,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.cluster.window import (
+from pyrite.cluster.edges.window import (
     FIRST_WINDOW,
     PERIOD,
     UNIT,

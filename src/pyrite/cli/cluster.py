@@ -15,7 +15,7 @@ from pyrite.cli.errors import reporting_errors
 from pyrite.instance import instance
 
 if TYPE_CHECKING:
-    from pyrite.cluster.hosted import HostedCluster
+    from pyrite.cluster.hosts.hosted import HostedCluster
 
 SecretFile = Annotated[
     Path | None,
@@ -46,7 +46,7 @@ def cluster(
     Clients need the secret: it is read from the file, which is made if it does not exist.
     """
     from pyrite.cluster import LocalCluster
-    from pyrite.cluster.serving import block_signals, secret_in, wait_for_signal
+    from pyrite.cluster.hosts.serving import block_signals, secret_in, wait_for_signal
 
     console = Console()
     with reporting_errors():
@@ -66,7 +66,7 @@ def cluster(
 
 @contextmanager
 def _hosted(master: str, members: int, secret: str) -> Iterator[HostedCluster]:
-    from pyrite.cluster.hosted import HostedCluster
+    from pyrite.cluster.hosts.hosted import HostedCluster
 
     with (
         instance(spark_master=master) as pyr,
@@ -88,7 +88,7 @@ def member(
     threads: Threads = None,
 ) -> None:
     """Run one member of a cluster with a fixed list of members, until SIGTERM or Ctrl-C."""
-    from pyrite.cluster.serving import secret_in, serve_member
+    from pyrite.cluster.hosts.serving import secret_in, serve_member
 
     console = Console()
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import cloudpickle
 
-from pyrite.cluster import messages as m
-from pyrite.cluster.outcomes import MemberLost
-from pyrite.cluster.wire import Connection
+from pyrite.cluster.light.outcomes import MemberLost
 from pyrite.errors import PyriteError
+from pyrite.wire import messages as m
+from pyrite.wire.wire import Connection
 
 
 class Calls:

@@ -18,21 +18,21 @@ from typing import Any, Final, NoReturn
 
 import cloudpickle
 
-from pyrite.cluster import messages as m
 from pyrite.cluster.calls import Calls
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.keys import Keys, keys_from
-from pyrite.cluster.notes import Note, Notes
-from pyrite.cluster.outcomes import MemberLost, Outcome
-from pyrite.cluster.plans import PackedDag
-from pyrite.cluster.sockets import Limits
-from pyrite.cluster.storage import RemoteList, RemoteMap, Request
-from pyrite.cluster.wire import Connected, Connection, Event, Lost, NotReached, Wire
+from pyrite.cluster.collections.notes import Note, Notes
+from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
+from pyrite.cluster.light.outcomes import MemberLost, Outcome
+from pyrite.cluster.light.plans import PackedDag
 from pyrite.dag import DAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
+from pyrite.wire import messages as m
+from pyrite.wire.identity import Identity
+from pyrite.wire.keys import Keys, keys_from
+from pyrite.wire.sockets import Limits
+from pyrite.wire.wire import Connected, Connection, Event, Lost, NotReached, Wire
 
 logger = logging.getLogger("pyrite.cluster")
 

@@ -19,19 +19,23 @@ from typing import Any, Final
 
 import cloudpickle
 
-from pyrite.cluster import messages as m
 from pyrite.cluster.calls import Calls, reply
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.jobs import Jobs
-from pyrite.cluster.keys import Keys
-from pyrite.cluster.notes import Note, Notes, PartLost, check
-from pyrite.cluster.outcomes import MemberLost
-from pyrite.cluster.parts import Parts
+from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
+from pyrite.cluster.collections.storage import MemberCollections, Request, served
+from pyrite.cluster.collections.writes import Writes
+from pyrite.cluster.light.jobs import Jobs
+from pyrite.cluster.light.outcomes import MemberLost
+from pyrite.cluster.light.parts import Parts
+from pyrite.cluster.light.plans import KeptPlan, Plans
 from pyrite.cluster.peers import Peers
-from pyrite.cluster.plans import KeptPlan, Plans
-from pyrite.cluster.sockets import Limits
-from pyrite.cluster.storage import MemberCollections, Request, served
-from pyrite.cluster.wire import (
+from pyrite.collections import MemoryCollections
+from pyrite.engine.parking import Parking
+from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
+from pyrite.wire import messages as m
+from pyrite.wire.identity import Identity
+from pyrite.wire.keys import Keys
+from pyrite.wire.sockets import Limits
+from pyrite.wire.wire import (
     Connected,
     Connection,
     Event,
@@ -40,10 +44,6 @@ from pyrite.cluster.wire import (
     Received,
     Wire,
 )
-from pyrite.cluster.writes import Writes
-from pyrite.collections import MemoryCollections
-from pyrite.engine.parking import Parking
-from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 
 logger = logging.getLogger("pyrite.cluster")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.wire import Connection
+from pyrite.wire.identity import Identity
+from pyrite.wire.wire import Connection
 
 FIRST_WAIT: Final = 0.02
 LONGEST_WAIT: Final = 0.2

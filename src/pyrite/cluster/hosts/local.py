@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import Any, Final
 
 from pyrite.cluster.client import Client
-from pyrite.cluster.keys import keys_from, new_secret
-from pyrite.cluster.process import HOST
-from pyrite.cluster.sockets import Limits
+from pyrite.cluster.hosts.process import HOST
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
+from pyrite.wire.keys import keys_from, new_secret
+from pyrite.wire.sockets import Limits
 
 logger = logging.getLogger("pyrite.cluster")
 
@@ -36,7 +36,7 @@ _BOOT: Final = """import json, sys
 orders, reports = open(int(sys.argv[1])), open(int(sys.argv[2]), "w")
 config = json.loads(orders.readline())
 sys.path[:] = config["path"]
-from pyrite.cluster.process import main
+from pyrite.cluster.hosts.process import main
 main(config, orders, reports)
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-from pyrite.cluster.messages import Hello
 from pyrite.version import __version__
+from pyrite.wire.messages import Hello
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils.monitor import recv_monitor_message
 
-from pyrite.cluster.keys import Keys
-from pyrite.cluster.messages import PIECE_BYTES
+from pyrite.wire.keys import Keys
+from pyrite.wire.messages import PIECE_BYTES
 
 ZAP_DOMAIN: Final = "pyrite"
 PIECES_UNDER_WAY: Final = 32

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import zmq
 
-from pyrite.cluster.messages import Message, Reassembly, pieces
+from pyrite.wire.messages import Message, Reassembly, pieces
 
 if TYPE_CHECKING:
-    from pyrite.cluster.wire import Connection
+    from pyrite.wire.wire import Connection
 
 
 # As plain numbers: what `&` and `|` make of ZeroMQ's own takes longer than to send a message.

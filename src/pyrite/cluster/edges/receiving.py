@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from pyrite.cluster.messages import PacketMessage, Payload
-from pyrite.cluster.packing import unpacked
-from pyrite.cluster.window import ReceiveWindow
+from pyrite.cluster.edges.packing import unpacked
+from pyrite.cluster.edges.window import ReceiveWindow
 from pyrite.engine.ends import Packet
 from pyrite.engine.queues import DONE, Done
+from pyrite.wire.messages import PacketMessage, Payload
 
 DEFAULT_MULTIPLIER = 3
 

@@ -13,9 +13,9 @@ from typing import Any, NoReturn, TextIO
 
 import zmq
 
-from pyrite.cluster.keys import keys_from
 from pyrite.cluster.member import Member
-from pyrite.cluster.sockets import Limits
+from pyrite.wire.keys import keys_from
+from pyrite.wire.sockets import Limits
 
 HOST = "127.0.0.1"
 BIND_SECONDS = 5.0

@@ -8,11 +8,11 @@ import pickle
 import threading
 from collections.abc import Callable, Mapping
 
-from pyrite.cluster.links import MemberLinks
-from pyrite.cluster.outcomes import Order, Outcome
-from pyrite.cluster.plans import KeptPlan
-from pyrite.cluster.receiving import Arrivals
-from pyrite.cluster.sending import To
+from pyrite.cluster.edges.links import MemberLinks
+from pyrite.cluster.edges.receiving import Arrivals
+from pyrite.cluster.edges.sending import To
+from pyrite.cluster.light.outcomes import Order, Outcome
+from pyrite.cluster.light.plans import KeptPlan
 from pyrite.context import Collections
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext

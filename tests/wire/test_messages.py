@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyrite.cluster import messages as m
+from pyrite.wire import messages as m
 
 ids = st.binary(min_size=8, max_size=8)
 hashes = st.binary(min_size=32, max_size=32)

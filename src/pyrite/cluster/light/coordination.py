@@ -9,8 +9,8 @@ from typing import Final
 
 import cloudpickle
 
-from pyrite.cluster.outcomes import MemberLost, Order, Outcome
-from pyrite.cluster.plans import KeptPlan
+from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
+from pyrite.cluster.light.plans import KeptPlan
 from pyrite.context import Collections
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed

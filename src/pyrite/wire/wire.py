@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import zmq
 
-from pyrite.cluster.channels import Channel
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.keys import Keys
-from pyrite.cluster.messages import (
+from pyrite.wire.channels import Channel
+from pyrite.wire.identity import Identity
+from pyrite.wire.keys import Keys
+from pyrite.wire.messages import (
     URGENT,
     BadMessage,
     Hello,
@@ -34,7 +34,7 @@ from pyrite.cluster.messages import (
     decode,
     encode,
 )
-from pyrite.cluster.sockets import Context, Limits, Seen, seen_by
+from pyrite.wire.sockets import Context, Limits, Seen, seen_by
 
 logger = logging.getLogger("pyrite.cluster")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from pyrite.cluster.storage import Request
+from pyrite.cluster.collections.storage import Request
 
 MOST_UNDER_WAY: Final = 64
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import cloudpickle
 
-from pyrite.cluster.messages import Payload
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
+from pyrite.wire.messages import Payload
 
 
 class MemberLost(PyriteError):

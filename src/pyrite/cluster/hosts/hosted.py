@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from pyrite.cluster import messages as m
 from pyrite.cluster.client import Client
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.keys import keys_from, new_secret
 from pyrite.cluster.member import Member
-from pyrite.cluster.wire import Connected, Lost, NotReached, Received, Wire
 from pyrite.errors import PyriteError
+from pyrite.wire import messages as m
+from pyrite.wire.identity import Identity
+from pyrite.wire.keys import keys_from, new_secret
+from pyrite.wire.wire import Connected, Lost, NotReached, Received, Wire
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import zmq
 
-from pyrite.cluster.keys import keys_from, new_secret
 from pyrite.cluster.member import Member
 from pyrite.errors import PyriteError
+from pyrite.wire.keys import keys_from, new_secret
 
 
 def serve_member(

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
-from pyrite.cluster import messages as m
-from pyrite.cluster.outcomes import MemberLost, Order, Outcome
-from pyrite.cluster.participant import Participant
-from pyrite.cluster.plans import KeptPlan
-from pyrite.cluster.registry import Executions
-from pyrite.cluster.window import PERIOD
-from pyrite.cluster.wire import Connection
-from pyrite.cluster.writes import Writes
+from pyrite.cluster.collections.writes import Writes
+from pyrite.cluster.edges.window import PERIOD
+from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
+from pyrite.cluster.light.participant import Participant
+from pyrite.cluster.light.plans import KeptPlan
+from pyrite.cluster.light.registry import Executions
 from pyrite.engine.failure import Failed
+from pyrite.wire import messages as m
+from pyrite.wire.wire import Connection
 
 if TYPE_CHECKING:
     from pyrite.cluster.member import Member

@@ -7,8 +7,8 @@ import threading
 from typing import Any
 
 from pyrite.cluster.client import Client
-from pyrite.cluster.local import LocalCluster
-from pyrite.cluster.storage import RemoteList, RemoteMap
+from pyrite.cluster.collections.storage import RemoteList, RemoteMap
+from pyrite.cluster.hosts.local import LocalCluster
 from pyrite.job import Execution
 
 

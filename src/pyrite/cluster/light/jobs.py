@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyrite.cluster import messages as m
-from pyrite.cluster.coordination import Coordination
-from pyrite.cluster.outcomes import Order, Outcome
-from pyrite.cluster.parts import not_there
-from pyrite.cluster.plans import KeptPlan
-from pyrite.cluster.wire import Connection
+from pyrite.cluster.light.coordination import Coordination
+from pyrite.cluster.light.outcomes import Order, Outcome
+from pyrite.cluster.light.parts import not_there
+from pyrite.cluster.light.plans import KeptPlan
 from pyrite.engine.failure import Failed
+from pyrite.wire import messages as m
+from pyrite.wire.wire import Connection
 
 if TYPE_CHECKING:
     from pyrite.cluster.member import Member

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrite.cluster.storage import owner_of
+from pyrite.cluster.collections.storage import owner_of
 from pyrite.errors import PyriteError
 
 Incarnations = Sequence[tuple[str, str | None]]

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 import pytest
 import zmq
 
-from pyrite.cluster import messages as m
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.keys import keys_from, new_secret
-from pyrite.cluster.sockets import Limits
-from pyrite.cluster.wire import Connected, Event, Lost, NotReached, Received, Wire
 from pyrite.errors import PyriteError
+from pyrite.wire import messages as m
+from pyrite.wire.identity import Identity
+from pyrite.wire.keys import keys_from, new_secret
+from pyrite.wire.sockets import Limits
+from pyrite.wire.wire import Connected, Event, Lost, NotReached, Received, Wire
 
 SECRET = new_secret()
 SOON = Limits(handshake=1.0, silence=1.2)
@@ -238,9 +238,9 @@ def test_a_listener_that_says_nothing_is_given_up(make_wire: MakeWire) -> None:
 
 PEER = """
 import sys
-from pyrite.cluster.keys import keys_from
-from pyrite.cluster.identity import Identity
-from pyrite.cluster.wire import Connected, Wire
+from pyrite.wire.keys import keys_from
+from pyrite.wire.identity import Identity
+from pyrite.wire.wire import Connected, Wire
 wire = Wire(keys_from(sys.argv[1]), Identity())
 if sys.argv[2]:
     wire.dial(sys.argv[2])

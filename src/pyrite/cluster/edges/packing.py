@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
-from pyrite.cluster.messages import Payload
 from pyrite.engine.ends import Packet
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 from pyrite.errors import PyriteError
 from pyrite.exchange.packing import pickled
+from pyrite.wire.messages import Payload
 
 Groups = list[tuple[int | None, list[Any]]]
 

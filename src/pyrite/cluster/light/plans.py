@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import cloudpickle
 
-from pyrite.cluster.messages import HASH_BYTES, Payload
 from pyrite.dag import DAG
 from pyrite.engine.execution import Plan
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
+from pyrite.wire.messages import HASH_BYTES, Payload
 
 MOST_BYTES_KEPT: Final = 256 << 20
 MOST_PLANS_KEPT: Final = 1024

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from pyrite.cluster.receiving import Arrivals, MemberInlet
-from pyrite.cluster.sending import SenderTasklet, To
+from pyrite.cluster.edges.receiving import Arrivals, MemberInlet
+from pyrite.cluster.edges.sending import SenderTasklet, To
 from pyrite.engine.failure import Halt
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import SpscQueue

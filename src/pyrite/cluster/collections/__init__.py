@@ -1,0 +1,1 @@
+"""Named maps and lists in the memory of members."""

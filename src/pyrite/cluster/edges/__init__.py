@@ -1,0 +1,1 @@
+"""Distributed edges: packets, flow control, and the two ends of each edge."""
