@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyrite import DAG
 from pyrite.collections import MemoryCollections
+from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
@@ -36,9 +37,8 @@ def works_of(dag: DAG, members: int) -> Sequence[StageWork]:
         name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None
     }
     single = choose_single_partitions(topology, random.Random(1))
-    return stage_works(
-        plan_stages(topology, suppliers), topology, steps, [{}] * members, single, run
-    )
+    users = MetaSuppliers(run, topology, suppliers, ()).suppliers_by_member()
+    return stage_works(plan_stages(topology, suppliers), topology, steps, users, single, run)
 
 
 def run_task(
