@@ -109,6 +109,43 @@ def test_an_urgent_message_overtakes_the_others(
     assert kinds == [m.Cancel, m.Call]
 
 
+def test_what_is_sent_in_one_moment_goes_out_as_one_piece(
+    listener: tuple[Wire, str], make_wire: MakeWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (a, address), b = listener, make_wire()
+    _, at_b = connected(a, b, address)
+    monkeypatch.setattr("pyrite.wire.wire.HELD_SECONDS", 60)
+    sent: list[int] = []
+    original = m.pieces
+
+    def counted(messages: list[bytes]) -> Iterator[bytes]:
+        sent.append(len(messages))
+        return original(messages)
+
+    monkeypatch.setattr("pyrite.wire.channels.pieces", counted)
+    for number in range(3):
+        at_b.send(m.Call(number, b""))
+        b.turn()  # it has work to do in between
+    assert sent == []
+    b.park(0)
+    assert sent == [3]
+    turned([a], Received, 3)
+
+
+def test_what_an_owner_sends_goes_out_though_it_never_parks(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    _, at_b = connected(a, b, address)
+    at_b.send(m.Call(1, b""))
+    received: list[Event] = []
+    give_up = time.monotonic() + 10
+    while not received and time.monotonic() < give_up:
+        b.turn()
+        received += a.turn()
+    assert [type(event) for event in received] == [Received]
+
+
 def test_another_thread_may_send_and_wakes_the_owner(
     listener: tuple[Wire, str], make_wire: MakeWire
 ) -> None:

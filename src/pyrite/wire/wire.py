@@ -42,6 +42,8 @@ _NOBLOCK: Final = int(zmq.NOBLOCK)
 _POLLIN: Final = int(zmq.POLLIN)
 MESSAGES_PER_TURN: Final = 256
 """How many messages are read from one socket before it is the others' turn."""
+HELD_SECONDS: Final = 0.0002
+"""How long a message may wait for others to be sent with, while its thread has work to do."""
 RETRY_SECONDS: Final = 0.0005
 """When to try again to send to a peer whose socket was full."""
 WATCHED_FILES: Final = 1024
@@ -149,6 +151,7 @@ class Wire:
         self._dialing: dict[str, _Dialed] = {}
         self._warned: set[str] = set()
         self._closed = False
+        self._held_until = 0.0
 
     # The owner's part.
 
@@ -179,7 +182,8 @@ class Wire:
 
     def turn(self) -> list[Event]:
         """Sends and receives what can be without waiting; says what happened."""
-        self._flush_all()
+        if self._unsent and time.monotonic() >= self._held_until:
+            self.flush()
         for file in {file for file, _ in self._epoll.poll(0)} | self._unread:
             reader = self._readers.get(file)
             if reader is not None and reader():
@@ -194,10 +198,10 @@ class Wire:
     def park(self, seconds: float | None) -> None:
         """Sleeps until something arrives, `wake` is called, or the time has passed."""
         if self._unsent and not self._is_blocked:
-            self._flush_all()
+            self.flush()
         if self._unread or self._events:
             return
-        if self._is_blocked:
+        if self._is_blocked and self._unsent:
             seconds = RETRY_SECONDS if seconds is None else min(seconds, RETRY_SECONDS)
         if self._dialing:
             first = min(dialed.give_up for dialed in self._dialing.values())
@@ -208,10 +212,17 @@ class Wire:
         else:
             self._epoll.poll(seconds, 1)
 
+    def flush(self) -> None:
+        """Sends what waits, without waiting for more. Only the owner may call this."""
+        self._is_blocked = False
+        if self._unsent:
+            for channel in tuple(self._unsent):
+                self._flush(channel)
+
     def drop(self, connection: Connection, reason: str) -> None:
         """Ends a connection from this side, and tells the other why."""
         connection.send(Refused(reason))
-        self._flush_all()
+        self.flush()
         self._lose(connection, reason)
 
     def close(self) -> None:
@@ -231,20 +242,16 @@ class Wire:
             os.eventfd_write(self._wake_file, 1)
 
     def put(self, channel: Channel, message: Message) -> None:
-        """Adds a message to those that the next turn sends, together: each piece that is sent wakes
-        a thread of ZeroMQ's."""
+        """Adds a message to those that are sent together, when the owner parks or after a moment:
+        each piece that is sent wakes a thread of ZeroMQ's, and that costs more than the message."""
         channel.add(encode(message))
+        if not self._unsent:
+            self._held_until = time.monotonic() + HELD_SECONDS
         self._unsent.add(channel)
         if threading.get_ident() != self._owner:
             self.wake()
 
     # Reading and writing.
-
-    def _flush_all(self) -> None:
-        self._is_blocked = False
-        if self._unsent:
-            for channel in tuple(self._unsent):
-                self._flush(channel)
 
     def _flush(self, channel: Channel) -> None:
         self._unsent.discard(channel)
@@ -252,7 +259,7 @@ class Wire:
             self._unsent.add(channel)
             self._is_blocked = True
         file = self._files.get(channel.socket)
-        if file is not None:
+        if file is not None and _has_message(channel.socket):
             self._unread.add(file)
 
     def _watch(self, file: int, reader: Callable[[], bool]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from pyrite.cluster.edges.receiving import Arrivals, MemberInlet
@@ -76,7 +75,14 @@ class MemberLinks:
         self, edge: EdgePlan, partition: Callable[[Any], int]
     ) -> Callable[[], Spread] | None:
         """A loop that is generated for the edge, when it is needed first."""
-        return lru_cache(1)(lambda: write_spread(edge, partition, self._topology.partition_count))
+        written: list[Spread] = []
+
+        def spread() -> Spread:
+            if not written:
+                written.append(write_spread(edge, partition, self._topology.partition_count))
+            return written[0]
+
+        return spread
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         for (edge_id, _), sender in self._senders.items():

@@ -115,6 +115,7 @@ class Jobs:
         member, job = self._member, self._running[id]
         address, _ = order.members[index]
         if address == member.address:
+            member.wire.flush()  # the others start meanwhile
             member.parts.begin(id, address, plan, order, partial(job.answered, index))
             return
         peer = member.peers.get(address)
