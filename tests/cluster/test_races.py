@@ -3,9 +3,11 @@ coordinates."""
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Event
 from typing import Any, TypeVar
 
 import cloudpickle
@@ -13,9 +15,9 @@ import pytest
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.cluster.edges.packing import Packing
+from pyrite.cluster.edges.packing import Packing, unpacked
 from pyrite.cluster.edges.window import UNIT, weight_of
-from pyrite.cluster.light.outcomes import Order, Outcome
+from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import PackedDag, hash_of
 from pyrite.cluster.member import Member
 from pyrite.engine.plan import plan_topology
@@ -23,7 +25,7 @@ from pyrite.suppliers import meta_supplier_of
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
-from pyrite.wire.wire import Connected, Connection, Received, Wire
+from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
 from tests.cluster.test_light_jobs import Endless
 
 ID = b"01234567"
@@ -290,3 +292,45 @@ def test_an_endless_part_is_stopped_by_a_cancel(coordinator: Coordinator) -> Non
     coordinator.until(lambda: coordinator.member.execution_count() == 1)
     coordinator.send(m.Cancel(ID))
     assert coordinator.outcome().cancelled
+
+
+def send_reading(coordinator: Coordinator, *more: m.Message) -> m.Call:
+    """Has the member run a job whose source asks the coordinator for its part of a map, on the
+    thread that deals with messages. Gives that question; `more` arrives behind the init."""
+    dag = PackedDag.of(line(p.read_map("read")))
+    plans = coordinator.member._plans
+    plans.add(dag.hash, dag.data)
+    plans.get(dag.hash).plan(2, 1)  # type: ignore[union-attr]
+    coordinator.send(coordinator.order(dag), *more)
+    return coordinator.next(m.Call)
+
+
+def test_what_arrives_while_an_init_waits_for_a_reply_stays_in_its_order(
+    coordinator: Coordinator,
+) -> None:
+    call = send_reading(coordinator, packet([1], execution=OTHER))
+    coordinator.send(packet([2], execution=OTHER), m.Reply(call.number, pickle.dumps((True, {}))))
+    coordinator.next(m.DoneMessage)
+    held = coordinator.member.parts.executions.find(OTHER)
+    assert held is not None
+    arrived = [group for _, _, items in held.arrivals.edge(0).packets for group in unpacked(items)]
+    assert [group.items for group in arrived] == [[1], [2]]
+
+
+def test_an_init_that_asks_a_member_whose_loss_is_known_but_not_dealt_with_does_not_hang(
+    coordinator: Coordinator,
+) -> None:
+    member = coordinator.member
+    connection = member.peers.get("coordinator:1")
+    assert connection is not None
+    connection.send = lambda message: None  # type: ignore[method-assign]  # as after its end
+    asked = Event()
+
+    def ask() -> None:
+        member._events.append(Lost(connection, "it was closed"))
+        with pytest.raises(MemberLost):
+            member.call("coordinator:1", ("map", "read", "copy", ()))
+        asked.set()
+
+    member.post(ask)
+    assert asked.wait(5)

@@ -77,7 +77,8 @@ class Member:
         """By hash, what waits for a plan."""
         self._calls = Calls()
         self._posted: deque[Callable[[], None]] = deque()
-        self._deferred: deque[Event] = deque()
+        self._events: deque[Event] = deque()
+        """What has happened on the wire and was not dealt with yet, in this order."""
         self._on_complete: Callable[[bool], None] = lambda complete: None
         self._thread = 0
         self._wire_thread: threading.Thread | None = None
@@ -170,12 +171,10 @@ class Member:
 
     def turn(self) -> bool:
         """Deals with what has arrived and what is due. Whether there was anything."""
-        events = self.wire.turn()
-        busy = bool(events or self._posted)
-        while self._deferred:
-            self._handle(self._deferred.popleft())
-        for event in events:
-            self._handle(event)
+        self._events.extend(self.wire.turn())
+        busy = bool(self._events or self._posted)
+        while self._events:
+            self._handle(self._events.popleft())
         while self._posted:
             self._guarded(self._posted.popleft())
         self._guarded(self._do_what_is_due)
@@ -188,7 +187,7 @@ class Member:
             self.wire.dial(address)
 
     def park(self, seconds: float | None) -> None:
-        if self._posted or self._deferred:
+        if self._posted or self._events:
             return
         for due in (self.parts.next_due, self.peers.next_dial):
             if due is not None:
@@ -316,14 +315,18 @@ class Member:
 
     def _pump(self) -> None:
         """Lets the wire work while a call on its own thread waits for a reply. What could itself
-        come to wait is put off."""
-        for event in self.wire.turn():
+        come to wait is put off; the order of what is dealt with, and of what is put off, stays."""
+        self._events.extend(self.wire.turn())
+        put_off = []
+        while self._events:
+            event = self._events.popleft()
             if isinstance(event, Lost):
                 self._calls.lost(event.connection, event.reason)
             if isinstance(event, Received) and isinstance(event.message, _NEVER_WAITING):
                 self._handle(event)
             else:
-                self._deferred.append(event)
+                put_off.append(event)
+        self._events.extend(put_off)
 
     def _send_call(self, address: str, payload: bytes, future: Future[Any]) -> None:
         peer = self.peers.get(address)
