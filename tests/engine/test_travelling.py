@@ -1,0 +1,49 @@
+"""Failures that travel to another process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from pyrite.engine.failure import Failed
+from pyrite.engine.travelling import RemoteError, pack_failure, unpack_failure
+
+
+class NeedsTwo(Exception):
+    """Can be pickled, but not unpickled."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+class Stubborn(Exception):
+    def __init__(self) -> None:
+        super().__init__("stubborn")
+        self.lock = threading.Lock()
+
+
+def test_a_failure_comes_back_with_its_error_and_its_item() -> None:
+    failed = unpack_failure(pack_failure(Failed(ValueError("bad"), "v", 1, "'a -> b'", [1, 2])))
+    assert (type(failed.error), str(failed.error)) == (ValueError, "bad")
+    assert (failed.vertex, failed.processor, failed.edge) == ("v", 1, "'a -> b'")
+    assert failed.item == [1, 2]
+
+
+@pytest.mark.parametrize("error", [NeedsTwo(1, 2), Stubborn()])
+def test_an_error_that_cannot_travel_goes_as_a_description(error: Exception) -> None:
+    failed = unpack_failure(pack_failure(Failed(error, item="x")))
+    assert isinstance(failed.error, RemoteError)
+    assert type(error).__name__ in str(failed.error)
+    assert failed.item == "x"
+
+
+@pytest.mark.parametrize("item", [threading.Lock(), bytes(100_000_000)], ids=["lock", "100 MB"])
+def test_an_item_that_cannot_travel_or_is_too_large_goes_as_a_description(item: Any) -> None:
+    started = time.monotonic()
+    failed = unpack_failure(pack_failure(Failed(ValueError("bad"), item=item)))
+    assert isinstance(failed.error, ValueError)
+    assert isinstance(failed.item, str)
+    assert time.monotonic() - started < 2
