@@ -22,7 +22,15 @@ from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.sockets import Limits
-from pyrite.wire.wire import Connected, Event, Lost, NotReached, Received, Wire
+from pyrite.wire.wire import (
+    MESSAGES_PER_TURN,
+    Connected,
+    Event,
+    Lost,
+    NotReached,
+    Received,
+    Wire,
+)
 
 SECRET = new_secret()
 SOON = Limits(handshake=1.0, silence=1.2)
@@ -300,6 +308,30 @@ def test_one_that_speaks_nonsense_later_on_is_told_and_dropped(
     b._flush(at_b._data)
     assert {event.connection for event in turned([a, b], Lost, 2)} == {at_a, at_b}
     assert connected(a, make_wire(), address)
+
+
+def test_what_a_lost_peer_left_unread_is_not_taken_for_the_next_connection(
+    listener: tuple[Wire, str], make_wire: MakeWire, caplog: pytest.LogCaptureFixture
+) -> None:
+    (a, address), b, c = listener, make_wire(), make_wire()
+    _, at_b = connected(a, b, address)
+    for number in range(MESSAGES_PER_TURN * 3):
+        at_b.send(m.Call(number, b""))
+        b.turn()  # each on its own
+    while at_b.unsent:
+        b.turn()
+    b.close()
+    assert a._listener_monitor is not None
+    assert a._listener_monitor.poll(5000)
+    a._read_listener_monitor()  # before what has arrived is read
+    turned([a], Lost)
+    connected(a, c, address)
+    while a.turn():
+        pass
+    assert caplog.records == []
+    c.close()
+    assert turned([a], Lost, seconds=2)  # though its file has the number of the other one
+    assert a._routes == {}
 
 
 def test_a_short_secret_is_refused() -> None:

@@ -44,6 +44,8 @@ MESSAGES_PER_TURN: Final = 256
 """How many messages are read from one socket before it is the others' turn."""
 RETRY_SECONDS: Final = 0.0005
 """When to try again to send to a peer whose socket was full."""
+UNREAD_SECONDS: Final = 60.0
+"""How long a connection that was lost can have left messages behind that are still unread."""
 WATCHED_FILES: Final = 1024
 """`select` takes no file with a higher number; but it can wait for less than a millisecond."""
 
@@ -142,6 +144,9 @@ class Wire:
         self._owner = threading.get_ident()
         self._routes: dict[bytes, Channel] = {}
         self._route_of_file: dict[int, bytes] = {}
+        self._ended_routes: dict[bytes, float] = {}
+        """Connections that were lost not long ago, and when: what they sent before may still be
+        unread, and must not be taken for a new connection with the same file number."""
         self._half: dict[str, dict[bool, tuple[Channel, Hello]]] = {}
         """Connections of which one socket has said hello."""
         self._listener: zmq.Socket[bytes] | None = None
@@ -291,6 +296,8 @@ class Wire:
                 more = socket.recv(_NOBLOCK, copy=False).more
             channel = self._routes.get(route)
             if channel is None:
+                if route in self._ended_routes:
+                    continue
                 self._read_listener_monitor()  # the file may have been another connection's before
                 channel = self._routes[route] = Channel(socket, route, self._hello_to_listener)
                 self._route_of_file[frame.get(zmq.SRCFD)] = route
@@ -391,12 +398,22 @@ class Wire:
             route = self._route_of_file.pop(seen.file, None) if seen.lost else None
             if route is not None:
                 channel = self._routes.pop(route)
+                self._remember_ended(route)
                 self._unsent.discard(channel)
                 if channel.connection is not None:
                     self._lose(channel.connection, "the connection was closed")
                 else:
                     self._half.pop(channel.token, None)
         return False
+
+    def _remember_ended(self, route: bytes) -> None:
+        now = time.monotonic()
+        while self._ended_routes:
+            oldest, at = next(iter(self._ended_routes.items()))
+            if now - at < UNREAD_SECONDS:
+                break
+            del self._ended_routes[oldest]
+        self._ended_routes[route] = now
 
     def _read_dialed_monitor(self, dialed: _Dialed, monitor: zmq.Socket[bytes]) -> bool:
         seen: list[Seen] = list(seen_by(monitor))
