@@ -233,7 +233,7 @@ def test_the_first_ack_goes_out_when_a_unit_is_full_and_init_has_run(
     assert (id, [edge for edge, _ in limits]) == (ID, [0])
 
 
-def test_an_ack_for_an_unknown_execution_is_skipped_and_the_next_counts(
+def test_an_ack_for_an_unknown_execution_among_others_is_skipped_and_the_next_counts(
     coordinator: Coordinator,
 ) -> None:
     many = PackedDag.of(line(p.read_items(["x" * 1000] * 5000)))
@@ -242,7 +242,8 @@ def test_an_ack_for_an_unknown_execution_is_skipped_and_the_next_counts(
     while weight < UNIT:
         weight += coordinator.next(m.PacketMessage).weight
     assert not [each for each in coordinator.received if isinstance(each, m.DoneMessage)]
-    coordinator.send(m.Ack(((OTHER, ((0, 5), (1, 7))), (ID, ((0, 1000),)))))
+    known, unknown = (ID, ((7, 1), (0, 1))), (OTHER, ((0, 5), (1, 7)))
+    coordinator.send(m.Ack((known, unknown, (ID, ((0, 1000),)))))
     coordinator.next(m.DoneMessage)
     coordinator.send(m.DoneMessage(ID, 0))
     assert coordinator.outcome().is_well

@@ -23,6 +23,7 @@ PIECES_UNDER_WAY: Final = 32
 SEALING_BYTES: Final = 256
 """What encryption adds to a piece, and a little more."""
 
+_ACCEPTED: Final = zmq.EVENT_ACCEPTED
 _LOST: Final = zmq.EVENT_DISCONNECTED
 _REFUSED: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -75,7 +76,9 @@ class Context:
         return socket, monitor
 
     def monitor(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(_LOST | _REFUSED | _NOT_REACHED)
+        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
+            _ACCEPTED | _LOST | _REFUSED | _NOT_REACHED
+        )
         return monitor
 
     def close(self) -> None:
@@ -119,12 +122,14 @@ class _OnlyOurKey:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Something that a monitor saw: a connection that is lost, was refused, or not even reached."""
+    """Something that a monitor saw: a connection that a listener accepted, or one that is lost, was
+    refused, or not even reached."""
 
+    accepted: bool
     lost: bool
     refused: bool
     file: int
-    """The number of the connection's file, if it is lost."""
+    """The number of the connection's file, if it is accepted or lost."""
 
 
 def seen_by(monitor: zmq.Socket[bytes]) -> Iterator[Seen]:
@@ -135,4 +140,6 @@ def seen_by(monitor: zmq.Socket[bytes]) -> Iterator[Seen]:
         except zmq.Again:
             return
         kind = event["event"]
-        yield Seen(bool(kind & _LOST), bool(kind & _REFUSED), int(event["value"]))
+        yield Seen(
+            bool(kind & _ACCEPTED), bool(kind & _LOST), bool(kind & _REFUSED), int(event["value"])
+        )

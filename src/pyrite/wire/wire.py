@@ -143,7 +143,11 @@ class Wire:
         self._watch(self._wake_file, self._read_wake)
         self._owner = threading.get_ident()
         self._routes: dict[bytes, Channel] = {}
+        self._open_files: set[int] = set()
+        """The files of connections that the listener accepted and that were not lost since."""
         self._route_of_file: dict[int, bytes] = {}
+        self._refusals = 0
+        """Connections that were refused, and whose loss was not seen yet."""
         self._ended_routes: dict[bytes, float] = {}
         """Connections that were lost not long ago, and when: what they sent before may still be
         unread, and must not be taken for a new connection with the same file number."""
@@ -294,15 +298,27 @@ class Wire:
             more = frame.more
             while more:  # no message of ours has more parts
                 more = socket.recv(_NOBLOCK, copy=False).more
-            channel = self._routes.get(route)
+            channel = self._routes.get(route) or self._new_channel(route, frame.get(zmq.SRCFD))
             if channel is None:
-                if route in self._ended_routes:
-                    continue
-                self._read_listener_monitor()  # the file may have been another connection's before
-                channel = self._routes[route] = Channel(socket, route, self._hello_to_listener)
-                self._route_of_file[frame.get(zmq.SRCFD)] = route
+                continue
             self._take(channel, frame.buffer)
         return True
+
+    def _new_channel(self, route: bytes, file: int) -> Channel | None:
+        """For a connection whose first message this is; None if it is lost already. Its file may
+        have been another connection's before: of two with the same file the later one is open."""
+        assert self._listener is not None
+        self._read_listener_monitor()
+        if route in self._ended_routes or file not in self._open_files:
+            return None
+        other = self._route_of_file.get(file)
+        if other is not None:
+            if _is_earlier(route, other):
+                return None
+            self._lose_route(other)
+        self._route_of_file[file] = route
+        channel = self._routes[route] = Channel(self._listener, route, self._hello_to_listener)
+        return channel
 
     def _read_dialed(self, dialed: _Dialed, channel: Channel) -> bool:
         for _ in range(MESSAGES_PER_TURN):
@@ -390,21 +406,36 @@ class Wire:
     def _read_listener_monitor(self) -> bool:
         assert self._listener_monitor is not None
         for seen in seen_by(self._listener_monitor):
-            if seen.refused:
+            if seen.accepted:
+                self._open_files.add(seen.file)
+            elif seen.refused:
+                self._refusals += 1
                 self._warn(
-                    f"refused a connection to {self.me.address}: whoever it was does not know the "
-                    "secret of this cluster, or does not speak its protocol"
+                    f"refused a connection to {self.me.address}: the peer does not know the "
+                    "cluster's secret or does not speak its protocol"
                 )
-            route = self._route_of_file.pop(seen.file, None) if seen.lost else None
-            if route is not None:
-                channel = self._routes.pop(route)
-                self._remember_ended(route)
-                self._unsent.discard(channel)
-                if channel.connection is not None:
-                    self._lose(channel.connection, "the connection was closed")
+            elif seen.lost:
+                self._open_files.discard(seen.file)
+                route = self._route_of_file.pop(seen.file, None)
+                if route is not None:
+                    self._lose_route(route)
+                elif self._refusals:
+                    self._refusals -= 1
                 else:
-                    self._half.pop(channel.token, None)
+                    self._warn(
+                        f"a connection to {self.me.address} ended before the peer said hello: the "
+                        "peer does not speak the cluster's protocol, or it is gone"
+                    )
         return False
+
+    def _lose_route(self, route: bytes) -> None:
+        channel = self._routes.pop(route)
+        self._remember_ended(route)
+        self._unsent.discard(channel)
+        if channel.connection is not None:
+            self._lose(channel.connection, "the connection was closed")
+        else:
+            self._half.pop(channel.token, None)
 
     def _remember_ended(self, route: bytes) -> None:
         now = time.monotonic()
@@ -464,6 +495,12 @@ class Wire:
         """Says each thing once: a port scan must not fill the log."""
         logger.log(logging.DEBUG if text in self._warned else logging.WARNING, "%s", text)
         self._warned.add(text)
+
+
+def _is_earlier(route: bytes, other: bytes) -> bool:
+    """Whether a route was given before another. ZeroMQ counts them, with 32 bits, which wrap."""
+    ahead = (int.from_bytes(other) - int.from_bytes(route)) % (1 << 32)
+    return ahead < 1 << 31
 
 
 def _has_message(socket: zmq.Socket[bytes]) -> bool:
