@@ -47,6 +47,8 @@ from pyrite.wire.wire import (
 
 logger = logging.getLogger("pyrite.cluster")
 
+CLOSING_SECONDS: Final = 2.0
+
 
 class Member:
     """One member of a cluster. `bind` it, tell it all members by `join`, and `close` it."""
@@ -154,7 +156,9 @@ class Member:
         self.is_closing = True
         self.parts.stop_all()
         self.wire.wake()
-        self.service.close()
+        self.service.close(wait=False)  # a call of the user's that blocks may never return
+        for worker in self.service.workers:
+            worker.join(timeout=CLOSING_SECONDS)
         if self._wire_thread is not None:
             self._wire_thread.join()
         self.wire.close()
