@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -84,3 +85,28 @@ def test_a_job_across_a_cut_fails_with_a_members_name_and_works_again_after_it(
         trio.wait_until_complete()
         run(client, straight(p.read_items(range(100)), p.noop(), p.write_list("again")))
         assert sorted(client.list("again")) == list(range(100))
+
+
+def test_a_member_of_another_version_is_refused_and_jobs_say_so_with_both_versions(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    keys = keys_from(new_secret())
+    a, b = Member(keys, limits=LIMITS), Member(keys, limits=LIMITS)
+    members = tuple(f"127.0.0.1:{each.bind('127.0.0.1', 0)}" for each in (a, b))
+    b.join(members[1], members, lambda complete: None)
+    b.wire.me = replace(b.wire.me, python="3.99")
+    a.join(members[0], members, lambda complete: None)
+    try:
+        with Client([members[0]], keys, LIMITS) as client:
+            job = client.new_light_job(straight(p.read_items([1]), p.noop()))
+            give_up = time.monotonic() + 5
+            while "versions differ" not in (text := str(job.execute().exception(5))):
+                assert time.monotonic() < give_up
+            assert members[1] in text
+            assert f"Python {a.wire.me.python} at {members[0]}" in text
+            assert f"Python 3.99 at {members[1]}" in text
+    finally:
+        a.close()
+        b.close()
+    warnings = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert len(warnings) == 2  # one of each side, however often they try

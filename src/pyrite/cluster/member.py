@@ -78,6 +78,8 @@ class Member:
         self._wanting: dict[bytes, list[tuple[Connection, m.Init | m.Submit]]] = {}
         """By hash, what waits for a plan."""
         self._calls = Calls()
+        self._unreached: dict[str, str] = {}
+        """By address, why a member could not be connected to when it was dialed last."""
         self._posted: deque[Callable[[], None]] = deque()
         self._events: deque[Event] = deque()
         """What has happened on the wire and was not dealt with yet, in this order."""
@@ -238,6 +240,7 @@ class Member:
         self._sent_plans[connection] = set()
         if not connection.peer.address:
             return  # a client
+        self._unreached.pop(connection.peer.address, None)
         before = self.peers.connected(connection)
         if before is not None:
             self.wire.drop(before, "it has connected anew")
@@ -245,8 +248,14 @@ class Member:
         if self.peers.is_complete:
             self._on_complete(True)
 
+    def missing(self, address: str) -> str:
+        """What to say of a member that is not connected, after its address."""
+        reason = self._unreached.get(address)
+        return f"is not connected to member {self.address}" + (f" ({reason})" if reason else "")
+
     def _not_reached(self, event: NotReached) -> None:
         logger.debug("member %s does not reach %s: %s", self.address, event.address, event.reason)
+        self._unreached[event.address] = event.reason
         self.peers.not_reached(event.address, time.monotonic())
 
     def _lost(self, connection: Connection, reason: str) -> None:
@@ -336,7 +345,7 @@ class Member:
         peer = self.peers.get(address)
         if peer is None:
             future.set_exception(
-                MemberLost(f"member {address} is not connected to member {self.address}")
+                MemberLost(f"member {address} {self.missing(address)}")
             )
         else:
             self._calls.send(peer, payload, future)

@@ -375,15 +375,16 @@ class Wire:
         self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
     ) -> None:
         if isinstance(message, Refused):
-            self._end_dialing(dialed, message.reason)
-            return
-        if not isinstance(message, Hello):
-            self._end_dialing(dialed, "its first message is no hello")
-            return
-        objection = self.me.objection_to(message)
+            objection: str | None = message.reason
+        elif isinstance(message, Hello):
+            objection = self.me.objection_to(message)
+        else:
+            objection = "its first message is no hello"
         if objection is not None:
+            self._warn(f"cannot connect to {dialed.address}: {objection}")
             self._end_dialing(dialed, objection)
             return
+        assert isinstance(message, Hello)
         dialed.hellos[urgent] = message
         if len(dialed.hellos) == 2:
             del self._dialing[dialed.token]

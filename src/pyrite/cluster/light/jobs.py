@@ -54,7 +54,7 @@ class Jobs:
         members = []
         for address, incarnation in member.peers.incarnations:
             if incarnation is None:
-                answer(not_there(address, f"is not connected to member {member.address}"))
+                answer(not_there(address, member.missing(address)))
                 return
             members.append((address, incarnation))
         job = Coordination(

@@ -75,7 +75,7 @@ class Parts:
                 continue
             peer = member.peers.get(address)
             if peer is None or peer.peer.incarnation != incarnation:
-                ended(not_there(address, f"is not connected to member {member.address}"))
+                ended(not_there(address, member.missing(address)))
                 return
             peers[index] = peer
         writes = Writes(member.start_call, member.wait)
