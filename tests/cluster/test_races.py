@@ -27,6 +27,7 @@ from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
 from tests.cluster.test_light_jobs import Endless
+from tests.wire.test_wire import turned
 
 ID = b"01234567"
 OTHER = b"76543210"
@@ -37,7 +38,7 @@ class Coordinator:
     """The test's end of the wire, and the member at the other."""
 
     def __init__(self) -> None:
-        keys = keys_from(new_secret())
+        keys = self.keys = keys_from(new_secret())
         self.now = 0.0
         self.member = Member(keys, clock=lambda: self.now)
         address = f"127.0.0.1:{self.member.bind('127.0.0.1', 0)}"
@@ -293,6 +294,27 @@ def test_an_endless_part_is_stopped_by_a_cancel(coordinator: Coordinator) -> Non
     coordinator.until(lambda: coordinator.member.execution_count() == 1)
     coordinator.send(m.Cancel(ID))
     assert coordinator.outcome().cancelled
+
+
+def test_a_clients_cancel_that_overtakes_its_submit_by_far_lets_it_not_run(
+    coordinator: Coordinator,
+) -> None:
+    wire = Wire(coordinator.keys, Identity())
+    wire.dial(coordinator.members[1])
+    (event,) = turned([wire], Connected)
+    endless = PackedDag.of(line(Endless))
+    try:
+        event.connection.send(m.Cancel(ID))
+        wire.turn()
+        coordinator.until(lambda: ID in coordinator.member.jobs._cancelled_early)
+        coordinator.now = 200.0
+        event.connection.send(m.PlanMessage(endless.hash, endless.data))
+        event.connection.send(m.Submit(ID, OTHER, endless.hash))
+        (answer,) = turned([wire], Received)
+    finally:
+        wire.close()
+    assert isinstance(answer.message, m.Answer)
+    assert Outcome.unpacked(answer.message.outcome).cancelled
 
 
 def send_reading(coordinator: Coordinator, *more: m.Message) -> m.Call:

@@ -66,7 +66,7 @@ class Member:
     ) -> None:
         self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
         self.parts = Parts(self, clock)
-        self.jobs = Jobs(self)
+        self.jobs = Jobs(self, clock)
         self._stored = MemoryCollections()
         self._notes = Notes()
         self.collections = self._collections(self.call, self._check)
@@ -344,9 +344,7 @@ class Member:
     def _send_call(self, address: str, payload: bytes, future: Future[Any]) -> None:
         peer = self.peers.get(address)
         if peer is None:
-            future.set_exception(
-                MemberLost(f"member {address} {self.missing(address)}")
-            )
+            future.set_exception(MemberLost(f"member {address} {self.missing(address)}"))
         else:
             self._calls.send(peer, payload, future)
 

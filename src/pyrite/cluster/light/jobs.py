@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyrite.cluster.light.coordination import Coordination
 from pyrite.cluster.light.outcomes import Order, Outcome
@@ -19,9 +19,17 @@ if TYPE_CHECKING:
     from pyrite.cluster.member import Member
 
 
+EARLY_CANCEL_SECONDS: Final = 300.0
+"""How long a client's cancel is remembered that overtook its submit. No checker backs it; and a
+submit may come late, behind a large plan over a slow network."""
+
+
 class Jobs:
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, clock: Callable[[], float] = time.monotonic) -> None:
         self._member = member
+        self._clock = clock
+        self._cancelled_early: dict[bytes, float] = {}
+        """By id, when the client's cancel came. The oldest come first."""
         self._running: dict[bytes, Coordination] = {}
         self._clients: dict[bytes, Connection] = {}
 
@@ -42,7 +50,7 @@ class Jobs:
         def answer(outcome: Outcome) -> None:
             connection.send(m.Answer(id, outcome.packed()))
 
-        if member.parts.executions.was_cancelled(id, time.monotonic()):
+        if self._cancelled_early.pop(id, None) is not None:
             answer(Outcome(cancelled=True))
             return
         if member.is_closing:
@@ -95,8 +103,19 @@ class Jobs:
         """Of a client, for a job; or of a coordinator, for the part that this member has in one."""
         if self._clients.get(message.execution) is connection:
             self._running[message.execution].cancel()
-        else:
+        elif connection.peer.address:
             self._member.parts.cancel(message.execution)
+        else:
+            self._remember_cancel(message.execution)
+
+    def _remember_cancel(self, id: bytes) -> None:
+        now = self._clock()
+        while self._cancelled_early:
+            oldest, at = next(iter(self._cancelled_early.items()))
+            if now - at < EARLY_CANCEL_SECONDS:
+                break
+            del self._cancelled_early[oldest]
+        self._cancelled_early[id] = now
 
     def client_lost(self, connection: Connection) -> None:
         for id, client in list(self._clients.items()):

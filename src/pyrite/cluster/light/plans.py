@@ -18,6 +18,7 @@ from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.wire.messages import HASH_BYTES, Payload
 
+LARGEST_DAG: Final = 1 << 30
 MOST_BYTES_KEPT: Final = 256 << 20
 MOST_PLANS_KEPT: Final = 1024
 
@@ -37,6 +38,11 @@ class PackedDag:
             data = cloudpickle.dumps(dag)
         except Exception as error:
             raise PyriteError(f"{_culprit(dag)} cannot be sent to the members: {error}") from error
+        if len(data) > LARGEST_DAG:
+            raise PyriteError(
+                f"the DAG has {len(data)} bytes when pickled, most of them in {_largest(dag)}; the "
+                "members take up to 1 GB; let the job read large data from files or a named map"
+            )
         return PackedDag(data, hash_of(data))
 
 
@@ -52,6 +58,11 @@ def _culprit(dag: DAG) -> str:
         if not _can_be_pickled((edge.settings.key, edge.settings.partitioner)):
             return f"the key or the partitioner of edge {edge.name}"
     return "the DAG"
+
+
+def _largest(dag: DAG) -> str:
+    vertex = max(dag.vertices, key=lambda vertex: len(cloudpickle.dumps(vertex.supplier)))
+    return f"vertex '{vertex.name}'"
 
 
 def _can_be_pickled(thing: Any) -> bool:
