@@ -241,7 +241,7 @@ def test_where_nobody_listens_nobody_is_reached(make_wire: MakeWire) -> None:
     wire = make_wire()
     wire.dial(f"127.0.0.1:{port}")
     (event,) = turned([wire], NotReached)
-    assert event.reason == "nobody listens there"
+    assert event.reason == "nothing listens there"
 
 
 @pytest.mark.parametrize("secrets", [(None, SECRET), (SECRET, None)], ids=["client", "member"])

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 EARLY_CANCEL_SECONDS: Final = 300.0
-"""How long a client's cancel is remembered that overtook its submit. No checker backs it; and a
-submit may come late, behind a large plan over a slow network."""
+"""How long a client's cancel that overtook its submit is remembered. The submit may be late, behind
+a large plan on a slow network, and the checker does not cover clients."""
 
 
 class Jobs:
@@ -37,11 +37,11 @@ class Jobs:
         return list(self._running)
 
     def unknown(self, ids: Iterable[bytes]) -> tuple[bytes, ...]:
-        """Those of the executions that are not coordinated here."""
+        """The executions among these that are not coordinated here."""
         return tuple(id for id in ids if id not in self._running)
 
     def plan(self, hash: bytes) -> KeptPlan | None:
-        """The plan of a job that is running, though it may have been dropped meanwhile."""
+        """The plan of a running job, even if the cache has dropped it."""
         return next((job.plan for job in self._running.values() if job.plan_hash == hash), None)
 
     def on_submit(self, connection: Connection, message: m.Submit) -> None:
@@ -84,7 +84,7 @@ class Jobs:
         self._clients[id] = connection
         try:
             job.begin()
-        except Exception as error:  # as that no thread can be started
+        except Exception as error:  # for example, no thread can be started
             self._ended(id, answer, Outcome.failed(Failed(error), member.address))
 
     def on_answer(self, connection: Connection, message: m.Answer) -> None:
@@ -100,7 +100,7 @@ class Jobs:
             connection.send(m.Unknown(unknown))
 
     def on_cancel(self, connection: Connection, message: m.Cancel) -> None:
-        """Of a client, for a job; or of a coordinator, for the part that this member has in one."""
+        """From a client, cancels a job; from a coordinator, this member's part of one."""
         if self._clients.get(message.execution) is connection:
             self._running[message.execution].cancel()
         elif connection.peer.address:
@@ -119,7 +119,7 @@ class Jobs:
 
     def client_lost(self, connection: Connection) -> None:
         for id, client in list(self._clients.items()):
-            if client is connection:  # nobody is left who could be told the outcome
+            if client is connection:  # nobody is left to receive the outcome
                 self._running[id].cancel()
 
     def member_lost(self, address: str, reason: str) -> None:
@@ -137,7 +137,7 @@ class Jobs:
             member.parts.begin(id, address, plan, order, partial(job.answered, index))
             return
         peer = member.peers.get(address)
-        if peer is None:  # lost while the meta-suppliers were asked
+        if peer is None:  # lost while the meta-suppliers were called
             job.lost(address, "the connection was closed")
             return
         member.send_plan(peer, hash, plan)
