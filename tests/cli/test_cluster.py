@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pyrite
+from pyrite import AbstractProcessor, JobCancelled, JobFailed, ProcessorContext
 from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
@@ -106,6 +109,52 @@ def test_members_with_a_fixed_list_find_each_other_and_end_well(
     commands[1].send_signal(signal.SIGTERM)
     assert commands[1].wait(10) == 0
     line_with(commands[0], "a member was lost")
+
+
+class Runs(AbstractProcessor):
+    """Runs until the end of the job, and says when it has begun."""
+
+    polls = True
+
+    def init(self, context: ProcessorContext) -> None:
+        self.begun = context.collections.list("begun")
+
+    def complete(self) -> bool:
+        if not self.begun:
+            self.begun.append("once")
+        return False
+
+
+class Stuck(Runs):
+    """Never comes back from a call."""
+
+    cooperative = False
+
+    def complete(self) -> bool:
+        self.begun.append("stuck")
+        threading.Event().wait()
+        return True
+
+
+@pytest.mark.parametrize("source", [Runs, Stuck])
+def test_a_member_that_is_told_to_end_while_jobs_run_ends_them_abruptly_and_exits_well(
+    started: list[Command], tmp_path: Path, source: type[AbstractProcessor]
+) -> None:
+    (address,) = free_addresses(1)
+    secret = new_secret()
+    (tmp_path / "secret").write_text(secret)
+    arguments = ("--listen", address, "--members", address, "--secret-file", tmp_path / "secret")
+    command = start(started, "member", *arguments)
+    line_with(command, "all members are connected")
+    with pyrite.client(f"pyrite://{address}", secret=secret) as client:
+        executions = [client.new_light_job(straight(source)).execute() for _ in range(3)]
+        give_up = time.monotonic() + 10
+        while len(client.list("begun")) < (3 if source is Stuck else 1):
+            assert time.monotonic() < give_up
+        command.send_signal(signal.SIGTERM)
+        for execution in executions:
+            assert isinstance(execution.exception(3), (JobFailed, JobCancelled))
+    assert command.wait(3) == 0
 
 
 @pytest.mark.parametrize(

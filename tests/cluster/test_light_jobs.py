@@ -152,6 +152,15 @@ def test_a_dag_that_cannot_be_pickled_is_refused_with_the_vertex(client: Client)
         client.new_light_job(straight(p.read_items([1]), p.map(lambda n: (n, lock))))
 
 
+def test_a_dag_that_is_too_large_is_refused_with_its_largest_vertex(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrite.cluster.light.plans.LARGEST_DAG", 10_000)
+    large = bytes(20_000)
+    with pytest.raises(PyriteError, match="most of them in vertex 'v1'"):
+        client.new_light_job(straight(p.read_items([1]), p.map(lambda n: large), p.noop()))
+
+
 def test_an_invalid_dag_is_refused_at_once(client: Client) -> None:
     with pytest.raises(PyriteError, match="empty"):
         client.new_light_job(DAG())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import secrets
@@ -22,7 +23,16 @@ from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.sockets import Limits
-from pyrite.wire.wire import Connected, Event, Lost, NotReached, Received, Wire
+from pyrite.wire.wire import (
+    MESSAGES_PER_TURN,
+    Connected,
+    Event,
+    Lost,
+    NotReached,
+    Received,
+    Wire,
+    _is_earlier,
+)
 
 SECRET = new_secret()
 SOON = Limits(handshake=1.0, silence=1.2)
@@ -184,18 +194,22 @@ FOUR_GIGABYTES = b"\xff" + bytes(8) + b"\x7f\x03\x01" + struct.pack(">Q", 4 << 3
     [b"", secrets.token_bytes(1000), b"GET / HTTP/1.1\r\n\r\n", HALF_A_HANDSHAKE, FOUR_GIGABYTES],
     ids=["port scan", "random bytes", "a browser", "half a handshake", "a length of 4 GB"],
 )
-def test_whoever_does_not_speak_the_protocol_is_dropped_and_the_member_serves_on(
-    listener: tuple[Wire, str], make_wire: MakeWire, sent: bytes
+def test_whoever_does_not_speak_the_protocol_is_dropped_logged_once_and_the_member_serves_on(
+    listener: tuple[Wire, str], make_wire: MakeWire, sent: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, address = listener
     host, port = address.split(":")
-    with socket.create_connection((host, int(port))) as stranger:
-        stranger.sendall(sent)
-        stranger.settimeout(5)
-        with contextlib.suppress(ConnectionResetError):
-            while stranger.recv(1000):  # until the member hangs up
-                a.turn()
+    for _ in range(3):
+        with socket.create_connection((host, int(port))) as stranger:
+            stranger.sendall(sent)
+            if not sent:  # a port scan hangs up by itself
+                continue
+            stranger.settimeout(5)
+            with contextlib.suppress(ConnectionResetError):
+                while stranger.recv(1000):  # until the member hangs up
+                    a.turn()
     assert connected(a, make_wire(), address)
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
 
 
 def raw_dealer(address: str) -> zmq.Socket[bytes]:
@@ -209,17 +223,19 @@ def raw_dealer(address: str) -> zmq.Socket[bytes]:
 
 
 def test_an_oversized_message_is_refused_before_it_is_read(
-    listener: tuple[Wire, str], make_wire: MakeWire
+    listener: tuple[Wire, str], make_wire: MakeWire, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, address = listener
-    with raw_dealer(address) as dealer:
-        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        dealer.send(bytes(m.PIECE_BYTES * 2))
-        while not monitor.poll(10):
-            assert a.turn() == []
-        dealer.disable_monitor()
-        monitor.close()
+    for _ in range(3):
+        with raw_dealer(address) as dealer:
+            monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+            dealer.send(bytes(m.PIECE_BYTES * 2))
+            while not monitor.poll(10):
+                assert a.turn() == []
+            dealer.disable_monitor()
+            monitor.close()
     assert connected(a, make_wire(), address)
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
 
 
 @pytest.mark.parametrize(
@@ -262,7 +278,24 @@ def test_where_nobody_listens_nobody_is_reached(make_wire: MakeWire) -> None:
     wire = make_wire()
     wire.dial(f"127.0.0.1:{port}")
     (event,) = turned([wire], NotReached)
-    assert event.reason == "nobody listens there"
+    assert event.reason == "nothing listens there"
+
+
+@pytest.mark.parametrize("secrets", [(None, SECRET), (SECRET, None)], ids=["client", "member"])
+def test_one_without_a_secret_and_one_with_it_do_not_connect(secrets: Any) -> None:
+    a, b = (Wire(keys_from(each) if each else None, Identity(), SOON) for each in secrets)
+    b.dial(f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    (event,) = turned([a, b], NotReached)
+    assert "secret" in event.reason or "did not answer" in event.reason
+    for wire in (a, b):
+        wire.close()
+
+
+def test_without_a_secret_on_either_side_they_connect() -> None:
+    a, b = Wire(None, Identity(), SOON), Wire(None, Identity(), SOON)
+    assert connected(a, b, f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    for wire in (a, b):
+        wire.close()
 
 
 def test_a_listener_that_says_nothing_is_given_up(make_wire: MakeWire) -> None:
@@ -337,6 +370,56 @@ def test_one_that_speaks_nonsense_later_on_is_told_and_dropped(
     b._flush(at_b._data)
     assert {event.connection for event in turned([a, b], Lost, 2)} == {at_a, at_b}
     assert connected(a, make_wire(), address)
+
+
+def test_a_peer_that_is_gone_before_its_hello_is_read_is_never_connected(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    b.dial(address)
+    assert a._listener is not None
+    assert a._listener_monitor is not None
+    while not a._listener.poll(1) or len(a._open_files) < 2:
+        b.turn()
+        a._read_listener_monitor()
+    b.close()
+    while a._open_files:
+        assert a._listener_monitor.poll(5000)
+        a._read_listener_monitor()
+    a._unread.update(a._files.values())
+    assert [event for _ in range(3) for event in a.turn()] == []
+    assert a._routes == {}
+
+
+def test_the_order_of_routes_survives_the_wrap_of_their_count() -> None:
+    routes = [b"\0" + (n % (1 << 32)).to_bytes(4) for n in (-2, -1, 0, 1)]
+    for earlier, later in itertools.pairwise(routes):
+        assert _is_earlier(earlier, later)
+        assert not _is_earlier(later, earlier)
+
+
+def test_what_a_lost_peer_left_unread_is_not_taken_for_the_next_connection(
+    listener: tuple[Wire, str], make_wire: MakeWire, caplog: pytest.LogCaptureFixture
+) -> None:
+    (a, address), b, c = listener, make_wire(), make_wire()
+    _, at_b = connected(a, b, address)
+    for number in range(MESSAGES_PER_TURN * 3):
+        at_b.send(m.Call(number, b""))
+        b.turn()  # each on its own
+    while at_b.unsent:
+        b.turn()
+    b.close()
+    assert a._listener_monitor is not None
+    assert a._listener_monitor.poll(5000)
+    a._read_listener_monitor()  # before what has arrived is read
+    turned([a], Lost)
+    connected(a, c, address)
+    while a.turn():
+        pass
+    assert caplog.records == []
+    c.close()
+    assert turned([a], Lost, seconds=2)  # though its file has the number of the other one
+    assert a._routes == {}
 
 
 def test_a_short_secret_is_refused() -> None:

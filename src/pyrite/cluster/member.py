@@ -47,6 +47,8 @@ from pyrite.wire.wire import (
 
 logger = logging.getLogger("pyrite.cluster")
 
+CLOSING_SECONDS: Final = 2.0
+
 
 class Member:
     """One member of a cluster. `bind` it, tell it all members by `join`, and `close` it."""
@@ -64,7 +66,7 @@ class Member:
     ) -> None:
         self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
         self.parts = Parts(self, clock)
-        self.jobs = Jobs(self)
+        self.jobs = Jobs(self, clock)
         self._stored = MemoryCollections()
         self._notes = Notes()
         self.collections = self._collections(self.call, self._check)
@@ -76,8 +78,11 @@ class Member:
         self._wanting: dict[bytes, list[tuple[Connection, m.Init | m.Submit]]] = {}
         """By hash, what waits for a plan."""
         self._calls = Calls()
+        self._unreached: dict[str, str] = {}
+        """By address, why a member could not be connected to when it was dialed last."""
         self._posted: deque[Callable[[], None]] = deque()
-        self._deferred: deque[Event] = deque()
+        self._events: deque[Event] = deque()
+        """What has happened on the wire and was not dealt with yet, in this order."""
         self._on_complete: Callable[[bool], None] = lambda complete: None
         self._thread = 0
         self._wire_thread: threading.Thread | None = None
@@ -153,7 +158,9 @@ class Member:
         self.is_closing = True
         self.parts.stop_all()
         self.wire.wake()
-        self.service.close()
+        self.service.close(wait=False)  # a call of the user's that blocks may never return
+        for worker in self.service.workers:
+            worker.join(timeout=CLOSING_SECONDS)
         if self._wire_thread is not None:
             self._wire_thread.join()
         self.wire.close()
@@ -170,12 +177,10 @@ class Member:
 
     def turn(self) -> bool:
         """Deals with what has arrived and what is due. Whether there was anything."""
-        events = self.wire.turn()
-        busy = bool(events or self._posted)
-        while self._deferred:
-            self._handle(self._deferred.popleft())
-        for event in events:
-            self._handle(event)
+        self._events.extend(self.wire.turn())
+        busy = bool(self._events or self._posted)
+        while self._events:
+            self._handle(self._events.popleft())
         while self._posted:
             self._guarded(self._posted.popleft())
         self._guarded(self._do_what_is_due)
@@ -188,7 +193,7 @@ class Member:
             self.wire.dial(address)
 
     def park(self, seconds: float | None) -> None:
-        if self._posted or self._deferred:
+        if self._posted or self._events:
             return
         for due in (self.parts.next_due, self.peers.next_dial):
             if due is not None:
@@ -235,6 +240,7 @@ class Member:
         self._sent_plans[connection] = set()
         if not connection.peer.address:
             return  # a client
+        self._unreached.pop(connection.peer.address, None)
         before = self.peers.connected(connection)
         if before is not None:
             self.wire.drop(before, "it has connected anew")
@@ -242,8 +248,14 @@ class Member:
         if self.peers.is_complete:
             self._on_complete(True)
 
+    def missing(self, address: str) -> str:
+        """What to say of a member that is not connected, after its address."""
+        reason = self._unreached.get(address)
+        return f"is not connected to member {self.address}" + (f" ({reason})" if reason else "")
+
     def _not_reached(self, event: NotReached) -> None:
         logger.debug("member %s does not reach %s: %s", self.address, event.address, event.reason)
+        self._unreached[event.address] = event.reason
         self.peers.not_reached(event.address, time.monotonic())
 
     def _lost(self, connection: Connection, reason: str) -> None:
@@ -316,21 +328,23 @@ class Member:
 
     def _pump(self) -> None:
         """Lets the wire work while a call on its own thread waits for a reply. What could itself
-        come to wait is put off."""
-        for event in self.wire.turn():
+        come to wait is put off; the order of what is dealt with, and of what is put off, stays."""
+        self._events.extend(self.wire.turn())
+        put_off = []
+        while self._events:
+            event = self._events.popleft()
             if isinstance(event, Lost):
                 self._calls.lost(event.connection, event.reason)
             if isinstance(event, Received) and isinstance(event.message, _NEVER_WAITING):
                 self._handle(event)
             else:
-                self._deferred.append(event)
+                put_off.append(event)
+        self._events.extend(put_off)
 
     def _send_call(self, address: str, payload: bytes, future: Future[Any]) -> None:
         peer = self.peers.get(address)
         if peer is None:
-            future.set_exception(
-                MemberLost(f"member {address} is not connected to member {self.address}")
-            )
+            future.set_exception(MemberLost(f"member {address} {self.missing(address)}"))
         else:
             self._calls.send(peer, payload, future)
 

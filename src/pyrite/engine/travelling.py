@@ -15,6 +15,9 @@ from pyrite.functions import message_of, shorten, shorten_text
 
 LONGEST_MESSAGE: Final = 2000
 LONGEST_TRACEBACK: Final = 6000
+MOST_PICKLED_BYTES: Final = 4 << 20
+"""An error or an item with more goes as a description: to compress 100 MB takes seconds, in which
+the process can do nothing else."""
 
 
 class RemoteError(Exception):
@@ -40,6 +43,8 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
         try:
             candidate.__traceback__ = None
             packed = cloudpickle.dumps((candidate, what))
+            if len(packed) > MOST_PICKLED_BYTES:
+                continue
             pickle.loads(packed)
         except Exception:
             continue

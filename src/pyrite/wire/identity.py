@@ -1,4 +1,4 @@
-"""Who is at one end of the wire, and whether two that meet can talk to each other."""
+"""Who a process on the wire is, and whether two processes can talk to each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyrite.wire.messages import Hello
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who is at this end of the wire. A client has no address, and knows of no other members."""
+    """What a process says about itself. A client has no address and no list of members."""
 
     address: str = ""
     members: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Identity:
         )
 
     def objection_to(self, other: Hello) -> str | None:
-        """Why there can be no connection with who says this hello; None if there can be one."""
+        """Why this process cannot connect to the sender of a hello; None if it can."""
         if (self.pyrite, self.python) != (other.pyrite, other.python):
             return (
                 f"versions differ: Pyrite {self.pyrite} on Python {self.python} at "
