@@ -305,7 +305,7 @@ def test_a_clients_cancel_that_overtakes_its_submit_by_far_lets_it_not_run(
     endless = PackedDag.of(line(Endless))
     try:
         event.connection.send(m.Cancel(ID))
-        wire.turn()
+        wire.flush()
         coordinator.until(lambda: ID in coordinator.member.jobs._cancelled_early)
         coordinator.now = 200.0
         event.connection.send(m.PlanMessage(endless.hash, endless.data))
