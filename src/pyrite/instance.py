@@ -7,9 +7,9 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyrite.closing import Closing
 from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
 from pyrite.dag import DAG
 from pyrite.engine.execution import JobRun, Plan
@@ -82,7 +82,7 @@ def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
     return OwnCluster(members, cooperative_threads=cooperative_threads)
 
 
-class Instance:
+class Instance(Closing):
     """Made by `pyrite.instance()`."""
 
     def __init__(
@@ -278,17 +278,6 @@ class Instance:
         if self._cluster is not None:
             self._cluster.close()
         self._session.stop()
-
-    def __enter__(self) -> Instance:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (

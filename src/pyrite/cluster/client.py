@@ -13,11 +13,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from types import TracebackType
 from typing import Any, Final, NoReturn
 
 import cloudpickle
 
+from pyrite.closing import Closing
 from pyrite.cluster.calls import Calls
 from pyrite.cluster.collections.notes import Note, Notes
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
@@ -59,7 +59,7 @@ def client(url: str, *, secret: str | None = None) -> Client:
     return Client(addresses, keys_from(secret) if secret is not None else None)
 
 
-class Client:
+class Client(Closing):
     """Made by `pyrite.client()`, and by `LocalCluster.client()`."""
 
     def __init__(
@@ -170,17 +170,6 @@ class Client:
         self._thread.join()
         self._threads.close(wait=not stuck)
         self._wire.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<pyrite client of {', '.join(self._addresses)}{', closed' * self._closed}>"

@@ -13,9 +13,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from pyrite.closing import Closing
 from pyrite.cluster.client import Client
 from pyrite.cluster.member import Member
 from pyrite.errors import PyriteError
@@ -32,7 +32,7 @@ logger = logging.getLogger("pyrite.cluster")
 START_SECONDS: Final = 120.0
 
 
-class HostedCluster:
+class HostedCluster(Closing):
     """A cluster of members inside Spark. Use it as a context manager, or call its `close()`: the
     members hold a slot of Spark's each until then."""
 
@@ -111,17 +111,6 @@ class HostedCluster:
                         self._addresses = pickle.loads(event.message.request)
                         self._changed.notify_all()
             self._wire.park(None)
-
-    def __enter__(self) -> HostedCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import sys
 import threading
 import time
 from dataclasses import asdict
-from types import TracebackType
 from typing import Any, Final
 
+from pyrite.closing import Closing
 from pyrite.cluster.client import Client
 from pyrite.cluster.hosts.process import HOST
 from pyrite.errors import PyriteError
@@ -41,7 +41,7 @@ main(config, orders, reports)
 """
 
 
-class LocalCluster:
+class LocalCluster(Closing):
     """Members on this machine. Use it as a context manager, or call its `close()` when done.
 
     The processes are started when they are needed first. Whoever knows `secret` may run code in
@@ -124,17 +124,6 @@ class LocalCluster:
                     raise
                 self._keeper = keeper
             return self._keeper
-
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<local cluster of {self._count} members>"
