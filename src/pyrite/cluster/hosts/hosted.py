@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pyrite.closing import Closing
 from pyrite.cluster.client import Client
@@ -130,7 +130,7 @@ class Post:
         own = context.getTaskInfos()[rank].address.rpartition(":")[0]
         host = "127.0.0.1" if self.is_local else own
         keys = keys_from(self.secret)
-        member = Member(keys)
+        member = Member(keys, driver=_no_driver)
         port = member.bind(socket.gethostbyname(host), 0)
         addresses = tuple(context.allGather(f"{host}:{port}"))
         complete = threading.Event()
@@ -166,3 +166,11 @@ class Post:
                 connection.send(m.Call(0, addresses))
                 wire.turn()
             wire.park(None)
+
+
+def _no_driver() -> NoReturn:
+    raise PyriteError(
+        "this member is a task of Spark, and a task cannot start jobs on Spark; run this job with "
+        "pyrite.instance(spark_master=...) on the same master, or on members that LocalCluster, "
+        "`pyrite cluster` without --spark-master, or `pyrite member` has started"
+    )

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -31,12 +32,13 @@ FIRST_RESTART_SECONDS: Final = 0.0
 LAST_RESTART_SECONDS: Final = 2.0
 MOST_MEMBERS: Final = 512
 
-# The path comes first: it may be what makes this package importable.
+# The path comes first: it may be what makes this package importable. The module that runs the
+# member stands above this one: it knows Spark, too, and gives the member its driver of normal jobs.
 _BOOT: Final = """import json, sys
 orders, reports = open(int(sys.argv[1])), open(int(sys.argv[2]), "w")
 config = json.loads(orders.readline())
 sys.path[:] = config["path"]
-from pyrite.cluster.hosts.process import main
+from pyrite.local_member import main
 main(config, orders, reports)
 """
 
@@ -46,6 +48,9 @@ class LocalCluster(Closing):
 
     The processes are started when they are needed first. Whoever knows `secret` may run code in
     them; they get it by a pipe, and it is nowhere else.
+
+    A member that gets a normal job starts a Spark session for it, on `spark_master` (default: local
+    mode) with the settings in `spark_conf`.
     """
 
     def __init__(
@@ -54,6 +59,8 @@ class LocalCluster(Closing):
         *,
         secret: str | None = None,
         cooperative_threads: int | None = None,
+        spark_master: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
         limits: Limits | None = None,
     ) -> None:
         if (
@@ -71,6 +78,8 @@ class LocalCluster(Closing):
             "secret": self.secret,
             "cooperative_threads": cooperative_threads,
             "limits": asdict(limits or Limits()),
+            "spark_master": spark_master,
+            "spark_conf": dict(spark_conf or {}),
             "owner": os.getpid(),
         }
         self._limits = limits
