@@ -145,7 +145,7 @@ def test_locks_that_the_parent_holds_do_not_block_the_child(pyr: Instance) -> No
         pyr._lock,
         pyr._service.workers[0]._lock,
         pyr._service.threads._lock,
-        pyr._session._lock,
+        pyr._driver.session._lock,
         pyr._collections._lock,
         stored._lock,
         ended._condition,

@@ -7,18 +7,20 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyrite.closing import Closing
 from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
 from pyrite.dag import DAG
 from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
+from pyrite.exchange.deployment import Deployment
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
-from pyrite.job import Execution, Job, JobConfig
+from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
+from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
     return OwnCluster(members, cooperative_threads=cooperative_threads)
 
 
-class Instance:
+class Instance(Closing):
     """Made by `pyrite.instance()`."""
 
     def __init__(
@@ -107,7 +109,7 @@ class Instance:
         self._cluster = None if members is None else _own_cluster(members, cooperative_threads)
         self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
-        self._session = session
+        self._driver = SparkDriver(session)
         self._collections: MemoryCollections | OwnCluster = self._cluster or MemoryCollections()
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
@@ -117,27 +119,18 @@ class Instance:
 
     def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
         """A job that runs the DAG on Spark. It can be executed any number of times."""
-        return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
+        return normal_job(dag, config, self.execute)
 
     def new_light_job(self, dag: DAG, config: None = None) -> Job:
         """A job that runs the DAG in this process and starts within a fraction of a millisecond. It
         has no name and no configuration."""
-        if config is not None:
-            raise PyriteError(
-                f"a light job takes no name and no other configuration; got {shorten(config)}; use "
-                "new_job for that"
-            )
-        if self._cluster is not None:
-            return self._cluster.client.new_light_job(_checked_dag(dag))
-        return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
+        job = light_job(dag, config, self.execute)
+        return job if self._cluster is None else self._cluster.client.new_light_job(dag)
 
     def execute(self, job: Job) -> Execution:
         """Starts a job and returns the handle of this execution at once. Raises InvalidDAG if the
         DAG is not valid."""
-        if not isinstance(job, Job):
-            raise PyriteError(
-                f"an instance executes a job, as new_job makes it; got {shorten(job)}"
-            )
+        checked_job(job, "an instance")
         self._check_open()
         if self._cluster is not None and job.is_light:
             return self._cluster.client.execute(job)
@@ -147,19 +140,19 @@ class Instance:
             run_callback=service.threads.run,
             needs_this_thread=service.is_worker_thread if job.is_light else _needs_no_worker,
         )
-        run = RunContext(
-            job_name=job.name,
-            job_id=job.id,
-            execution_id=execution.id,
-            member_count=1,
-            collections=self._collections,
-        )
 
         def on_end(error: BaseException | None) -> None:
             self._running.pop(execution.id, None)
             execution.end(error)
 
         if job.is_light:
+            run = RunContext(
+                job_name=job.name,
+                job_id=job.id,
+                execution_id=execution.id,
+                member_count=1,
+                collections=self._collections,
+            )
             plan = Plan.of(job.dag, member_count=1, default_parallelism=len(service.workers))
             light = JobRun(
                 plan, run, service=service, on_end=on_end, on_running=execution.now_running
@@ -168,15 +161,11 @@ class Instance:
             self._register(execution)
             light.begin()
         else:
-            # Imported here, because Arrow takes long to load and light jobs do not need it.
-            from pyrite.spark.execution import SparkRun
-
-            job.dag.validate()
-            normal = SparkRun(
-                job.dag,
-                run,
-                session=self._session,
-                config=job.config,
+            normal = self._driver.new_run(
+                job,
+                execution.id,
+                deployment=Deployment.of(job.config),
+                collections=self._collections,
                 on_end=on_end,
                 on_running=execution.now_running,
             )
@@ -208,12 +197,12 @@ class Instance:
     def light_jobs(self) -> builtins.list[Execution]:
         """The executions of light jobs that are running now."""
         if self._cluster is not None:
-            return self._cluster.executions()
+            return self._cluster.light_jobs()
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
     def spark(self) -> SparkSession:
         """The Spark session that normal jobs run on. Starts it if necessary."""
-        return self._session.get()
+        return self._driver.session.get()
 
     def map(self, name: str) -> MemoryMap | RemoteMap:
         """The map of that name; a new one if it does not exist yet."""
@@ -277,18 +266,7 @@ class Instance:
         self._service.close(wait=not stuck)
         if self._cluster is not None:
             self._cluster.close()
-        self._session.stop()
-
-    def __enter__(self) -> Instance:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+        self._driver.close()
 
     def __repr__(self) -> str:
         return (
@@ -299,17 +277,3 @@ class Instance:
 def _needs_no_worker() -> bool:
     """A job on Spark goes on whatever the cooperative threads wait for."""
     return False
-
-
-def _checked_dag(dag: Any) -> DAG:
-    if not isinstance(dag, DAG):
-        raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
-    return dag
-
-
-def _checked_config(config: Any) -> JobConfig:
-    if config is None:
-        return JobConfig()
-    if not isinstance(config, JobConfig):
-        raise PyriteError(f"the second argument of new_job is a JobConfig; got {shorten(config)}")
-    return config

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pyrite import Instance, PyriteError
+from pyrite import Instance, JobFailed, PyriteError
+from pyrite import processors as p
 from pyrite.cluster import Client
 from pyrite.cluster.hosts.hosted import HostedCluster
+from tests.cluster.test_light_jobs import straight
 from tests.dags import Picture, pictures
 
 
@@ -31,6 +33,11 @@ def test_a_random_dag_gives_the_same_on_members_that_spark_hosts(
     hosted.new_light_job(picture.build()).execute().result(20)
     found = {end: Counter(hosted.list(f"out{end}")) for end in picture.ends()}
     assert found == picture.expected(2)
+
+
+def test_a_normal_job_is_refused_by_members_that_are_tasks_of_spark(hosted: Client) -> None:
+    with pytest.raises(JobFailed, match=r"this member is a task of Spark.* run this job with"):
+        hosted.new_job(straight(p.read_items([1]))).execute().result(20)
 
 
 def test_more_members_than_slots_are_refused_at_once(local_spark: Instance) -> None:

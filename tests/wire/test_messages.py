@@ -30,6 +30,8 @@ all_messages: st.SearchStrategy[Any] = st.one_of(
     st.builds(m.DoneMessage, ids, edges),
     st.builds(m.Init, ids, hashes, payloads),
     st.builds(m.Submit, ids, ids, hashes),
+    st.builds(m.Drive, ids, payloads),
+    st.builds(m.Running, ids),
     st.builds(m.PlanMessage, hashes, payloads),
     st.builds(m.WantPlan, hashes),
     st.builds(m.Answer, ids, payloads),

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from pyrite.cli.errors import reporting_errors
 from pyrite.instance import instance
+from pyrite.spark.driver import SparkDriver
 
 if TYPE_CHECKING:
     from pyrite.cluster.hosts.hosted import HostedCluster
@@ -86,6 +87,10 @@ def member(
     ],
     secret_file: SecretFile = None,
     threads: Threads = None,
+    spark_master: Annotated[
+        str | None,
+        typer.Option(help="The Spark master for normal jobs that clients submit to this member."),
+    ] = None,
 ) -> None:
     """Run one member of a cluster with a fixed list of members, until SIGTERM or Ctrl-C."""
     from pyrite.cluster.hosts.serving import secret_in, serve_member
@@ -101,5 +106,6 @@ def member(
             [address for address in members.split(",") if address],
             secret=None if secret_file is None else secret_in(secret_file),
             cooperative_threads=threads,
+            driver=lambda: SparkDriver.on(spark_master),
             on_complete=tell,
         )

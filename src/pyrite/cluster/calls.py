@@ -6,6 +6,7 @@ import itertools
 import pickle
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
 import cloudpickle
@@ -52,14 +53,35 @@ class Calls:
 
 
 def reply(connection: Connection, message: m.Call, serve: Callable[[Any], Any]) -> None:
-    """Does what a call asks for, and replies with the result, or with what it raised."""
+    """Does what a call asks for, and replies with the result, or with what it raised. If the result
+    is a future, the reply follows when that is done."""
     try:
-        result = cloudpickle.dumps((True, serve(pickle.loads(message.request))))
-        if len(result) > MOST_BYTES:
-            raise _too_long("reply", len(result))
+        result = serve(pickle.loads(message.request))
     except BaseException as error:
-        result = _pickled(error)
-    connection.send(m.Reply(message.number, result))
+        _send(connection, message.number, False, error)
+        return
+    if isinstance(result, Future):
+        result.add_done_callback(partial(_send_later, connection, message.number))
+    else:
+        _send(connection, message.number, True, result)
+
+
+def _send_later(connection: Connection, number: int, future: Future[Any]) -> None:
+    error = future.exception()
+    _send(connection, number, error is None, future.result() if error is None else error)
+
+
+def _send(connection: Connection, number: int, well: bool, result: Any) -> None:
+    if well:
+        try:
+            data = cloudpickle.dumps((True, result))
+            if len(data) > MOST_BYTES:
+                raise _too_long("reply", len(data))
+            connection.send(m.Reply(number, data))
+            return
+        except Exception as error:
+            result = error
+    connection.send(m.Reply(number, _pickled(result)))
 
 
 def _too_long(what: str, size: int) -> PyriteError:

@@ -23,10 +23,12 @@ from pyrite.cluster.calls import Calls, reply
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
 from pyrite.cluster.collections.storage import MemberCollections, Request, served
 from pyrite.cluster.collections.writes import Writes
-from pyrite.cluster.light.jobs import Jobs
+from pyrite.cluster.light.jobs import Jobs, ListedJob
 from pyrite.cluster.light.outcomes import MemberLost
 from pyrite.cluster.light.parts import Parts
 from pyrite.cluster.light.plans import KeptPlan, Plans
+from pyrite.cluster.normal.driving import Driver, no_driver
+from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections
 from pyrite.engine.parking import Parking
@@ -62,11 +64,13 @@ class Member:
         *,
         cooperative_threads: int | None = None,
         limits: Limits | None = None,
+        driver: Callable[[], Driver] = no_driver,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
         self.parts = Parts(self, clock)
         self.jobs = Jobs(self, clock)
+        self.normal = NormalJobs(self, driver)
         self._stored = MemoryCollections()
         self._notes = Notes()
         self.collections = self._collections(self.call, self._check)
@@ -89,6 +93,7 @@ class Member:
         self.is_closing = False
         self._handlers: dict[type[Any], Callable[[Connection, Any], None]] = {
             m.Submit: self.jobs.on_submit,
+            m.Drive: self.normal.on_drive,
             m.Answer: self.jobs.on_answer,
             m.Check: self.jobs.on_check,
             m.Cancel: self.jobs.on_cancel,
@@ -154,9 +159,10 @@ class Member:
         return self.wire.me.members
 
     def close(self) -> None:
-        """Stops abruptly: light jobs are not waited for."""
+        """Stops abruptly: jobs are not waited for."""
         self.is_closing = True
         self.parts.stop_all()
+        self.normal.close()
         self.wire.wake()
         self.service.close(wait=False)  # a call of the user's that blocks may never return
         for worker in self.service.workers:
@@ -265,6 +271,7 @@ class Member:
             waiting[:] = [each for each in waiting if each[0] is not connection]
         if not connection.peer.address:
             self.jobs.client_lost(connection)
+            self.normal.client_lost(connection)
         elif self.peers.lost(connection, time.monotonic()):
             self._member_lost(connection, reason)
 
@@ -357,6 +364,8 @@ class Member:
     def _serve_here(self, request: Request) -> Any:
         if request[0] == "member":
             return _ABOUT_A_MEMBER[request[2]](self)
+        if request[0] == "job":
+            return _ABOUT_A_JOB[request[2]](self, bytes.fromhex(request[1]))
         return served(self._stored, request)
 
     def _serve_client(self, asked: tuple[Request, Note]) -> Any:
@@ -365,6 +374,10 @@ class Member:
         members = self.peers.incarnations
         if kind == "member":
             return self._ask_all(request)
+        if kind == "job":
+            (address,) = request[3]
+            here = address == self.address
+            return self._serve_here(request) if here else self.start_call(address, request)
         try:
             check(kind, name, note, members)
         except PartLost as lost:
@@ -381,9 +394,9 @@ class Member:
                 continue
         return answers
 
-    def light_jobs(self) -> list[tuple[str, str]]:
-        """The executions that it coordinates, with its address."""
-        return [(id.hex(), self.address) for id in self.jobs.ids()]
+    def light_jobs(self) -> list[ListedJob]:
+        """The executions that it coordinates."""
+        return self.jobs.listed()
 
     def execution_count(self) -> int:
         """How many executions it takes part in, or holds data for."""
@@ -400,6 +413,14 @@ _ABOUT_A_MEMBER: Final[dict[str, Callable[[Member], Any]]] = {
     "contents": Member.contents,
 }
 """What every member can be asked about itself."""
+
+_ABOUT_A_JOB: Final[dict[str, Callable[[Member, bytes], Any]]] = {
+    "join": lambda member, id: member.jobs.join(id),
+    "cancel": lambda member, id: member.jobs.cancel(id),
+    "cancel_normal": lambda member, id: member.normal.cancel(id),
+    "figures": lambda member, id: member.normal.figures(id),
+}
+"""What the member of a job, whose address is the argument, can be asked about it."""
 
 _NEVER_WAITING: Final = (m.Reply, m.Call, m.PacketMessage, m.DoneMessage, m.Ack)
 """Messages that can be dealt with while something waits: none of them comes to wait itself."""

@@ -22,6 +22,7 @@ from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
+from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
@@ -30,7 +31,6 @@ from pyrite.processors.files import ReadFiles, WriteFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.transforms import noop
-from pyrite.spark.deployment import Deployment
 from pyrite.spark.failures import (
     SparkError,
     explained,
@@ -69,6 +69,7 @@ class SparkRun:
         *,
         session: LazySession,
         config: JobConfig,
+        deployment: Deployment,
         on_end: Callable[[BaseException | None], None],
         on_running: Callable[[], None],
     ) -> None:
@@ -77,7 +78,7 @@ class SparkRun:
         self._session = session
         self._members = config.members
         self._partitions = config.partitions
-        self._deployment = Deployment.of(config)
+        self._deployment = deployment
         self._on_end = on_end
         self._on_running = on_running
         self._metrics: dict[str, Any] = {}

@@ -29,9 +29,9 @@ from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
 from pyrite.engine.travelling import pack_failure, unpack_failure
+from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.stages import Stage
 from pyrite.spark.collections import TaskCollections
-from pyrite.spark.deployment import Deployment
 from pyrite.spark.links import ExchangeLinks
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once

@@ -81,6 +81,19 @@ class Submit(NamedTuple):
     plan: bytes
 
 
+class Drive(NamedTuple):
+    """Asks a member to run a normal job on Spark."""
+
+    execution: bytes
+    order: Payload
+
+
+class Running(NamedTuple):
+    """Tells a client that its normal job runs now."""
+
+    execution: bytes
+
+
 class PlanMessage(NamedTuple):
     """All bytes of a plan."""
 
@@ -142,6 +155,8 @@ Message = (
     | DoneMessage
     | Init
     | Submit
+    | Drive
+    | Running
     | PlanMessage
     | WantPlan
     | Answer
@@ -350,6 +365,8 @@ _CODECS: Final[
     (Check, (lambda message: _encode_ids(message.executions), lambda v: Check(_decode_ids(v)))),
     (Unknown, (lambda message: _encode_ids(message.executions), lambda v: Unknown(_decode_ids(v)))),
     (Ack, (_encode_ack, _decode_ack)),
+    (Drive, _with_payload(Drive, _EXECUTION)),
+    (Running, _fixed(Running, _EXECUTION)),
 )
 _KINDS: Final[dict[type[Any], int]] = {of: kind for kind, (of, _) in enumerate(_CODECS, 1)}
 _ENCODERS: Final = {kind: codec[0] for kind, (_, codec) in enumerate(_CODECS, 1)}

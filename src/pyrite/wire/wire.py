@@ -409,6 +409,7 @@ class Wire:
 
     def _refuse(self, channel: Channel, reason: str) -> None:
         channel.token = "refused"
+        self._refusals = max(self._refusals, 1)  # its other socket may end before it says hello
         self._warn(f"refused a connection to {self.me.address}: {reason}")
         self.put(channel, Refused(reason))
 

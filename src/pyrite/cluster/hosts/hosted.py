@@ -13,9 +13,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from pyrite.closing import Closing
 from pyrite.cluster.client import Client
 from pyrite.cluster.member import Member
 from pyrite.errors import PyriteError
@@ -32,7 +32,7 @@ logger = logging.getLogger("pyrite.cluster")
 START_SECONDS: Final = 120.0
 
 
-class HostedCluster:
+class HostedCluster(Closing):
     """A cluster of members inside Spark. Use it as a context manager, or call its `close()`: the
     members hold a slot of Spark's each until then."""
 
@@ -112,17 +112,6 @@ class HostedCluster:
                         self._changed.notify_all()
             self._wire.park(None)
 
-    def __enter__(self) -> HostedCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 @dataclass(frozen=True, slots=True)
 class Post:
@@ -141,7 +130,7 @@ class Post:
         own = context.getTaskInfos()[rank].address.rpartition(":")[0]
         host = "127.0.0.1" if self.is_local else own
         keys = keys_from(self.secret)
-        member = Member(keys)
+        member = Member(keys, driver=_no_driver)
         port = member.bind(socket.gethostbyname(host), 0)
         addresses = tuple(context.allGather(f"{host}:{port}"))
         complete = threading.Event()
@@ -177,3 +166,11 @@ class Post:
                 connection.send(m.Call(0, addresses))
                 wire.turn()
             wire.park(None)
+
+
+def _no_driver() -> NoReturn:
+    raise PyriteError(
+        "this member is a task of Spark, and a task cannot start jobs on Spark; run this job with "
+        "pyrite.instance(spark_master=...) on the same master, or on members that LocalCluster, "
+        "`pyrite cluster` without --spark-master, or `pyrite member` has started"
+    )

@@ -30,9 +30,9 @@ class OwnCluster:
         pids = [] if self._client is None else self._cluster.pids
         return [("member", pid) for pid in pids]
 
-    def executions(self) -> builtins.list[Execution]:
-        """The light jobs that were submitted here and are running."""
-        return [] if self._client is None else self._client.executions()
+    def light_jobs(self) -> builtins.list[Execution]:
+        """The light jobs that run on the members."""
+        return [] if self._client is None else self._client.light_jobs()
 
     def map(self, name: str) -> RemoteMap:
         return self.client.map(name)

@@ -12,6 +12,7 @@ from pathlib import Path
 import zmq
 
 from pyrite.cluster.member import Member
+from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.errors import PyriteError
 from pyrite.wire.keys import keys_from, new_secret
 
@@ -22,9 +23,10 @@ def serve_member(
     *,
     secret: str | None,
     cooperative_threads: int | None = None,
+    driver: Callable[[], Driver] = no_driver,
     on_complete: Callable[[bool], None] = lambda complete: None,
 ) -> None:
-    """Runs a member until SIGTERM or SIGINT. Light jobs that run then end abruptly."""
+    """Runs a member until SIGTERM or SIGINT. Jobs that run then end abruptly."""
     host, port = host_and_port(address)
     if address not in members:
         raise PyriteError(
@@ -42,6 +44,7 @@ def serve_member(
     member = Member(
         keys_from(secret) if secret is not None else None,
         cooperative_threads=cooperative_threads,
+        driver=driver,
     )
     try:
         member.bind(_ip_of(host), port)

@@ -45,7 +45,7 @@ class Coordination:
         self.id = id
         self._address = address
         self.members = tuple(members)
-        self._job_id = job_id
+        self.job_id = job_id
         self.plan = plan
         self.plan_hash = plan_hash
         self._parallelism = parallelism
@@ -123,7 +123,7 @@ class Coordination:
         single_partitions = choose_single_partitions(plan.topology, _CHOICE)
         return [
             Order(
-                job_id=self._job_id,
+                job_id=self.job_id,
                 index=index,
                 members=self.members,
                 parallelism=self._parallelism,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyrite.cluster.light.coordination import Coordination
 from pyrite.cluster.light.outcomes import Order, Outcome
@@ -24,6 +25,17 @@ EARLY_CANCEL_SECONDS: Final = 300.0
 a large plan on a slow network, and the checker does not cover clients."""
 
 
+class ListedJob(NamedTuple):
+    """A light job that runs, for those who ask."""
+
+    id: str
+    job_id: str
+    member: str
+    """The address of its coordinator."""
+    client: str
+    """The incarnation of the client that submitted it."""
+
+
 class Jobs:
     def __init__(self, member: Member, clock: Callable[[], float] = time.monotonic) -> None:
         self._member = member
@@ -32,9 +44,39 @@ class Jobs:
         """By id, when the client's cancel came. The oldest come first."""
         self._running: dict[bytes, Coordination] = {}
         self._clients: dict[bytes, Connection] = {}
+        self._joined: dict[bytes, list[Future[bytes | None]]] = {}
+        """By execution, who else waits for its outcome."""
 
-    def ids(self) -> list[bytes]:
-        return list(self._running)
+    def listed(self) -> list[ListedJob]:
+        clients = self._clients.copy()
+        return [
+            ListedJob(id.hex(), job.job_id, self._member.address, clients[id].peer.incarnation)
+            for id, job in self._running.copy().items()
+            if id in clients
+        ]
+
+    def join(self, id: bytes) -> Future[bytes | None]:
+        """The outcome of an execution, packed, when it has ended; None if it does not run here. Any
+        thread may call this, and `cancel`."""
+        future: Future[bytes | None] = Future()
+
+        def join() -> None:
+            if id in self._running:
+                self._joined.setdefault(id, []).append(future)
+            else:
+                future.set_result(None)
+
+        self._member.on_thread(join)
+        return future
+
+    def cancel(self, id: bytes) -> None:
+        """Cancels an execution that is coordinated here."""
+
+        def cancel() -> None:
+            if id in self._running:
+                self._running[id].cancel()
+
+        self._member.on_thread(cancel)
 
     def unknown(self, ids: Iterable[bytes]) -> tuple[bytes, ...]:
         """The executions among these that are not coordinated here."""
@@ -129,6 +171,8 @@ class Jobs:
     def _ended(self, id: bytes, answer: Callable[[Outcome], None], outcome: Outcome) -> None:
         del self._running[id], self._clients[id]
         answer(outcome)
+        for joined in self._joined.pop(id, ()):
+            joined.set_result(outcome.packed())
 
     def _send_init(self, id: bytes, hash: bytes, plan: KeptPlan, index: int, order: Order) -> None:
         member, job = self._member, self._running[id]
