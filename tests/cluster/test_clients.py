@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from pyrite import PyriteError
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
 from tests.cluster.test_light_jobs import nothing_is_left, run, running, straight
@@ -57,3 +62,22 @@ def test_many_short_lived_clients_leave_no_open_files(cluster: LocalCluster) -> 
     give_up = time.monotonic() + 5
     while any(now > then + 2 for now, then in zip(map(open_files, cluster.pids), before)):
         assert time.monotonic() < give_up, (before, [*map(open_files, cluster.pids)])
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_client_that_is_closed_while_a_call_waits_fails_the_call(connected: bool) -> None:
+    with LocalCluster(members=1) as cluster:
+        client = cluster.client()
+        (pid,) = cluster.pids
+        os.kill(pid, signal.SIGSTOP)
+        if not connected:
+            client._connection = None  # as after a loss: it dials, and nobody answers
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(client.map("m").copy)
+            give_up = time.monotonic() + 5
+            while not client._calls._waiting and not client._waiting:
+                assert time.monotonic() < give_up
+            client.close()
+            with pytest.raises(PyriteError, match="this client is closed"):
+                waiting.result(5)
+        os.kill(pid, signal.SIGCONT)

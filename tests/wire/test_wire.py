@@ -422,6 +422,33 @@ def test_what_a_lost_peer_left_unread_is_not_taken_for_the_next_connection(
     assert a._routes == {}
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("ended", ["listener", "dialer"])
+def test_a_peer_that_ends_is_missed_at_once_though_a_process_that_it_forked_lives_on(
+    make_wire: MakeWire, ended: str
+) -> None:
+    a, b = make_wire(limits=Limits()), make_wire(limits=Limits())
+    address = f"127.0.0.1:{a.listen('127.0.0.1', 0)}"
+    connected(a, b, address)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.read(reader, 1)
+        os._exit(0)
+    try:
+        ends, stays = (a, b) if ended == "listener" else (b, a)
+        ends.close()
+        assert turned([stays], Lost, seconds=2)
+        if ended == "listener":
+            host, port = address.split(":")
+            make_wire().listen(host, int(port))
+    finally:
+        os.write(writer, b".")
+        assert os.waitpid(child, 0)[1] == 0
+        os.close(reader)
+        os.close(writer)
+
+
 def test_a_short_secret_is_refused() -> None:
     with pytest.raises(PyriteError, match="at least 16 characters"):
         keys_from("short")

@@ -46,10 +46,18 @@ class Calls:
 
     def lost(self, connection: Connection, reason: str) -> None:
         """Nobody will reply any more."""
+        self._fail(connection, MemberLost(f"{connection.name} was lost: {reason}"))
+
+    def end(self, error: Exception) -> None:
+        """Nobody will take a reply any more."""
+        for connection in {connection for connection, _ in self._waiting.values()}:
+            self._fail(connection, error)
+
+    def _fail(self, connection: Connection, error: Exception) -> None:
         for number, (to, future) in list(self._waiting.items()):
             if to is connection:
                 del self._waiting[number]
-                future.set_exception(MemberLost(f"{connection.name} was lost: {reason}"))
+                future.set_exception(error)
 
 
 def reply(connection: Connection, message: m.Call, serve: Callable[[Any], Any]) -> None:

@@ -42,6 +42,7 @@ logger = logging.getLogger("pyrite.cluster")
 
 SCHEME: Final = "pyrite://"
 CLOSING_SECONDS: Final = 5.0
+_CLOSED: Final = "this client is closed; open another with pyrite.client()"
 
 
 def client(url: str, *, secret: str | None = None) -> Client:
@@ -260,7 +261,6 @@ class Client(Closing):
 
     def _ask(self, request: Request, note: Note) -> Any:
         """Has a member do something, and waits for its reply."""
-        self._check_open()
         return self._start(request, note).result()
 
     def _tell(self, request: Request) -> None:
@@ -271,12 +271,14 @@ class Client(Closing):
         """Has a member do something. Its reply is the result of the future."""
         future: Future[Any] = Future()
         payload = cloudpickle.dumps((request, note))
-        self._post(
-            lambda: self._with_connection(
-                lambda connection: self._calls.send(connection, payload, future),
-                future.set_exception,
+        with self._lock:  # what is posted here comes before `_stop`
+            self._check_open()
+            self._post(
+                lambda: self._with_connection(
+                    lambda connection: self._calls.send(connection, payload, future),
+                    future.set_exception,
+                )
             )
-        )
         return future
 
     def _ask_members(self, about: str) -> builtins.list[Any]:
@@ -291,7 +293,7 @@ class Client(Closing):
                 "with pyrite.client()"
             )
         if self._closed:
-            raise PyriteError("this client is closed; open another with pyrite.client()")
+            raise PyriteError(_CLOSED)
 
     def _post(self, call: Callable[[], None]) -> None:
         self._posted.append(call)
@@ -318,7 +320,13 @@ class Client(Closing):
             logger.exception("%r could not deal with a message", self)
 
     def _stop(self) -> None:
+        """Ends the thread. Callers that still wait for a member get an error."""
         self._going = False
+        closed = PyriteError(_CLOSED)
+        waiting, self._waiting = self._waiting, []
+        for _, fail in waiting:
+            fail(closed)
+        self._calls.end(closed)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Connected):

@@ -21,7 +21,9 @@ from typing import Any, Final
 
 import zmq
 
+from pyrite.forks import repair_after_fork
 from pyrite.wire.channels import Channel
+from pyrite.wire.forked import close_inherited
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import Keys
 from pyrite.wire.messages import (
@@ -163,6 +165,14 @@ class Wire:
         self._warned: set[str] = set()
         self._closed = False
         self._held_until = 0.0
+        self._port: int | None = None
+        self._dialed_addresses: set[str] = set()
+        repair_after_fork(self)
+
+    def after_fork(self) -> None:
+        """In a forked child, which cannot use the wire."""
+        if not self._closed:
+            close_inherited(self._port, self._dialed_addresses)
 
     # For the owner only.
 
@@ -176,12 +186,14 @@ class Wire:
         self._listener_monitor = self._context.monitor(self._listener)
         self._watch_socket(self._listener_monitor, self._read_listener_monitor)
         self._watch_socket(self._listener, self._read_listener)
+        self._port = port
         return port
 
     def dial(self, address: str) -> None:
         """Connects to a member. A later turn returns Connected or NotReached."""
         dialed = _Dialed(address, secrets.token_hex(8), time.monotonic() + self._limits.handshake)
         self._dialing[dialed.token] = dialed
+        self._dialed_addresses.add(address)
         for urgent in (False, True):
             socket, monitor = self._context.dialer(address)
             channel = Channel(socket, None, partial(self._hello_to_dialer, dialed, urgent))
