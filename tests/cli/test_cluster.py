@@ -18,6 +18,7 @@ from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
 from tests.cluster.test_light_jobs import Where, straight
+from tests.cluster.test_normal_jobs import descendants, has_ended
 
 Command = subprocess.Popen[str]
 
@@ -106,6 +107,28 @@ def test_members_with_a_fixed_list_find_each_other_and_end_well(
     commands[1].send_signal(signal.SIGTERM)
     assert commands[1].wait(10) == 0
     line_with(commands[0], "a member was lost")
+
+
+def test_a_member_runs_normal_jobs_on_its_master_and_ends_well_with_spark(
+    started: list[Command], tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text(new_secret())
+    (address,) = free_addresses(1)
+    command = start(
+        started,
+        *("member", "--listen", address, "--members", address, "--spark-master", "local[1]"),
+        *("--secret-file", tmp_path / "secret"),
+    )
+    line_with(command, "all members are connected")
+    secret = (tmp_path / "secret").read_text()
+    with pyrite.client(f"pyrite://{address}", secret=secret) as client:
+        client.new_job(straight(p.read_items([1, 2]), p.write_list("out"))).execute().result(100)
+        assert sorted(client.list("out")) == [1, 2]
+    of_spark = descendants(command.pid)
+    assert of_spark
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(30) == 0
+    assert [each for each in of_spark if not has_ended(each, 10)] == []
 
 
 @pytest.mark.parametrize(

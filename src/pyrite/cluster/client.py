@@ -138,6 +138,17 @@ class Client(Closing):
         ]
         return [execution for execution in found if execution is not None]
 
+    def processes(self) -> builtins.list[tuple[str, int]]:
+        """A client has started no processes."""
+        return []
+
+    def spark(self) -> NoReturn:
+        """Raises PyriteError: the Spark sessions of a cluster are in its members."""
+        raise PyriteError(
+            "a client has no Spark session: the member that runs a normal job has it; use "
+            "pyrite.instance() to work with a session"
+        )
+
     def execution_counts(self) -> builtins.list[int]:
         """How many executions each member that is there takes part in, or holds data for."""
         return self._ask_members("execution_count")
