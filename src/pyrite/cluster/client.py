@@ -210,7 +210,9 @@ class Client(Closing):
     def _submit_normal(self, job: Job, order: bytes) -> Execution:
         execution = self._new_execution(job)
         id = bytes.fromhex(execution.id)
-        figures = RemoteFigures(lambda: self._ask(_about(execution, "figures"), {}))
+        figures = RemoteFigures(
+            lambda: self._ask(_about(execution, "figures"), {}) if execution.member else None
+        )
         execution.wire(
             cancel=lambda: self._post(lambda: self._cancel(id)),
             metrics=lambda: figures.now().metrics,
@@ -252,7 +254,11 @@ class Client(Closing):
             job = Job(DAG(), JobConfig(), True, listed.job_id)
             execution = self._joined[listed.id] = self._new_execution(job, listed.id)
         execution.member = listed.member
-        _wire_light(execution, lambda: self._tell(_about(execution, "cancel")))
+
+        def cancel() -> None:
+            self._start(_about(execution, "cancel"), {})
+
+        _wire_light(execution, cancel)
         execution.now_running()
         self._start(_about(execution, "join"), {}).add_done_callback(
             lambda future: self._joined_ended(execution, future)
@@ -271,15 +277,11 @@ class Client(Closing):
 
     def _ask(self, request: Request, note: Note) -> Any:
         """Has a member do something, and waits for its reply."""
-        self._check_open()
         return self._start(request, note).result()
-
-    def _tell(self, request: Request) -> None:
-        """Has a member do something that gives no answer."""
-        self._start(request, {})
 
     def _start(self, request: Request, note: Note) -> Future[Any]:
         """Has a member do something. Its reply is the result of the future."""
+        self._check_open()
         future: Future[Any] = Future()
         payload = cloudpickle.dumps((request, note))
         self._post(
@@ -420,7 +422,8 @@ class Client(Closing):
         elif execution.job.is_light:
             self._connection.send(m.Cancel(id))
         else:  # a normal job's cancel must not overtake its order, which may be large
-            self._tell(_about(execution, "cancel_normal"))
+            payload = cloudpickle.dumps((_about(execution, "cancel_normal"), {}))
+            self._calls.send(self._connection, payload, Future())
 
     def _answered(self, message: m.Answer) -> None:
         execution = self._running.get(message.execution)
