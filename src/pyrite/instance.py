@@ -16,7 +16,6 @@ from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
-from pyrite.exchange.deployment import Deployment
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
@@ -164,7 +163,6 @@ class Instance(Closing):
             normal = self._driver.new_run(
                 job,
                 execution.id,
-                deployment=Deployment.of(job.config),
                 collections=self._collections,
                 on_end=on_end,
                 on_running=execution.now_running,

@@ -21,6 +21,7 @@ from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
 from tests.cluster.test_light_jobs import Where, straight
+from tests.cluster.test_normal_jobs import descendants, has_ended
 
 Command = subprocess.Popen[str]
 
@@ -155,6 +156,28 @@ def test_a_member_that_is_told_to_end_while_jobs_run_ends_them_abruptly_and_exit
         for execution in executions:
             assert isinstance(execution.exception(3), (JobFailed, JobCancelled))
     assert command.wait(3) == 0
+
+
+def test_a_member_runs_normal_jobs_on_its_master_and_ends_well_with_spark(
+    started: list[Command], tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text(new_secret())
+    (address,) = free_addresses(1)
+    command = start(
+        started,
+        *("member", "--listen", address, "--members", address, "--spark-master", "local[1]"),
+        *("--secret-file", tmp_path / "secret"),
+    )
+    line_with(command, "all members are connected")
+    secret = (tmp_path / "secret").read_text()
+    with pyrite.client(f"pyrite://{address}", secret=secret) as client:
+        client.new_job(straight(p.read_items([1, 2]), p.write_list("out"))).execute().result(100)
+        assert sorted(client.list("out")) == [1, 2]
+    of_spark = descendants(command.pid)
+    assert of_spark
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(30) == 0
+    assert [each for each in of_spark if not has_ended(each, 10)] == []
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,13 @@ def test_a_client_reaches_a_cluster_by_its_addresses_and_secret(cluster: LocalCl
         assert client.map("by address")["key"] == "value"
 
 
+def test_a_client_has_no_processes_and_says_where_spark_is(cluster: LocalCluster) -> None:
+    with cluster.client() as client:
+        assert client.processes() == []
+        with pytest.raises(PyriteError, match="the member that runs a normal job has it"):
+            client.spark()
+
+
 def test_a_client_with_another_secret_is_not_let_in(cluster: LocalCluster) -> None:
     with pytest.raises(PyriteError, match="no member of the cluster can be reached"):
         pyrite.client(f"pyrite://{cluster.addresses[0]}", secret="another secret, long enough")

@@ -95,7 +95,14 @@ class Gate:
 
 
 def gated(gate: Gate) -> DAG:
-    return straight(p.read_items([1, 2, 3]), p.map(gate), p.write_list("out"))
+    return straight(p.read_items([1, 2, 3]), p.map(gate), p.write_list("out"), distributed=False)
+
+
+def test_named_collections_of_the_cluster_are_read_and_written(client: Client) -> None:
+    client.map("prices").update({n: 10 * n for n in range(40)})
+    dag = straight(p.read_map("prices"), p.map(lambda pair: pair[1]), p.write_list("out"))
+    client.new_job(dag).execute().result(60)
+    assert sorted(client.list("out")) == [10 * n for n in range(40)]
 
 
 def test_a_word_count_gives_what_an_instance_gives(client: Client, local_spark: Instance) -> None:
@@ -106,13 +113,6 @@ def test_a_word_count_gives_what_an_instance_gives(client: Client, local_spark: 
     assert dict(client.map("counts")) == dict(local_spark.map("counts"))
 
 
-def test_named_collections_of_the_cluster_are_read_and_written(client: Client) -> None:
-    client.map("prices").update({n: 10 * n for n in range(40)})
-    dag = straight(p.read_map("prices"), p.map(lambda pair: pair[1]), p.write_list("out"))
-    client.new_job(dag).execute().result(60)
-    assert sorted(client.list("out")) == [10 * n for n in range(40)]
-
-
 def test_status_progress_metrics_and_timings_come_from_the_member(
     client: Client, spark_cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -121,8 +121,7 @@ def test_status_progress_metrics_and_timings_come_from_the_member(
     gate.worker()
     until(lambda: execution.status is JobStatus.RUNNING)
     until(lambda: bool(execution.progress()))
-    label, done, tasks = execution.progress()[-1]
-    assert ("v1" in label, done < tasks) == (True, True)
+    assert execution.progress() == [("v0 + v1 + v2", 0, 2)]
     assert execution.member == spark_cluster.addresses[0]
     gate.open()
     execution.result(60)

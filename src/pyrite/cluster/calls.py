@@ -6,7 +6,6 @@ import itertools
 import pickle
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, Final
 
 import cloudpickle
@@ -64,32 +63,18 @@ def reply(connection: Connection, message: m.Call, serve: Callable[[Any], Any]) 
     """Does what a call asks for, and replies with the result, or with what it raised. If the result
     is a future, the reply follows when that is done."""
     try:
-        result = serve(pickle.loads(message.request))
-    except BaseException as error:
-        _send(connection, message.number, False, error)
-        return
-    if isinstance(result, Future):
-        result.add_done_callback(partial(_send_later, connection, message.number))
-    else:
-        _send(connection, message.number, True, result)
-
-
-def _send_later(connection: Connection, number: int, future: Future[Any]) -> None:
-    error = future.exception()
-    _send(connection, number, error is None, future.result() if error is None else error)
-
-
-def _send(connection: Connection, number: int, well: bool, result: Any) -> None:
-    if well:
-        try:
-            data = cloudpickle.dumps((True, result))
-            if len(data) > MOST_BYTES:
-                raise _too_long("reply", len(data))
-            connection.send(m.Reply(number, data))
+        served = serve(pickle.loads(message.request))
+        if isinstance(served, Future):
+            served.add_done_callback(
+                lambda done: reply(connection, message, lambda _: done.result())
+            )
             return
-        except Exception as error:
-            result = error
-    connection.send(m.Reply(number, _pickled(result)))
+        result = cloudpickle.dumps((True, served))
+        if len(result) > MOST_BYTES:
+            raise _too_long("reply", len(result))
+    except BaseException as error:
+        result = _pickled(error)
+    connection.send(m.Reply(message.number, result))
 
 
 def _too_long(what: str, size: int) -> PyriteError:

@@ -139,6 +139,17 @@ class Client(Closing):
         ]
         return [execution for execution in found if execution is not None]
 
+    def processes(self) -> builtins.list[tuple[str, int]]:
+        """A client has started no processes."""
+        return []
+
+    def spark(self) -> NoReturn:
+        """Raises PyriteError: the Spark sessions of a cluster are in its members."""
+        raise PyriteError(
+            "a client has no Spark session: the member that runs a normal job has it; use "
+            "pyrite.instance() to work with a session"
+        )
+
     def execution_counts(self) -> builtins.list[int]:
         """How many executions each member that is there takes part in, or holds data for."""
         return self._ask_members("execution_count")
@@ -200,7 +211,9 @@ class Client(Closing):
     def _submit_normal(self, job: Job, order: bytes) -> Execution:
         execution = self._new_execution(job)
         id = bytes.fromhex(execution.id)
-        figures = RemoteFigures(lambda: self._ask(_about(execution, "figures"), {}))
+        figures = RemoteFigures(
+            lambda: self._ask(_about(execution, "figures"), {}) if execution.member else None
+        )
         execution.wire(
             cancel=lambda: self._post(lambda: self._cancel(id)),
             metrics=lambda: figures.now().metrics,
@@ -242,7 +255,11 @@ class Client(Closing):
             job = Job(DAG(), JobConfig(), True, listed.job_id)
             execution = self._joined[listed.id] = self._new_execution(job, listed.id)
         execution.member = listed.member
-        _wire_light(execution, lambda: self._tell(_about(execution, "cancel")))
+
+        def cancel() -> None:
+            self._start(_about(execution, "cancel"), {})
+
+        _wire_light(execution, cancel)
         execution.now_running()
         self._start(_about(execution, "join"), {}).add_done_callback(
             lambda future: self._joined_ended(execution, future)
@@ -263,12 +280,9 @@ class Client(Closing):
         """Has a member do something, and waits for its reply."""
         return self._start(request, note).result()
 
-    def _tell(self, request: Request) -> None:
-        """Has a member do something that gives no answer."""
-        self._start(request, {})
-
     def _start(self, request: Request, note: Note) -> Future[Any]:
         """Has a member do something. Its reply is the result of the future."""
+        self._check_open()
         future: Future[Any] = Future()
         payload = cloudpickle.dumps((request, note))
         with self._lock:  # what is posted here comes before `_stop`
@@ -417,7 +431,8 @@ class Client(Closing):
         elif execution.job.is_light:
             self._connection.send(m.Cancel(id))
         else:  # a normal job's cancel must not overtake its order, which may be large
-            self._tell(_about(execution, "cancel_normal"))
+            payload = cloudpickle.dumps((_about(execution, "cancel_normal"), {}))
+            self._calls.send(self._connection, payload, Future())
 
     def _answered(self, message: m.Answer) -> None:
         execution = self._running.get(message.execution)

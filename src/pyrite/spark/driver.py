@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pyrite.context import Collections
 from pyrite.engine.member import RunContext
-from pyrite.exchange.deployment import Deployment
 from pyrite.job import Job
 from pyrite.spark.session import LazySession
 
 if TYPE_CHECKING:
+    from pyrite.exchange.deployment import Deployment
     from pyrite.spark.execution import SparkRun
 
 
@@ -30,13 +30,17 @@ class SparkDriver:
         job: Job,
         execution_id: str,
         *,
-        deployment: Deployment,
         collections: Collections,
+        deployment: Deployment | None = None,
         on_end: Callable[[BaseException | None], None],
         on_running: Callable[[], None],
     ) -> SparkRun:
-        """One run of a job, which has not begun yet. Raises PyriteError if the job cannot run."""
+        """One run of a job, which has not begun yet. Raises PyriteError if the job cannot run.
+
+        `deployment` is what goes along; by default it is read here, as the config of the job says.
+        """
         # Imported here, because Arrow takes long to load and light jobs do not need it.
+        from pyrite.exchange.deployment import Deployment
         from pyrite.spark.execution import SparkRun
 
         job.dag.validate()
@@ -51,7 +55,7 @@ class SparkDriver:
             ),
             session=self.session,
             config=job.config,
-            deployment=deployment,
+            deployment=Deployment.of(job.config) if deployment is None else deployment,
             on_end=on_end,
             on_running=on_running,
         )

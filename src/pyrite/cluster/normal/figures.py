@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrite.cluster.light.outcomes import Outcome
+from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.normal.driving import NormalRun
 from pyrite.wire.messages import Payload
 
@@ -45,13 +46,15 @@ class RemoteFigures:
     last ones come with its end."""
 
     def __init__(self, ask: Callable[[], Figures | None]) -> None:
+        """`ask` gives None if no member knows the job, yet or any more."""
         self._ask = ask
         self.last: Figures | None = None
 
     def now(self) -> Figures:
+        asked = None
         if self.last is None:
-            asked = self._ask()
-            if asked is not None:
-                return asked
-        # The member does not know the job any more: its end came before this answer.
-        return self.last or Figures()
+            with suppress(MemberLost):  # then the job has failed, and that is told by its handle
+                asked = self._ask()
+        # A member that does not know the job has sent its end, with the last figures, before; or
+        # the job is still to be sent.
+        return asked or self.last or Figures()
