@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from pyrite.cluster.client import Client
 from pyrite.cluster.hosts.process import HOST
+from pyrite.collections import redis_at
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.wire.keys import keys_from, new_secret
@@ -45,7 +46,8 @@ class LocalCluster:
     """Members on this machine. Use it as a context manager, or call its `close()` when done.
 
     The processes are started when they are needed first. Whoever knows `secret` may run code in
-    them; they get it by a pipe, and it is nowhere else.
+    them; they get it by a pipe, and it is nowhere else. The same holds for the URL of a Redis in
+    `collections`, which may have a password.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class LocalCluster:
         *,
         secret: str | None = None,
         cooperative_threads: int | None = None,
+        collections: str = "memory",
         limits: Limits | None = None,
     ) -> None:
+        redis_at(collections)  # raises if it is neither memory nor a URL
         if (
             isinstance(members, bool)
             or not isinstance(members, int)
@@ -70,6 +74,7 @@ class LocalCluster:
         self._config = {
             "secret": self.secret,
             "cooperative_threads": cooperative_threads,
+            "collections": collections,
             "limits": asdict(limits or Limits()),
             "owner": os.getpid(),
         }

@@ -33,6 +33,7 @@ def main(config: dict[str, Any], orders: TextIO, reports: TextIO) -> None:
     member = Member(
         keys_from(config["secret"]),
         cooperative_threads=config["cooperative_threads"],
+        collections=config["collections"],
         limits=Limits(**config["limits"]),
     )
     port = _bind(member, config["port"])

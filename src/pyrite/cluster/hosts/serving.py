@@ -22,6 +22,7 @@ def serve_member(
     *,
     secret: str | None,
     cooperative_threads: int | None = None,
+    collections: str = "memory",
     on_complete: Callable[[bool], None] = lambda complete: None,
 ) -> None:
     """Runs a member until SIGTERM or SIGINT. Light jobs that run then end abruptly."""
@@ -42,6 +43,7 @@ def serve_member(
     member = Member(
         keys_from(secret) if secret is not None else None,
         cooperative_threads=cooperative_threads,
+        collections=collections,
     )
     try:
         member.bind(_ip_of(host), port)
