@@ -103,7 +103,7 @@ def _whole(key: Any) -> bytes:
 def _moment(key: Any) -> bytes:
     """pandas has nanoseconds, which the classes that it derives its own from do not have."""
     nanoseconds = getattr(key, "nanosecond", 0) or getattr(key, "nanoseconds", 0)
-    return _whole(key) + (b".%d" % nanoseconds if nanoseconds else b"")
+    return _whole(key) + (b".%d" % nanoseconds if nanoseconds and key == key else b"")
 
 
 def _joined(parts: list[bytes]) -> bytes:
