@@ -123,27 +123,34 @@ def test_a_write_whose_reply_is_lost_is_not_sent_again(redis: RedisServer) -> No
 
 @contextmanager
 def cutting_replies(port: int) -> Iterator[tuple[int, threading.Event]]:
-    """A proxy that, once the event is set, ends the connection instead of passing a reply on."""
+    """A proxy that, once the event is set, ends the next connection that has a reply to pass on;
+    then it is itself again."""
     cut = threading.Event()
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        client, _ = listening.accept()
-        with client, socket.create_connection(("127.0.0.1", port)) as server:
-            while asked := client.recv(1 << 16):
-                server.sendall(asked)
-                answer = server.recv(1 << 16)
-                if cut.is_set():
-                    return
-                client.sendall(answer)
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            with client, socket.create_connection(("127.0.0.1", port)) as server:
+                while asked := client.recv(1 << 16):
+                    server.sendall(asked)
+                    answer = server.recv(1 << 16)
+                    if cut.is_set():
+                        cut.clear()
+                        break
+                    client.sendall(answer)
 
     thread = threading.Thread(target=serve)
     thread.start()
     try:
         yield listening.getsockname()[1], cut
     finally:
-        thread.join(10)
+        listening.shutdown(socket.SHUT_RDWR)
         listening.close()
+        thread.join(10)
 
 
 def test_something_else_under_the_name_is_refused(

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
-from typing import Any, Final
+from typing import Any
 
 from pyrite.collections.redis.lists import RedisList
 from pyrite.collections.redis.maps import RedisMap
+from pyrite.collections.redis.names import Kind, key_of
 from pyrite.collections.redis.server import CollectionsUnavailable, Server
 from pyrite.collections.redis.writes import Asking, WriteLine, Writes
 from pyrite.errors import PyriteError
@@ -22,8 +23,6 @@ __all__ = [
     "RedisList",
     "RedisMap",
 ]
-
-PREFIX: Final = b"pyrite:"
 
 
 class _Named:
@@ -65,7 +64,7 @@ class RedisCollections(_Named):
             found.append(("list", name, self.list(name).copy()))
         return [each for each in found if each[2]]
 
-    def _names(self, kind: str) -> builtins.list[str]:
+    def _names(self, kind: Kind) -> builtins.list[str]:
         start, cursor = key_of(kind, ""), b"0"
         names: set[bytes] = set()
         while True:
@@ -88,8 +87,3 @@ class ExecutionCollections(_Named):
     def __init__(self, writes: Writes) -> None:
         self.flush = writes.flush
         super().__init__(writes)
-
-
-def key_of(kind: str, name: str) -> bytes:
-    """Where a map or list is stored."""
-    return PREFIX + f"{kind}:{name}".encode("utf-8", "surrogatepass")

@@ -39,12 +39,11 @@ class Asking(Protocol):
     ) -> Any: ...
 
 
-def in_commands(start: Command, arguments: Sequence[bytes]) -> list[Command]:
+def in_commands(
+    start: Command, arguments: Sequence[bytes], most: int = MOST_IN_A_COMMAND
+) -> list[Command]:
     """Commands with at most so many arguments each: some servers refuse more than a million."""
-    return [
-        (*start, *arguments[at : at + MOST_IN_A_COMMAND])
-        for at in range(0, len(arguments), MOST_IN_A_COMMAND)
-    ]
+    return [(*start, *arguments[at : at + most]) for at in range(0, len(arguments), most)]
 
 
 class WriteLine:
