@@ -18,8 +18,10 @@ from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
 from tests.cluster.test_light_jobs import Where, straight
+from tests.redis_server import RedisServer
 
 Command = subprocess.Popen[str]
+ALONE = ("--listen", "127.0.0.1:5701", "--members", "127.0.0.1:5701")
 
 
 @pytest.fixture
@@ -108,9 +110,30 @@ def test_members_with_a_fixed_list_find_each_other_and_end_well(
     line_with(commands[0], "a member was lost")
 
 
+def test_members_have_their_collections_in_a_redis(
+    started: list[Command], tmp_path: Path, redis: RedisServer
+) -> None:
+    (tmp_path / "url").write_text(f"{redis.url}\n")
+    (address,) = free_addresses(1)
+    command = start(
+        started,
+        *("member", "--listen", address, "--members", address),
+        *("--collections-file", tmp_path / "url"),
+    )
+    line_with(command, "all members are connected")
+    with pyrite.client(f"pyrite://{address}") as client:
+        client.map("m")[1] = 2
+    with redis.client() as plain:
+        assert plain.hlen("pyrite:map:m") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--collections", "redis://:secret@host", *ALONE), "use --collections-file"),
+        (("--collections", "redis://h", "--collections-file", "f", *ALONE), "not both"),
+        (("--collections-file", "none", *ALONE), "cannot be read"),
+        (("--collections", "disk", *ALONE), "the URL of a Redis"),
         (("--listen", "nowhere", "--members", "nowhere"), "HOST:PORT"),
         (("--listen", "127.0.0.1:5", "--members", "127.0.0.1:6"), "must be in the list"),
         (("--listen", "10.0.0.1:5", "--members", "10.0.0.1:5"), "needs a secret"),

@@ -4,6 +4,7 @@ what a completed job has written is there afterwards."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def pyr(local_spark: Instance, redis: RedisServer) -> Iterator[Instance]:
 def line(*suppliers: Any) -> DAG:
     dag = DAG()
     vertices = [dag.vertex(f"v{n}", each) for n, each in enumerate(suppliers)]
-    for a, b in zip(vertices, vertices[1:]):
+    for a, b in pairwise(vertices):
         dag.edge(between(a, b).distributed())
     return dag
 
@@ -44,11 +45,11 @@ def keys(redis: RedisServer) -> set[str]:
 def test_a_job_reads_and_writes_and_leaves_nothing_else(pyr: Instance, redis: RedisServer) -> None:
     pyr.map("in").update({n: -n for n in range(1000)})
     pyr.list("numbers").extend(range(1000))
-    pyr.map("out")["old"] = 1
+    pyr.map("out")[-1] = 1
     run(pyr, line(p.read_map("in"), p.write_map("out")))
     run(pyr, line(p.read_list("numbers"), p.write_list("new")))
     run(pyr, line(p.read_list("numbers"), p.write_list("new")))
-    assert pyr.map("out") == {"old": 1, **{n: -n for n in range(1000)}}
+    assert pyr.map("out") == {-1: 1, **{n: -n for n in range(1000)}}
     assert sorted(pyr.list("new")) == sorted([*range(1000), *range(1000)])
     assert keys(redis) == {
         f"pyrite:{name}" for name in ("map:in", "list:numbers", "map:out", "list:new")
@@ -109,7 +110,7 @@ def test_what_a_failed_attempt_wrote_is_not_there(
     folder = str(tmp_path)
     dag = DAG()
     source = dag.vertex("source", p.read_items(range(10)))
-    sink = dag.vertex("sink", lambda: WritesAndFails(folder, 1)).local_parallelism(1)
+    sink = dag.vertex("sink", lambda: WritesAndFails(folder, 1))
     dag.edge(between(source, sink))
     pyr.new_job(dag, JobConfig(members=1)).execute().result(60)
     assert len(list(tmp_path.iterdir())) == 2

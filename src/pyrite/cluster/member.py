@@ -64,10 +64,10 @@ class Member:
         collections: str = "memory",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._redis = redis_at(collections)  # first: it may raise
         self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
         self.parts = Parts(self, clock)
         self.jobs = Jobs(self)
-        self._redis = redis_at(collections)
         self._stored = MemoryCollections()
         self._notes = Notes()
         self.collections: Collections = self._redis or self._collections(self.call, self._check)

@@ -6,7 +6,14 @@ from __future__ import annotations
 import builtins
 import sys
 from abc import abstractmethod
-from collections.abc import ItemsView, Iterator, MutableMapping, MutableSequence, ValuesView
+from collections.abc import (
+    ItemsView,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    ValuesView,
+)
 from reprlib import recursive_repr
 from typing import Any
 
@@ -30,6 +37,11 @@ class NamedMap(MutableMapping[Any, Any]):
 
     def values(self) -> ValuesView[Any]:
         return self.copy().values()
+
+    def __eq__(self, other: object) -> bool:
+        return self.copy() == (dict(other.items()) if isinstance(other, Mapping) else other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @recursive_repr()  # a collection may contain itself
     def __repr__(self) -> str:
