@@ -12,6 +12,7 @@ from pyrite import Instance, PyriteError
 from pyrite.cluster import Client
 from pyrite.cluster.hosts.hosted import HostedCluster
 from tests.dags import Picture, pictures
+from tests.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -36,3 +37,16 @@ def test_a_random_dag_gives_the_same_on_members_that_spark_hosts(
 def test_more_members_than_slots_are_refused_at_once(local_spark: Instance) -> None:
     with pytest.raises(PyriteError, match="100 members need 100 slots of Spark"):
         HostedCluster(local_spark.spark(), 100)
+
+
+def test_members_that_spark_hosts_have_their_collections_in_a_redis(
+    local_spark: Instance, redis: RedisServer
+) -> None:
+    with (
+        HostedCluster(local_spark.spark(), 2, collections=redis.url) as cluster,
+        cluster.client() as client,
+    ):
+        client.map("m")[1] = 2
+        assert client.map("m") == {1: 2}
+    with redis.client() as plain:
+        assert plain.hlen("pyrite:map:m") == 1

@@ -39,7 +39,7 @@ def keys(redis: RedisServer) -> set[str]:
 
 
 def written(stored: RedisCollections, attempt: str, **lists: list[Any]) -> Attempt:
-    made = Attempt(stored.server, "j1", attempt)
+    made = Attempt(stored.server, "j1", "task", attempt)
     for name, items in lists.items():
         made.add("list", name, [packed(item) for item in items])
     made.flush()
@@ -69,7 +69,7 @@ def test_maps_are_merged_and_the_later_attempt_wins(
     stored: RedisCollections, job: WrittenJob
 ) -> None:
     stored.map("m").update({1: "old", 2: "old"})
-    attempt = Attempt(stored.server, "j1", "1")
+    attempt = Attempt(stored.server, "j1", "task", "1")
     attempt.add("map", "m", flat_entries([(1.0, "new"), *((n, n) for n in range(3, 12_000))]))
     job.commit(attempt.flush())
     assert len(stored.map("m")) == 11_999
@@ -95,6 +95,23 @@ def test_a_target_that_is_something_else_lets_nothing_be_committed(
     with pytest.raises(CollectionsUnavailable, match="something that Pyrite has not written"):
         job.commit(written(stored, "1", a=[1], z=[1]).flush())
     assert stored.list("a") == []
+
+
+def test_attempts_that_must_say_the_same_replace_each_other(
+    stored: RedisCollections, redis: RedisServer, job: WrittenJob
+) -> None:
+    said = []
+    for number in "123":
+        attempt = Attempt(stored.server, "j1", "task", number, must_repeat=True)
+        attempt.add("list", "l", [packed(1), packed(2)])
+        if number != "3":  # the third one stops in the middle
+            said.append(attempt.flush())
+        attempt.close()
+    assert said[0] == said[1]
+    job.commit(said[0])
+    job.end()
+    assert stored.list("l") == [1, 2]
+    assert keys(redis) == {"pyrite:list:l"}
 
 
 def test_an_attempt_that_runs_on_after_the_end_leaves_nothing(

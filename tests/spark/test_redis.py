@@ -3,6 +3,7 @@ what a completed job has written is there afterwards."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,11 +12,15 @@ from typing import Any
 import pytest
 
 import pyrite
-from pyrite import DAG, Instance, JobCancelled, JobConfig, JobFailed, between
+from pyrite import DAG, Instance, JobCancelled, JobConfig, JobFailed, between, from_
 from pyrite import processors as p
+from pyrite.collections import redis_at
 from pyrite.context import ProcessorContext
 from pyrite.processor import AbstractProcessor
+from pyrite.spark.packets import COLLECTED
+from pyrite.spark.redis import InRedis
 from tests.redis_server import RedisServer
+from tests.spark.line import run_task, works_of
 
 
 @pytest.fixture
@@ -54,6 +59,29 @@ def test_a_job_reads_and_writes_and_leaves_nothing_else(pyr: Instance, redis: Re
     assert keys(redis) == {
         f"pyrite:{name}" for name in ("map:in", "list:numbers", "map:out", "list:new")
     }
+
+
+def test_attempts_at_a_task_before_the_last_stage_make_the_same_rows(redis: RedisServer) -> None:
+    """Spark compares them."""
+    stored = redis_at(redis.url)
+    assert stored is not None
+    stored.list("in").extend(range(100))
+    job = InRedis(redis.url, "e")
+    job.begin()
+    dag = DAG()
+    source = dag.vertex("source", p.read_list("in"))
+    dag.edge(between(source, dag.vertex("copy", p.write_list("copy"))))
+    dag.edge(from_(source, 1).to(dag.vertex("last", p.write_list("out"))).distributed())
+    first, second = works_of(dag, 2, job)
+    arrived = run_task(first, 0, [], attempt="1")
+    assert run_task(first, 0, [], attempt="2") == arrived
+    arrived += run_task(first, 1, [], attempt="3")
+    made = [row for member in (0, 1) for row in run_task(second, member, arrived, attempt="4")]
+    job.commit([pickle.loads(row["items"]) for row in made if row["edge"] == COLLECTED])
+    job.end()
+    assert sorted(stored.list("copy")) == sorted(stored.list("out")) == list(range(100))
+    assert keys(redis) == {f"pyrite:list:{name}" for name in ("in", "copy", "out")}
+    stored.close()
 
 
 class LooksUp(AbstractProcessor):
@@ -164,7 +192,7 @@ def test_a_commit_that_is_refused_fails_the_job_and_undoes_its_files(
     source = dag.vertex("source", p.read_items(["a", "b"]))
     files = dag.vertex("files", p.write_files(str(tmp_path / "out")))
     sink = dag.vertex("sink", p.write_list("l"))
-    dag.edge(between(source, files)).edge(pyrite.from_(source, 1).to(sink))
+    dag.edge(between(source, files)).edge(from_(source, 1).to(sink))
     with pytest.raises(JobFailed, match="the list 'l' is in Redis"):
         run(pyr, dag)
     assert not list(tmp_path.glob("out/part*"))

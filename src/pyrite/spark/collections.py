@@ -38,7 +38,11 @@ class JobCollections:
 
 
 class Store(Protocol):
-    def in_task(self, writer: PacketWriter, attempt: str) -> TaskCollections: ...
+    def in_task(
+        self, writer: PacketWriter, task: str, attempt: str, must_repeat: bool
+    ) -> TaskCollections:
+        """The collections for one attempt at a task. If it must repeat what other attempts at the
+        same task do, it must tell the driver the same."""
 
 
 class OnDriver(JobCollections):

@@ -4,7 +4,7 @@ driver commits what they have written."""
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -12,6 +12,7 @@ from pyrite.collections.redis import RedisCollections, RedisList, RedisMap
 from pyrite.collections.redis.attempts import Attempt, Copied, Written, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
 from pyrite.collections.redis.names import Kind, key_of
+from pyrite.collections.redis.server import Server
 from pyrite.collections.redis.values import packed
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
@@ -68,31 +69,38 @@ class RedisStore:
     url: str
     execution_id: str
 
-    def in_task(self, writer: PacketWriter, attempt: str) -> RedisTaskCollections:
-        return RedisTaskCollections(self, writer, attempt)
+    def in_task(
+        self, writer: PacketWriter, task: str, attempt: str, must_repeat: bool
+    ) -> RedisTaskCollections:
+        def new_attempt(server: Server) -> Attempt:
+            return Attempt(server, self.execution_id, task, attempt, must_repeat=must_repeat)
+
+        return RedisTaskCollections(self.url, writer, new_attempt)
 
 
 class RedisTaskCollections(TaskCollections):
     """Connects when it is used first."""
 
-    def __init__(self, store: RedisStore, writer: PacketWriter, attempt: str) -> None:
+    def __init__(
+        self, url: str, writer: PacketWriter, new_attempt: Callable[[Server], Attempt]
+    ) -> None:
         super().__init__(writer)
-        self._store = store
-        self._attempt_id = attempt
+        self._url = url
+        self._new_attempt = new_attempt
         self._opened: RedisCollections | None = None
         self._attempt: Attempt | None = None
 
     def opened(self) -> RedisCollections:
         with self.writer.lock:
             if self._opened is None:
-                self._opened = RedisCollections(self._store.url)
+                self._opened = RedisCollections(self._url)
             return self._opened
 
     def _writing(self) -> Attempt:
         server = self.opened().server
         with self.writer.lock:
             if self._attempt is None:
-                self._attempt = Attempt(server, self._store.execution_id, self._attempt_id)
+                self._attempt = self._new_attempt(server)
             return self._attempt
 
     def map(self, name: str) -> RedisTaskMap:  # type: ignore[override]

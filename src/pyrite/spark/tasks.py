@@ -134,7 +134,9 @@ def run_stage(
     collections = (
         TaskCollections(writer)
         if work.store is None
-        else work.store.in_task(writer, f"{work.stage.index}-{attempt}")
+        else work.store.in_task(
+            writer, f"{work.stage.index}-{member}", attempt, work.stage.in_order
+        )
     )
     run = RunContext(
         job_name=work.job_name,

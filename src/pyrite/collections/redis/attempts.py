@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyrite.collections.redis.names import Kind, job_key, key_of
@@ -43,6 +43,15 @@ end
 redis.call('SADD', KEYS[2], KEYS[1])
 redis.call(ARGV[1], KEYS[1], unpack(ARGV, 3))
 redis.call('EXPIRE', KEYS[1], ARGV[2])
+""")
+PUBLISH: Final = Script("""
+if redis.call('EXISTS', KEYS[1]) == 0 then
+    return redis.error_reply('ENDED the job that it is for has ended')
+end
+for at = 2, #KEYS, 2 do
+    redis.call('RENAME', KEYS[at], KEYS[at + 1])
+    redis.call('SADD', KEYS[1], KEYS[at + 1])
+end
 """)
 COPY: Final = Script(
     _MOVE
@@ -199,12 +208,18 @@ class Copied:
 
 
 class Attempt:
-    """A task's side: it adds, and names what it has added to."""
+    """A task's side: it adds, and names what it has added to. `task` is what all attempts at the
+    same task have in common. If all of them must say the same (`must_repeat`), an attempt that has
+    added everything puts that in the place of what an earlier one has added."""
 
-    def __init__(self, server: Server, job: str, attempt: str) -> None:
+    def __init__(
+        self, server: Server, job: str, task: str, attempt: str, *, must_repeat: bool = False
+    ) -> None:
         self._server = server
         self._job = job_key(job)
-        self._attempt = attempt
+        self._task = b"%b:%b:" % (self._job, task.encode())
+        self._own = b"%b%b:" % (self._task, attempt.encode())
+        self._must_repeat = must_repeat
         self._line = WriteLine(server)
         self._writes = Writes(server, self._line)
         self._written: dict[tuple[str, str], Written] = {}
@@ -215,8 +230,8 @@ class Attempt:
         if written is None and values:
             if not self._written:
                 self._server.call(of, "SCRIPT", "LOAD", WRITE.text)
-            key = b"%b:%b:%b" % (self._job, self._attempt.encode(), key_of(kind, name))
-            written = self._written[kind, name] = Written(kind, name, key)
+            written = Written(kind, name, self._own + key_of(kind, name))
+            self._written[kind, name] = written
         if written is not None:
             start = ("EVALSHA", WRITE.sha, 2, written.key, self._job)
             command = ("HSET" if kind == "map" else "RPUSH", KEEP_SECONDS)
@@ -226,7 +241,13 @@ class Attempt:
     def flush(self) -> list[Written]:
         """Waits until everything is written."""
         self._writes.flush()
-        return list(self._written.values())
+        written = list(self._written.values())
+        if not self._must_repeat or not written:
+            return written
+        common = [replace(each, key=self._task + key_of(each.kind, each.name)) for each in written]
+        pairs = [key for own, other in zip(written, common) for key in (own.key, other.key)]
+        self._server.run("what a task writes", PUBLISH, [self._job, *pairs])
+        return common
 
     def close(self) -> None:
         self._line.close()
