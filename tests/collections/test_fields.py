@@ -28,7 +28,7 @@ numbers = st.one_of(
     st.fractions(max_denominator=4),
     st.decimals(-3, 3, places=1),
     st.complex_numbers(max_magnitude=2),
-    st.sampled_from([Color.RED, 2**61 - 1, -(2**61), np.float64(0.5), np.int32(1), 10**4000]),
+    st.sampled_from([Color.RED, 2**61 - 1, -(2**61), np.float64(0.5), np.int32(1)]),
 )
 leaves = st.one_of(
     numbers,
@@ -72,6 +72,10 @@ def test_all_types_of_a_number_have_one_field(number: Fraction) -> None:
     if number.denominator == 1:
         fields |= {field_of(int(number)), field_of(complex(number) if not fields else number)}
     assert len(fields) == 1
+
+
+def test_a_number_may_have_more_digits_than_python_writes() -> None:
+    assert field_of(10**5000) != field_of(10**5000 + 1)
 
 
 def test_moments_of_pandas_differ_by_their_nanoseconds() -> None:
