@@ -7,10 +7,10 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pyrite.closing import Closing
-from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
+from pyrite.collections import MemoryCollections, NamedList, NamedMap, redis_at
 from pyrite.dag import DAG
 from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyrite.cluster.client import Client
-    from pyrite.cluster.collections.storage import RemoteList, RemoteMap
     from pyrite.cluster.hosts.own import OwnCluster
+    from pyrite.collections.redis import RedisCollections
 
 logger = logging.getLogger("pyrite")
 
@@ -42,7 +42,7 @@ def instance(
     start_spark: bool = False,
     cooperative_threads: int | None = None,
     members: int | None = None,
-    collections: Literal["memory"] = "memory",
+    collections: str = "memory",
 ) -> Instance:
     """Opens an instance in this process. Use it as a context manager, or call its `close()`.
 
@@ -56,6 +56,10 @@ def instance(
 
     With `members`, light jobs run on that many processes of this machine, which are started with
     the first light job. Named maps and lists are then in the memory of these processes.
+
+    `collections` says where else named maps and lists are: in a Redis or Valkey, at a URL such as
+    `redis://host:6379/0` (extra `redis`). They outlive the instance, and all who use the same
+    database share them.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
@@ -77,10 +81,10 @@ def client(url: str, *, secret: str | None = None) -> Client:
     return connect(url, secret=secret)
 
 
-def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
+def _own_cluster(members: int, cooperative_threads: int | None, collections: str) -> OwnCluster:
     from pyrite.cluster.hosts.own import OwnCluster  # ZeroMQ is loaded by whoever uses it
 
-    return OwnCluster(members, cooperative_threads=cooperative_threads)
+    return OwnCluster(members, cooperative_threads=cooperative_threads, collections=collections)
 
 
 class Instance(Closing):
@@ -103,13 +107,16 @@ class Instance(Closing):
                 "cooperative_threads must be a whole number above 0; got "
                 f"{shorten(cooperative_threads)}"
             )
-        if collections != "memory":
-            raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
-        self._cluster = None if members is None else _own_cluster(members, cooperative_threads)
+        self._redis = redis_at(collections)
+        self._cluster = (
+            None if members is None else _own_cluster(members, cooperative_threads, collections)
+        )
         self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
         self._driver = SparkDriver(session)
-        self._collections: MemoryCollections | OwnCluster = self._cluster or MemoryCollections()
+        self._collections: MemoryCollections | OwnCluster | RedisCollections = (
+            self._redis or self._cluster or MemoryCollections()
+        )
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -156,6 +163,9 @@ class Instance(Closing):
             light = JobRun(
                 plan, run, service=service, on_end=on_end, on_running=execution.now_running
             )
+            if self._redis is not None:
+                run.collections = own = self._redis.for_execution()
+                light.flush = own.flush
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
             light.begin()
@@ -202,11 +212,11 @@ class Instance(Closing):
         """The Spark session that normal jobs run on. Starts it if necessary."""
         return self._driver.session.get()
 
-    def map(self, name: str) -> MemoryMap | RemoteMap:
+    def map(self, name: str) -> NamedMap:
         """The map of that name; a new one if it does not exist yet."""
         return self._collections.map(name)
 
-    def list(self, name: str) -> MemoryList | RemoteList:
+    def list(self, name: str) -> NamedList:
         """The list of that name; a new one if it does not exist yet."""
         return self._collections.list(name)
 
@@ -264,6 +274,8 @@ class Instance(Closing):
         self._service.close(wait=not stuck)
         if self._cluster is not None:
             self._cluster.close()
+        if self._redis is not None:
+            self._redis.close()
         self._driver.close()
 
     def __repr__(self) -> str:

@@ -22,8 +22,10 @@ from pyrite.cli import app
 from pyrite.wire.keys import new_secret
 from tests.cluster.test_light_jobs import Where, straight
 from tests.cluster.test_normal_jobs import descendants, has_ended
+from tests.redis_server import RedisServer
 
 Command = subprocess.Popen[str]
+ALONE = ("--listen", "127.0.0.1:5701", "--members", "127.0.0.1:5701")
 
 
 @pytest.fixture
@@ -180,9 +182,30 @@ def test_a_member_runs_normal_jobs_on_its_master_and_ends_well_with_spark(
     assert [each for each in of_spark if not has_ended(each, 10)] == []
 
 
+def test_members_have_their_collections_in_a_redis(
+    started: list[Command], tmp_path: Path, redis: RedisServer
+) -> None:
+    (tmp_path / "url").write_text(f"{redis.url}\n")
+    (address,) = free_addresses(1)
+    command = start(
+        started,
+        *("member", "--listen", address, "--members", address),
+        *("--collections-file", tmp_path / "url"),
+    )
+    line_with(command, "all members are connected")
+    with pyrite.client(f"pyrite://{address}") as client:
+        client.map("m")[1] = 2
+    with redis.client() as plain:
+        assert plain.hlen("pyrite:map:m") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--collections", "redis://:secret@host", *ALONE), "use --collections-file"),
+        (("--collections", "redis://h", "--collections-file", "f", *ALONE), "not both"),
+        (("--collections-file", "none", *ALONE), "cannot be read"),
+        (("--collections", "disk", *ALONE), "the URL of a Redis"),
         (("--listen", "nowhere", "--members", "nowhere"), "HOST:PORT"),
         (("--listen", "127.0.0.1:5", "--members", "127.0.0.1:6"), "must be in the list"),
         (("--listen", "10.0.0.1:5", "--members", "10.0.0.1:5"), "needs a secret"),

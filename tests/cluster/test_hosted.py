@@ -14,6 +14,7 @@ from pyrite.cluster import Client
 from pyrite.cluster.hosts.hosted import HostedCluster
 from tests.cluster.test_light_jobs import straight
 from tests.dags import Picture, pictures
+from tests.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -43,3 +44,16 @@ def test_a_normal_job_is_refused_by_members_that_are_tasks_of_spark(hosted: Clie
 def test_more_members_than_slots_are_refused_at_once(local_spark: Instance) -> None:
     with pytest.raises(PyriteError, match="100 members need 100 slots of Spark"):
         HostedCluster(local_spark.spark(), 100)
+
+
+def test_members_that_spark_hosts_have_their_collections_in_a_redis(
+    local_spark: Instance, redis: RedisServer
+) -> None:
+    with (
+        HostedCluster(local_spark.spark(), 2, collections=redis.url) as cluster,
+        cluster.client() as client,
+    ):
+        client.map("m")[1] = 2
+        assert client.map("m") == {1: 2}
+    with redis.client() as plain:
+        assert plain.hlen("pyrite:map:m") == 1

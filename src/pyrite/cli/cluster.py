@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 
 from pyrite.cli.errors import reporting_errors
+from pyrite.collections.opening import MEMORY
+from pyrite.errors import PyriteError
 from pyrite.instance import instance
 from pyrite.spark.driver import SparkDriver
 
@@ -30,6 +32,19 @@ Threads = Annotated[
     int | None, typer.Option(help="Size of the cooperative pool of a member.", min=1)
 ]
 
+Collections = Annotated[
+    str,
+    typer.Option(help="Where named maps and lists are: memory, or redis://HOST:PORT/DB."),
+]
+CollectionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with the URL of the Redis, if that has a password: other users of a machine "
+        "can read its command lines.",
+        dir_okay=False,
+    ),
+]
+
 
 def cluster(
     members: Annotated[
@@ -41,6 +56,8 @@ def cluster(
     ] = None,
     secret_file: SecretFile = None,
     threads: Threads = None,
+    collections: Collections = "memory",
+    collections_file: CollectionsFile = None,
 ) -> None:
     """Run a cluster of member processes, on this machine or inside Spark, until Ctrl-C.
 
@@ -53,11 +70,12 @@ def cluster(
     with reporting_errors():
         path = secret_file or Path("pyrite.secret")
         secret = secret_in(path, make=True)
+        place = _place(collections, collections_file)
         block_signals()
         with (
-            LocalCluster(members, secret=secret, cooperative_threads=threads)
+            LocalCluster(members, secret=secret, cooperative_threads=threads, collections=place)
             if spark_master is None
-            else _hosted(spark_master, members, secret)
+            else _hosted(spark_master, members, secret, place)
         ) as running:
             url = "pyrite://" + ",".join(running.addresses)
             console.print(f"{members} members run at {url}", soft_wrap=True)
@@ -66,12 +84,12 @@ def cluster(
 
 
 @contextmanager
-def _hosted(master: str, members: int, secret: str) -> Iterator[HostedCluster]:
+def _hosted(master: str, members: int, secret: str, collections: str) -> Iterator[HostedCluster]:
     from pyrite.cluster.hosts.hosted import HostedCluster
 
     with (
         instance(spark_master=master) as pyr,
-        HostedCluster(pyr.spark(), members, secret=secret) as running,
+        HostedCluster(pyr.spark(), members, secret=secret, collections=collections) as running,
     ):
         yield running
 
@@ -91,6 +109,8 @@ def member(
         str | None,
         typer.Option(help="The Spark master for normal jobs that clients submit to this member."),
     ] = None,
+    collections: Collections = "memory",
+    collections_file: CollectionsFile = None,
 ) -> None:
     """Run one member of a cluster with a fixed list of members, until SIGTERM or Ctrl-C."""
     from pyrite.cluster.hosts.serving import secret_in, serve_member
@@ -107,5 +127,23 @@ def member(
             secret=None if secret_file is None else secret_in(secret_file),
             cooperative_threads=threads,
             driver=lambda: SparkDriver.on(spark_master),
+            collections=_place(collections, collections_file),
             on_complete=tell,
         )
+
+
+def _place(collections: str, file: Path | None) -> str:
+    """Where named maps and lists are."""
+    if file is None:
+        if "@" in collections or "password=" in collections:
+            raise PyriteError(
+                "the URL of the Redis has a password, and other users of this machine can read "
+                "command lines; write the URL to a file and use --collections-file"
+            )
+        return collections
+    if collections != MEMORY:
+        raise PyriteError("give --collections or --collections-file, not both")
+    try:
+        return file.read_text().strip()
+    except OSError as error:
+        raise PyriteError(f"the URL of the collections cannot be read: {error}") from error

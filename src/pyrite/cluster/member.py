@@ -30,7 +30,8 @@ from pyrite.cluster.light.plans import KeptPlan, Plans
 from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
-from pyrite.collections import MemoryCollections
+from pyrite.collections import MemoryCollections, redis_at
+from pyrite.context import Collections
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 from pyrite.wire import messages as m
@@ -65,15 +66,17 @@ class Member:
         cooperative_threads: int | None = None,
         limits: Limits | None = None,
         driver: Callable[[], Driver] = no_driver,
+        collections: str = "memory",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._redis = redis_at(collections)  # first: it may raise
         self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
         self.parts = Parts(self, clock)
         self.jobs = Jobs(self, clock)
         self.normal = NormalJobs(self, driver)
         self._stored = MemoryCollections()
         self._notes = Notes()
-        self.collections = self._collections(self.call, self._check)
+        self.collections: Collections = self._redis or self._collections(self.call, self._check)
         self._for_clients = self._collections(self.call, lambda kind, name: None)
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
@@ -108,9 +111,14 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
-    def collections_for(self, writes: Writes) -> MemberCollections:
-        """The collections as the processors of one execution use them."""
-        return self._collections(writes.tell, self._check)
+    def collections_for_execution(self) -> tuple[Collections, Callable[[], None]]:
+        """The collections as the processors of one execution use them, and what waits until they
+        are written."""
+        if self._redis is not None:
+            own = self._redis.for_execution()
+            return own, own.flush
+        writes = Writes(self.start_call, self.wait)
+        return self._collections(writes.tell, self._check), writes.flush
 
     def _collections(
         self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
@@ -170,6 +178,8 @@ class Member:
         if self._wire_thread is not None:
             self._wire_thread.join()
         self.wire.close()
+        if self._redis is not None:
+            self._redis.close()
 
     # Turns.
 
@@ -370,8 +380,12 @@ class Member:
 
     def _serve_client(self, asked: tuple[Request, Note]) -> Any:
         request, note = asked
-        kind, name, _, _ = request
+        kind, name, method, _ = request
         members = self.peers.incarnations
+        if self._redis is not None and kind not in ("member", "job"):
+            return note, None, served(self._redis, request)
+        if self._redis is not None and method == "contents":
+            return [self._redis.contents()]
         if kind == "member":
             return self._ask_all(request)
         if kind == "job":

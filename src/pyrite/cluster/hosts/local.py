@@ -19,6 +19,7 @@ from typing import Any, Final
 from pyrite.closing import Closing
 from pyrite.cluster.client import Client
 from pyrite.cluster.hosts.process import HOST
+from pyrite.collections import redis_at
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.wire.keys import keys_from, new_secret
@@ -47,7 +48,8 @@ class LocalCluster(Closing):
     """Members on this machine. Use it as a context manager, or call its `close()` when done.
 
     The processes are started when they are needed first. Whoever knows `secret` may run code in
-    them; they get it by a pipe, and it is nowhere else.
+    them; they get it by a pipe, and it is nowhere else. The same holds for the URL of a Redis in
+    `collections`, which may have a password.
 
     A member that gets a normal job starts a Spark session for it, on `spark_master` (default: local
     mode) with the settings in `spark_conf`.
@@ -61,8 +63,10 @@ class LocalCluster(Closing):
         cooperative_threads: int | None = None,
         spark_master: str | None = None,
         spark_conf: Mapping[str, str] | None = None,
+        collections: str = "memory",
         limits: Limits | None = None,
     ) -> None:
+        redis_at(collections)  # raises if it is neither memory nor a URL
         if (
             isinstance(members, bool)
             or not isinstance(members, int)
@@ -77,6 +81,7 @@ class LocalCluster(Closing):
         self._config = {
             "secret": self.secret,
             "cooperative_threads": cooperative_threads,
+            "collections": collections,
             "limits": asdict(limits or Limits()),
             "spark_master": spark_master,
             "spark_conf": dict(spark_conf or {}),

@@ -13,8 +13,10 @@ from pyrite.job import Execution
 
 
 class OwnCluster:
-    def __init__(self, members: int, *, cooperative_threads: int | None) -> None:
-        self._cluster = LocalCluster(members, cooperative_threads=cooperative_threads)
+    def __init__(self, members: int, *, cooperative_threads: int | None, collections: str) -> None:
+        self._cluster = LocalCluster(
+            members, cooperative_threads=cooperative_threads, collections=collections
+        )
         self._client: Client | None = None
         self._lock = threading.Lock()
 

@@ -37,6 +37,7 @@ def run_member(
     member = Member(
         keys_from(config["secret"]),
         cooperative_threads=config["cooperative_threads"],
+        collections=config["collections"],
         limits=Limits(**config["limits"]),
         driver=driver,
     )

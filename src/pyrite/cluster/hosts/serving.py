@@ -24,6 +24,7 @@ def serve_member(
     secret: str | None,
     cooperative_threads: int | None = None,
     driver: Callable[[], Driver] = no_driver,
+    collections: str = "memory",
     on_complete: Callable[[bool], None] = lambda complete: None,
 ) -> None:
     """Runs a member until SIGTERM or SIGINT. Jobs that run then end abruptly."""
@@ -45,6 +46,7 @@ def serve_member(
         keys_from(secret) if secret is not None else None,
         cooperative_threads=cooperative_threads,
         driver=driver,
+        collections=collections,
     )
     try:
         member.bind(_ip_of(host), port)

@@ -14,6 +14,7 @@ from pyrite.cluster.edges.sending import To
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
 from pyrite.context import Collections
+from pyrite.engine.execution import flush_into
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
 from pyrite.engine.service import ExecutionService
@@ -136,11 +137,7 @@ class Participant:
     def _end(self) -> None:
         address, _ = self._order.members[self._order.index]
         run = self._run
-        if not self.halt.is_set:
-            try:
-                self._flush()
-            except BaseException as error:
-                self.halt.fail(Failed(error))
+        flush_into(self.halt, self._flush)
         outcome = Outcome.of(self.halt, address)
         if outcome is None:
             assert run is not None

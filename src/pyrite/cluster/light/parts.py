@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
-from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.edges.window import PERIOD
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.participant import Participant
@@ -78,15 +77,15 @@ class Parts:
                 ended(not_there(address, member.missing(address)))
                 return
             peers[index] = peer
-        writes = Writes(member.start_call, member.wait)
+        collections, flush = member.collections_for_execution()
         try:
             participant.begin(
                 order,
                 plan,
                 peers,
                 service=member.service,
-                collections=member.collections_for(writes),
-                flush=writes.flush,
+                collections=collections,
+                flush=flush,
                 on_end=lambda outcome: member.on_thread(lambda: ended(outcome)),
             )
         except Exception as error:  # for example, no thread can be started
