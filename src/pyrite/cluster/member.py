@@ -15,12 +15,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final
 
 import cloudpickle
 
 from pyrite.cluster.calls import Calls, reply
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
+from pyrite.cluster.collections.refused import RefusedCollections
 from pyrite.cluster.collections.storage import MemberCollections, Request, served
 from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs
@@ -29,6 +31,7 @@ from pyrite.cluster.light.parts import Parts
 from pyrite.cluster.light.plans import KeptPlan, Plans
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections
+from pyrite.context import Collections
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 from pyrite.wire import messages as m
@@ -61,8 +64,10 @@ class Member:
         cooperative_threads: int | None = None,
         limits: Limits | None = None,
         clock: Callable[[], float] = time.monotonic,
+        cluster: str = "",
     ) -> None:
-        self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
+        me = Identity(incarnation=secrets.token_hex(8), cluster=cluster)
+        self.wire = Wire(keys, me, limits)
         self.parts = Parts(self, clock)
         self.jobs = Jobs(self)
         self._stored = MemoryCollections()
@@ -98,13 +103,15 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
-    def collections_for(self, writes: Writes) -> MemberCollections:
+    def collections_for(self, writes: Writes) -> Collections:
         """The collections as the processors of one execution use them."""
         return self._collections(writes.tell, self._check)
 
     def _collections(
         self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
-    ) -> MemberCollections:
+    ) -> Collections:
+        if self.wire.me.cluster:
+            return RefusedCollections(self.wire.me.cluster)
         return MemberCollections(
             self._stored, lambda: self.address, lambda: self.addresses, self.call, tell, check
         )
@@ -119,13 +126,17 @@ class Member:
         return self.wire.listen(host, port)
 
     def join(
-        self, address: str, members: tuple[str, ...], on_complete: Callable[[bool], None]
+        self,
+        address: str,
+        members: tuple[str, ...],
+        on_complete: Callable[[bool], None],
+        *,
+        make_peers: Callable[[Identity], Peers] = Peers,
     ) -> None:
         """Becomes one of the members, and starts to work. `on_complete` is called whenever all of
         them are connected, with True, and when one is lost, with False."""
-        me = Identity(address=address, members=members, incarnation=self.wire.me.incarnation)
-        self.wire.me = me
-        self.peers = Peers(me)
+        self.wire.me = replace(self.wire.me, address=address, members=members)
+        self.peers = make_peers(self.wire.me)
         self._on_complete = on_complete
         if self.peers.is_complete:
             self.post(lambda: on_complete(True))
@@ -146,7 +157,7 @@ class Member:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        return self.wire.me.members
+        return self.peers.addresses
 
     def close(self) -> None:
         """Stops abruptly: light jobs are not waited for."""
@@ -236,6 +247,9 @@ class Member:
         if not connection.peer.address:
             return  # a client
         before = self.peers.connected(connection)
+        if before is connection:
+            self.wire.drop(connection, "there is another connection")
+            return
         if before is not None:
             self.wire.drop(before, "it has connected anew")
             self._member_lost(before, "it has connected anew")
@@ -244,7 +258,7 @@ class Member:
 
     def _not_reached(self, event: NotReached) -> None:
         logger.debug("member %s does not reach %s: %s", self.address, event.address, event.reason)
-        self.peers.not_reached(event.address, time.monotonic())
+        self.peers.not_reached(event.address, time.monotonic(), event.reason)
 
     def _lost(self, connection: Connection, reason: str) -> None:
         self._sent_plans.pop(connection, None)

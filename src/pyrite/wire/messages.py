@@ -36,6 +36,8 @@ class Hello(NamedTuple):
     """Which process it is: a member that was started again has another."""
     members: tuple[str, ...]
     """The addresses of all members, in the order in which the speaker numbers them."""
+    cluster: str
+    """The name of the speaker's cluster, if its members come and go; then it gives no list."""
     connection: str
     """What the two sockets of one connection have in common."""
     urgent: bool
@@ -271,7 +273,8 @@ def _decode_hello(view: memoryview) -> Hello:
     fields: Any = json.loads(bytes(view))
     if not isinstance(fields, Mapping) or set(fields) != set(Hello._fields):
         raise ValueError("other fields")
-    texts = [fields[name] for name in ("pyrite", "python", "address", "incarnation", "connection")]
+    names = ("pyrite", "python", "address", "incarnation", "cluster", "connection")
+    texts = [fields[name] for name in names]
     members = fields["members"]
     if not isinstance(members, list) or not isinstance(fields["urgent"], bool):
         raise ValueError("fields of another type")

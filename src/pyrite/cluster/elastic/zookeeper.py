@@ -1,0 +1,206 @@
+"""The nodes of one member in ZooKeeper, and its look at those of the others.
+
+    /pyrite/NAME/member/INCARNATION@HOST:PORT-NUMBER    it runs
+    /pyrite/NAME/ready/INCARNATION@HOST:PORT-NUMBER     it may be used
+
+All of them are ephemeral. One thread looks at what is there whenever something may have changed,
+and does what is missing. While ZooKeeper does not answer, what it said last holds; connections
+between members do not depend on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from pyrite.cluster.elastic.registering import todo
+from pyrite.cluster.elastic.roster import Node, Roster, parsed, prefix
+from pyrite.errors import PyriteError
+
+SESSION_SECONDS: Final = 10.0
+"""After this time without a sign of life ZooKeeper removes the nodes of a member. Its servers may
+be set to another limit, which then holds."""
+RETRY_SECONDS: Final = 1.0
+CLOSING_SECONDS: Final = 3.0
+
+logger = logging.getLogger("pyrite.cluster.zookeeper")
+
+
+class Registration:
+    """`on_state` is called with whether ZooKeeper answers; `on_displaced` when another process has
+    taken the address. Both are called on a thread of its own."""
+
+    def __init__(
+        self,
+        servers: str,
+        cluster: str,
+        address: str,
+        incarnation: str,
+        *,
+        on_state: Callable[[bool], None],
+        on_displaced: Callable[[], None],
+    ) -> None:
+        self._servers = servers
+        self._root = f"/pyrite/{cluster}"
+        self._address = address
+        self._incarnation = incarnation
+        self._on_roster: Callable[[Roster], None] = lambda roster: None
+        self._on_state = on_state
+        self._on_displaced = on_displaced
+        self._own: Node | None = None
+        self._may_announce: Node | None = None
+        self._session_is_new = threading.Event()
+        self._changed = threading.Event()
+        self._closing = False
+        self._client = self._new_client()
+        self._thread = threading.Thread(target=self._run, name="pyrite-zookeeper", daemon=True)
+
+    def start(self, on_roster: Callable[[Roster], None]) -> None:
+        """Returns at once. It is tried for ever to reach ZooKeeper. `on_roster` is called with what
+        it says, whenever that may have changed, on a thread of its own."""
+        self._on_roster = on_roster
+        self._thread.start()
+
+    def announce(self, node: Node) -> None:
+        """This member is ready, if it still has this node. Any thread may call this."""
+        if self._may_announce != node:
+            self._may_announce = node
+            self._changed.set()
+
+    def close(self) -> None:
+        """Removes the nodes, by ending the session. If ZooKeeper does not answer soon, it removes
+        them itself when the session has expired."""
+        self._closing = True
+        self._changed.set()
+        self._thread.join(CLOSING_SECONDS)
+        closing = threading.Thread(target=self._end_session, daemon=True)
+        closing.start()
+        closing.join(CLOSING_SECONDS)
+
+    # Kazoo's threads call these.
+
+    def _on_event(self, event: object) -> None:
+        self._changed.set()
+
+    def _on_session(self, state: str) -> None:
+        if state == "LOST":
+            self._session_is_new.set()
+        self._changed.set()
+
+    # The own thread.
+
+    def _run(self) -> None:
+        was_connected: bool | None = None
+        self._client.start_async().wait(RETRY_SECONDS)
+        while not self._closing:
+            self._changed.clear()
+            is_connected = bool(self._client.connected)
+            if is_connected != was_connected:
+                was_connected = is_connected
+                self._on_state(is_connected)
+            if is_connected and self._look():
+                self._changed.wait()
+            elif not self._changed.wait(RETRY_SECONDS):
+                self._revive()
+
+    def _look(self) -> bool:
+        """Sees what is there and does what is missing. False if that is to be tried again."""
+        if self._session_is_new.is_set():
+            self._session_is_new.clear()
+            self._own = None
+        try:
+            registered, ready = self._nodes("member"), self._nodes("ready")
+            found = todo(
+                self._address,
+                self._incarnation,
+                self._own,
+                registered,
+                ready,
+                may_announce=self._may_announce,
+            )
+            if found.displaced_by is not None:
+                logger.error("%s was taken by another process", self._address)
+                self._closing = True
+                self._on_displaced()
+                return True
+            if found.create:
+                self._own = self._create()
+                return self._look()
+            for node in found.delete:
+                self._delete(node)
+            if found.announce and self._own is not None:
+                self._client.create(f"{self._root}/ready/{self._own.name}", ephemeral=True)
+        except _errors() as error:
+            logger.info("ZooKeeper could not be asked: %r", error)
+            return False
+        self._on_roster(Roster.of(self._own, registered, ready))
+        return True
+
+    def _nodes(self, kind: str) -> list[Node]:
+        path = f"{self._root}/{kind}"
+        self._client.ensure_path(path)
+        return parsed(self._client.get_children(path, watch=self._on_event))
+
+    def _create(self) -> Node | None:
+        path = f"{self._root}/member/{prefix(self._address, self._incarnation)}"
+        made = self._client.create(path, ephemeral=True, sequence=True)
+        return Node.parsed(str(made).rpartition("/")[2])
+
+    def _delete(self, node: Node) -> None:
+        from kazoo.exceptions import NoNodeError
+
+        for kind in ("ready", "member"):
+            try:
+                self._client.delete(f"{self._root}/{kind}/{node.name}")
+            except NoNodeError:
+                pass
+
+    def _revive(self) -> None:
+        """Kazoo gives up on a server that does not speak ZooKeeper's protocol; it may later."""
+        from kazoo.protocol.states import KeeperState
+
+        if self._client.client_state == KeeperState.CLOSED and not self._closing:
+            self._end_session()
+            self._client = self._new_client()
+            self._client.start_async()
+
+    def _end_session(self) -> None:
+        try:
+            self._client.stop()
+            self._client.close()
+        except Exception as error:  # of a client that was never connected, for one
+            logger.info("the session could not be ended: %r", error)
+
+    def _new_client(self) -> Any:
+        try:
+            from kazoo.client import KazooClient
+        except ImportError as error:
+            raise PyriteError(
+                "membership by ZooKeeper needs the package kazoo; install it with: "
+                "pip install 'pyrite[durable]'"
+            ) from error
+        client = KazooClient(
+            self._servers,
+            timeout=SESSION_SECONDS,
+            connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": RETRY_SECONDS},
+            logger=_kazoo_logger(),
+        )
+        client.add_listener(self._on_session)
+        return client
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from kazoo.exceptions import KazooException
+    from kazoo.handlers.threading import KazooTimeoutError
+
+    return KazooException, KazooTimeoutError
+
+
+def _kazoo_logger() -> logging.Logger:
+    """Kazoo warns of every try to connect. We say once that there is no connection."""
+    kazoo = logging.getLogger("pyrite.cluster.zookeeper.kazoo")
+    if not logging.getLogger("pyrite").isEnabledFor(logging.DEBUG):
+        kazoo.setLevel(logging.CRITICAL)
+    return kazoo
