@@ -251,7 +251,8 @@ def test_a_member_that_is_lost_is_left_out_and_dialed_as_long_as_it_is_listed() 
     assert seen.peers.incarnations == [("b", "ib")]
     assert seen.peers.to_dial(5.0) == ["a"]
     seen.peers.not_reached("a", 5.0, "nobody listens there")
-    assert seen.peers.next_dial is not None
+    assert seen.peers.to_dial(6.0) == ["a"]
+    seen.peers.not_reached("a", 6.0, "nobody listens there")
     seen.peers.listed(Roster.of(B, [B], [B]))
     assert seen.peers.next_dial is None
     assert seen.changes == [["b", "a"], ["b"]]

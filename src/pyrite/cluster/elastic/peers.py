@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from pyrite.cluster.elastic.roster import Incarnations, Node, Roster
-from pyrite.cluster.peers import FIRST_WAIT, Peers
+from pyrite.cluster.peers import FIRST_WAIT, LONGEST_WAIT, Peers
 from pyrite.wire.identity import Identity
 from pyrite.wire.wire import Connection
 
@@ -84,19 +84,25 @@ class ElasticPeers(Peers):
 
     def not_reached(self, address: str, now: float, reason: str) -> None:
         self._under_way.discard(address)
-        for node in self._roster.nodes:
-            if node.address == address and (node, reason) not in self._warned:
-                self._warned.add((node, reason))
-                logger.warning(
-                    "member %s, which ZooKeeper lists, cannot be reached: %s", address, reason
-                )
-        if address not in self._connections:
-            super().not_reached(address, now, reason)
+        if address in self._connections:
+            return
+        if self._waits.get(address) == LONGEST_WAIT:
+            self._warn(address, reason)
+        super().not_reached(address, now, reason)
 
     def to_dial(self, now: float) -> list[str]:
         due = super().to_dial(now)
         self._under_way.update(due)
         return due
+
+    def _warn(self, address: str, reason: str) -> None:
+        """Says each thing once. Of one that leaves, the connection may go before the node does."""
+        for node in self._roster.before:
+            if node.address == address and (node, reason) not in self._warned:
+                self._warned.add((node, reason))
+                logger.warning(
+                    "member %s, which ZooKeeper lists, cannot be reached: %s", address, reason
+                )
 
     def _connected(self) -> dict[str, str]:
         connections = self._connections.copy()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -28,6 +29,17 @@ CLOSING_SECONDS: Final = 3.0
 logger = logging.getLogger("pyrite.cluster.zookeeper")
 
 
+def check_installed() -> None:
+    """Raises, and says what to install, if there is no client for ZooKeeper."""
+    try:
+        import kazoo.client  # noqa: F401
+    except ImportError as error:
+        raise PyriteError(
+            "membership by ZooKeeper needs the package kazoo; install it with: "
+            "pip install 'pyrite[durable]'"
+        ) from error
+
+
 class Registration:
     """`on_state` is called with whether ZooKeeper answers; `on_displaced` when another process has
     taken the address. Both are called on a thread of its own."""
@@ -41,8 +53,10 @@ class Registration:
         *,
         on_state: Callable[[bool], None],
         on_displaced: Callable[[], None],
+        session_seconds: float = SESSION_SECONDS,
     ) -> None:
         self._servers = servers
+        self._session_seconds = session_seconds
         self._root = f"/pyrite/{cluster}"
         self._address = address
         self._incarnation = incarnation
@@ -98,12 +112,14 @@ class Registration:
             self._changed.clear()
             is_connected = bool(self._client.connected)
             if is_connected != was_connected:
-                was_connected = is_connected
+                was_connected, since = is_connected, time.monotonic()
                 self._on_state(is_connected)
             if is_connected and self._look():
                 self._changed.wait()
-            elif not self._changed.wait(RETRY_SECONDS):
-                self._revive()
+            elif self._changed.wait(RETRY_SECONDS) or is_connected:
+                continue
+            elif self._revive(time.monotonic() - since):
+                since = time.monotonic()
 
     def _look(self) -> bool:
         """Sees what is there and does what is missing. False if that is to be tried again."""
@@ -139,9 +155,15 @@ class Registration:
         return True
 
     def _nodes(self, kind: str) -> list[Node]:
+        from kazoo.exceptions import NoNodeError
+
         path = f"{self._root}/{kind}"
-        self._client.ensure_path(path)
-        return parsed(self._client.get_children(path, watch=self._on_event))
+        try:
+            names = self._client.get_children(path, watch=self._on_event)
+        except NoNodeError:
+            self._client.ensure_path(path)
+            names = self._client.get_children(path, watch=self._on_event)
+        return parsed(names)
 
     def _create(self) -> Node | None:
         path = f"{self._root}/member/{prefix(self._address, self._incarnation)}"
@@ -157,14 +179,20 @@ class Registration:
             except NoNodeError:
                 pass
 
-    def _revive(self) -> None:
-        """Kazoo gives up on a server that does not speak ZooKeeper's protocol; it may later."""
+    def _revive(self, seconds: float) -> bool:
+        """Starts with another client of ZooKeeper, if this one cannot connect again. It gives up on
+        a server that does not speak the protocol; and a server that has lost its data refuses those
+        who have seen more than it has. After two sessions' time no session is left to save."""
         from kazoo.protocol.states import KeeperState
 
-        if self._client.client_state == KeeperState.CLOSED and not self._closing:
-            self._end_session()
-            self._client = self._new_client()
-            self._client.start_async()
+        gave_up = self._client.client_state == KeeperState.CLOSED
+        if self._closing or not (gave_up or seconds > 2 * self._session_seconds):
+            return False
+        self._end_session()
+        self._own = None
+        self._client = self._new_client()
+        self._client.start_async()
+        return True
 
     def _end_session(self) -> None:
         try:
@@ -174,16 +202,11 @@ class Registration:
             logger.info("the session could not be ended: %r", error)
 
     def _new_client(self) -> Any:
-        try:
-            from kazoo.client import KazooClient
-        except ImportError as error:
-            raise PyriteError(
-                "membership by ZooKeeper needs the package kazoo; install it with: "
-                "pip install 'pyrite[durable]'"
-            ) from error
+        from kazoo.client import KazooClient
+
         client = KazooClient(
             self._servers,
-            timeout=SESSION_SECONDS,
+            timeout=self._session_seconds,
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": RETRY_SECONDS},
             logger=_kazoo_logger(),
         )

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 
 from pyrite.cluster.elastic.peers import ElasticPeers
-from pyrite.cluster.elastic.zookeeper import Registration
+from pyrite.cluster.elastic.zookeeper import Registration, check_installed
 from pyrite.cluster.hosts.serving import (
     block_signals,
     check_secret,
@@ -42,6 +42,7 @@ def serve_elastic_member(
     for server in servers.split(","):
         host_and_port(server, "a ZooKeeper server")
     check_secret(address, secret)
+    check_installed()
     block_signals()
     member = Member(
         keys_from(secret) if secret is not None else None,
@@ -55,28 +56,27 @@ def serve_elastic_member(
         displaced = True
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def on_state(is_connected: bool) -> None:
-        if not is_connected:
-            say(
-                f"waiting for ZooKeeper at {servers}; it is tried again and again; jobs on members "
-                "that are connected go on"
-            )
-        else:
-            say(f"connected to ZooKeeper at {servers}")
+    was_connected = False
 
-    try:
-        registration = Registration(
-            servers,
-            cluster,
-            address,
-            member.wire.me.incarnation,
-            on_state=on_state,
-            on_displaced=on_displaced,
-        )
-    except BaseException:
-        member.wire.close()
-        raise
+    def on_state(is_connected: bool) -> None:
+        nonlocal was_connected
+        if is_connected:
+            say(f"connected to ZooKeeper at {servers}")
+        elif was_connected:
+            say(f"waiting for ZooKeeper at {servers}; jobs go on with the members that are here")
+        else:
+            say(f"waiting for ZooKeeper at {servers}, as long as it takes; press Ctrl-C to end")
+        was_connected |= is_connected
+
     listen(member, address)
+    registration = Registration(
+        servers,
+        cluster,
+        address,
+        member.wire.me.incarnation,
+        on_state=on_state,
+        on_displaced=on_displaced,
+    )
     member.join(
         address,
         (),
