@@ -122,7 +122,7 @@ def client(*addresses: str) -> Iterator[Client]:
         yield client
 
 
-def until(is_so: Callable[[], bool], seconds: float = 15) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 30) -> None:
     """Waits for what other processes do and nobody tells us."""
     give_up = time.monotonic() + seconds
     while not is_so():
