@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +24,7 @@ from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.cluster import Client
 from tests.cli.test_cluster import Command, free_addresses, line_with, start
+from tests.cluster.test_faults import checked_word_count
 from tests.cluster.test_light_jobs import Endless, running, straight
 from tests.zookeeper import ZooKeeper
 
@@ -211,7 +215,8 @@ def test_a_member_that_hangs_is_left_out_when_its_session_expires_and_registers_
 def test_a_member_waits_for_zookeeper_and_takes_no_job_before(make: MakeCluster) -> None:
     cluster = make(started=False)
     address, command = cluster.member()
-    line_with(command, f"waiting for ZooKeeper at {cluster.zookeeper.address}")
+    line = line_with(command, f"waiting for ZooKeeper at {cluster.zookeeper.address}")
+    assert "Connection refused" in line
     with client(address) as jobs:
         with pytest.raises(JobFailed, match="has not joined cluster 'c' yet: it waits for Zoo"):
             cluster.pids(jobs)
@@ -296,3 +301,57 @@ def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.M
     result = CliRunner().invoke(app, [*HERE, *AT, "--cluster", "c"])
     assert result.exit_code == 1
     assert "pip install 'pyrite[durable]'" in " ".join(result.output.split())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_while_members_and_zookeeper_come_and_go_a_job_is_right_or_fails_with_a_name(
+    cluster: Cluster,
+) -> None:
+    addresses, _ = cluster.members(3)
+    by_address = dict(zip(addresses, cluster.commands))
+    over = threading.Event()
+    disturbing = threading.Thread(target=disturb, args=(cluster, by_address, over))
+    disturbing.start()
+    outcomes: Counter[str] = Counter()
+    try:
+        with client(*addresses) as jobs:
+            job = jobs.new_light_job(checked_word_count())
+            give_up = time.monotonic() + 60
+            while time.monotonic() < give_up:
+                error = job.execute().exception(5)  # none hangs
+                assert error is None or any(address in str(error) for address in addresses), error
+                assert error is None or isinstance(error, JobFailed)
+                assert "wrong" not in str(error)
+                outcomes["right" if error is None else "failed"] += 1
+            print(outcomes)
+            over.set()
+            disturbing.join()
+            for address in addresses:
+                if by_address[address].poll() is not None:
+                    _, by_address[address] = cluster.member(address)
+            pids = {command.pid for command in by_address.values()}
+            until(lambda: cluster.pids(jobs) == pids)
+    finally:
+        over.set()
+        disturbing.join()
+    assert outcomes["right"] > outcomes["failed"] > 0, outcomes
+
+
+def disturb(cluster: Cluster, by_address: dict[str, Command], over: threading.Event) -> None:
+    """Kills members and starts them again at once or later; kills ZooKeeper now and then. The first
+    member stays, so that there is always one to be asked."""
+    choice = random.Random(5)
+    addresses = list(by_address)
+    while not over.wait(choice.uniform(0.1, 1.5)):
+        what = choice.choice(("kill", "end", "start", "start", "zookeeper"))
+        address = choice.choice(addresses[1:])
+        if what == "zookeeper":
+            cluster.zookeeper.kill()
+            over.wait(choice.choice((0, 3)))
+            cluster.zookeeper.start()
+        elif what == "start" and by_address[address].poll() is not None:
+            _, by_address[address] = cluster.member(address)
+        elif what != "start" and by_address[address].poll() is None:
+            by_address[address].send_signal(signal.SIGKILL if what == "kill" else signal.SIGTERM)
+            by_address[address].wait()

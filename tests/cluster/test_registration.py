@@ -37,7 +37,7 @@ class Registered:
             "c",
             address,
             incarnation,
-            on_state=self._states.put,
+            on_state=lambda is_connected, why: self._states.put(is_connected),
             on_displaced=lambda: self.displaced.put(None),
             session_seconds=1,
         )

@@ -58,6 +58,7 @@ class ElasticPeers(Peers):
     def listed(self, roster: Roster) -> None:
         """ZooKeeper says who is there."""
         self._roster = roster
+        self._warned = {each for each in self._warned if each[0] in roster.nodes}
         to_dial = {node.address for node in roster.before}
         for address in self._waits.keys() - to_dial:
             del self._waits[address]

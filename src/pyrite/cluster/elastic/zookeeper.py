@@ -41,8 +41,8 @@ def check_installed() -> None:
 
 
 class Registration:
-    """`on_state` is called with whether ZooKeeper answers; `on_displaced` when another process has
-    taken the address. Both are called on a thread of its own."""
+    """`on_state` is called with whether ZooKeeper answers, and if not, why; `on_displaced` when
+    another process has taken the address. Both are called on a thread of its own."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Registration:
         address: str,
         incarnation: str,
         *,
-        on_state: Callable[[bool], None],
+        on_state: Callable[[bool, str], None],
         on_displaced: Callable[[], None],
         session_seconds: float = SESSION_SECONDS,
     ) -> None:
@@ -68,6 +68,7 @@ class Registration:
         self._session_is_new = threading.Event()
         self._changed = threading.Event()
         self._closing = False
+        self._last_warning = _LastWarning()
         self._client = self._new_client()
         self._thread = threading.Thread(target=self._run, name="pyrite-zookeeper", daemon=True)
 
@@ -113,7 +114,7 @@ class Registration:
             is_connected = bool(self._client.connected)
             if is_connected != was_connected:
                 was_connected, since = is_connected, time.monotonic()
-                self._on_state(is_connected)
+                self._on_state(is_connected, "" if is_connected else self._last_warning.text)
             if is_connected and self._look():
                 self._changed.wait()
             elif self._changed.wait(RETRY_SECONDS) or is_connected:
@@ -208,7 +209,7 @@ class Registration:
             self._servers,
             timeout=self._session_seconds,
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": RETRY_SECONDS},
-            logger=_kazoo_logger(),
+            logger=self._last_warning.logger(),
         )
         client.add_listener(self._on_session)
         return client
@@ -221,9 +222,18 @@ def _errors() -> tuple[type[Exception], ...]:
     return KazooException, KazooTimeoutError
 
 
-def _kazoo_logger() -> logging.Logger:
-    """Kazoo warns of every try to connect. We say once that there is no connection."""
-    kazoo = logging.getLogger("pyrite.cluster.zookeeper.kazoo")
-    if not logging.getLogger("pyrite").isEnabledFor(logging.DEBUG):
-        kazoo.setLevel(logging.CRITICAL)
-    return kazoo
+class _LastWarning(logging.Handler):
+    """Kazoo warns of every try to connect. We say once that there is no connection, and why."""
+
+    text = "it does not answer"
+
+    def logger(self) -> logging.Logger:
+        kazoo = logging.Logger("kazoo")
+        kazoo.addHandler(self)
+        if logger.isEnabledFor(logging.DEBUG):
+            kazoo.parent = logger
+        return kazoo
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            self.text = record.getMessage()

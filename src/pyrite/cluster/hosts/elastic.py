@@ -58,14 +58,15 @@ def serve_elastic_member(
 
     was_connected = False
 
-    def on_state(is_connected: bool) -> None:
+    def on_state(is_connected: bool, why: str) -> None:
         nonlocal was_connected
+        at = f"ZooKeeper at {servers}"
         if is_connected:
-            say(f"connected to ZooKeeper at {servers}")
+            say(f"connected to {at}")
         elif was_connected:
-            say(f"waiting for ZooKeeper at {servers}; jobs go on with the members that are here")
+            say(f"waiting for {at} ({why}); jobs go on with the members that are here")
         else:
-            say(f"waiting for ZooKeeper at {servers}, as long as it takes; press Ctrl-C to end")
+            say(f"waiting for {at} ({why}), as long as it takes; press Ctrl-C to end")
         was_connected |= is_connected
 
     listen(member, address)
