@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from logging.handlers import QueueHandler
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
+from kazoo.security import OPEN_ACL_UNSAFE, make_acl
 
 from pyrite.cluster.elastic.roster import Roster
 from pyrite.cluster.elastic.zookeeper import Registration
@@ -125,3 +129,20 @@ def test_of_two_processes_with_one_address_the_newer_stays(zookeeper: ZooKeeper)
     assert node.incarnation == "02"
     old.close()
     new.close()
+
+
+def test_a_refusal_is_told_and_tried_again(zookeeper: ZooKeeper) -> None:
+    said: queue.Queue[logging.LogRecord] = queue.Queue()
+    handler = QueueHandler(said)
+    logging.getLogger("pyrite.cluster.zookeeper").addHandler(handler)
+    admin = KazooClient(zookeeper.address)
+    admin.start()
+    admin.create("/pyrite", acl=[make_acl("world", "anyone", read=True, admin=True)])
+    registered = Registered(zookeeper, "a:1")
+    assert "NoAuthError" in said.get(timeout=SECONDS).getMessage()
+    admin.set_acls("/pyrite", OPEN_ACL_UNSAFE)
+    registered.until_roster(ready(1))
+    registered.close()
+    admin.stop()
+    admin.close()
+    logging.getLogger("pyrite.cluster.zookeeper").removeHandler(handler)

@@ -68,6 +68,7 @@ class Registration:
         self._session_is_new = threading.Event()
         self._changed = threading.Event()
         self._closing = False
+        self._said: set[str] = set()
         self._last_warning = _LastWarning()
         self._client = self._new_client()
         self._thread = threading.Thread(target=self._run, name="pyrite-zookeeper", daemon=True)
@@ -89,10 +90,10 @@ class Registration:
         them itself when the session has expired."""
         self._closing = True
         self._changed.set()
-        self._thread.join(CLOSING_SECONDS)
         closing = threading.Thread(target=self._end_session, daemon=True)
         closing.start()
         closing.join(CLOSING_SECONDS)
+        self._thread.join(CLOSING_SECONDS)
 
     # Kazoo's threads call these.
 
@@ -138,7 +139,6 @@ class Registration:
                 may_announce=self._may_announce,
             )
             if found.displaced_by is not None:
-                logger.error("%s was taken by another process", self._address)
                 self._closing = True
                 self._on_displaced()
                 return True
@@ -148,9 +148,9 @@ class Registration:
             for node in found.delete:
                 self._delete(node)
             if found.announce and self._own is not None:
-                self._client.create(f"{self._root}/ready/{self._own.name}", ephemeral=True)
+                self._ask("create", f"{self._root}/ready/{self._own.name}", ephemeral=True)
         except _errors() as error:
-            logger.info("ZooKeeper could not be asked: %r", error)
+            self._explain(error)
             return False
         self._on_roster(Roster.of(self._own, registered, ready))
         return True
@@ -160,15 +160,15 @@ class Registration:
 
         path = f"{self._root}/{kind}"
         try:
-            names = self._client.get_children(path, watch=self._on_event)
+            names = self._ask("get_children", path, watch=self._on_event)
         except NoNodeError:
-            self._client.ensure_path(path)
-            names = self._client.get_children(path, watch=self._on_event)
+            self._ask("ensure_path", path)
+            names = self._ask("get_children", path, watch=self._on_event)
         return parsed(names)
 
     def _create(self) -> Node | None:
         path = f"{self._root}/member/{prefix(self._address, self._incarnation)}"
-        made = self._client.create(path, ephemeral=True, sequence=True)
+        made = self._ask("create", path, ephemeral=True, sequence=True)
         return Node.parsed(str(made).rpartition("/")[2])
 
     def _delete(self, node: Node) -> None:
@@ -176,9 +176,23 @@ class Registration:
 
         for kind in ("ready", "member"):
             try:
-                self._client.delete(f"{self._root}/{kind}/{node.name}")
+                self._ask("delete", f"{self._root}/{kind}/{node.name}")
             except NoNodeError:
                 pass
+
+    def _ask(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Calls a method of Kazoo's, which without a limit would wait for a connection."""
+        asked = getattr(self._client, f"{method}_async")(*arguments, **options)
+        return asked.get(timeout=self._session_seconds)
+
+    def _explain(self, error: Exception) -> None:
+        """Says each thing once; that there is no connection is said by `on_state`."""
+        from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, SessionExpiredError
+
+        is_known = isinstance(error, (ConnectionClosedError, ConnectionLoss, SessionExpiredError))
+        if not is_known and repr(error) not in self._said:
+            self._said.add(repr(error))
+            logger.warning("ZooKeeper at %s refused: %r; trying again", self._servers, error)
 
     def _revive(self, seconds: float) -> bool:
         """Starts with another client of ZooKeeper, if this one cannot connect again. It gives up on
