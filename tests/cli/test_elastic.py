@@ -259,11 +259,14 @@ def test_a_member_is_used_only_when_it_is_connected_to_all_that_were_there_befor
             assert cluster.pids(jobs) == {command.pid}
 
 
-def test_a_member_ends_with_a_message_when_another_takes_its_address(cluster: Cluster) -> None:
+def test_a_member_ends_with_a_message_when_another_takes_its_address(
+    cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
     (address,), (command,) = cluster.members(1)
     with cluster.kazoo() as kazoo:
         kazoo.create(f"{NODES}/00@{address}-", ephemeral=True, sequence=True)
         assert command.wait(10) == 1
+    assert f"another process has joined cluster 'c' as member {address}" in capfd.readouterr().err
 
 
 def test_named_maps_and_lists_are_refused_with_what_to_do(cluster: Cluster) -> None:
