@@ -263,7 +263,7 @@ def test_a_message_that_a_member_cannot_deal_with_does_not_end_it(
     coordinator: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
     coordinator.send(m.Reply(1, b"nobody asked"), m.Answer(ID, b"nobody asked"))
-    coordinator.send(m.Call(1, b"nonsense"), m.Hello("a", "b", "c", "d", (), "e", True))
+    coordinator.send(m.Call(1, b"nonsense"), m.Hello("a", "b", "c", "d", (), "", "e", True))
     coordinator.next(m.Reply)
     coordinator.send(m.Check((ID,)))
     assert coordinator.next(m.Unknown).executions == (ID,)

@@ -22,7 +22,7 @@ all_messages: st.SearchStrategy[Any] = st.one_of(
         m.Hello,
         *([st.text(max_size=9)] * 4),
         st.lists(st.text(max_size=9)).map(tuple),
-        st.text(max_size=9),
+        *([st.text(max_size=9)] * 2),
         st.booleans(),
     ),
     st.builds(m.Refused, st.text(max_size=20)),

@@ -272,6 +272,28 @@ def test_another_list_of_members_is_refused(make_wire: MakeWire) -> None:
     assert "lists of members differ" in event.reason
 
 
+@pytest.mark.parametrize("other", ["cluster 'two'", "a cluster with a fixed list of members"])
+def test_a_member_of_another_cluster_is_refused_and_both_are_named(
+    make_wire: MakeWire, other: str
+) -> None:
+    a = make_wire(address="a:1", cluster="one")
+    b = make_wire(
+        address="b:1", **({"cluster": "two"} if "two" in other else {"members": ("b:1",)})
+    )
+    b.dial(f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    (event,) = turned([a, b], NotReached)
+    assert f"a:1 is a member of cluster 'one', b:1 of {other}" in event.reason
+
+
+def test_members_of_a_cluster_without_a_list_and_its_clients_meet(make_wire: MakeWire) -> None:
+    a, b = (make_wire(address=address, cluster="one") for address in ("a:1", "b:1"))
+    client = make_wire()
+    address = f"127.0.0.1:{a.listen('127.0.0.1', 0)}"
+    b.dial(address)
+    client.dial(address)
+    assert len(turned([a, b, client], Connected, 4)) == 4
+
+
 def test_where_nobody_listens_nobody_is_reached(make_wire: MakeWire) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -97,12 +97,23 @@ def _hosted(master: str, members: int, secret: str, collections: str) -> Iterato
 def member(
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where this member listens.")],
     members: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="HOST:PORT,...",
             help="All members, this one included; the same list for each of them.",
         ),
-    ],
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT,...",
+            help="The servers of ZooKeeper, in place of a list of members: they may come and go.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --zookeeper, the cluster that this member joins."),
+    ] = None,
     secret_file: SecretFile = None,
     threads: Threads = None,
     spark_master: Annotated[
@@ -112,24 +123,53 @@ def member(
     collections: Collections = "memory",
     collections_file: CollectionsFile = None,
 ) -> None:
-    """Run one member of a cluster with a fixed list of members, until SIGTERM or Ctrl-C."""
+    """Run one member of a cluster, until SIGTERM or Ctrl-C.
+
+    The other members are those of a fixed list, or those that are registered in ZooKeeper.
+    """
+    from pyrite.cluster.hosts.elastic import serve_elastic_member
     from pyrite.cluster.hosts.serving import secret_in, serve_member
 
+    if (members is None) == (zookeeper is None):
+        raise typer.BadParameter(
+            "give either --members, if all members are known, or --zookeeper with --cluster, if "
+            "they come and go"
+        )
+    if (zookeeper is None) != (cluster is None):
+        raise typer.BadParameter("--zookeeper and --cluster belong together: give both or none")
     console = Console()
 
     def tell(complete: bool) -> None:
         console.print("all members are connected" if complete else "a member was lost")
 
     with reporting_errors():
-        serve_member(
-            listen,
-            [address for address in members.split(",") if address],
-            secret=None if secret_file is None else secret_in(secret_file),
-            cooperative_threads=threads,
-            driver=lambda: SparkDriver.on(spark_master),
-            collections=_place(collections, collections_file),
-            on_complete=tell,
-        )
+        secret = None if secret_file is None else secret_in(secret_file)
+        place = _place(collections, collections_file)
+
+        def driver() -> SparkDriver:
+            return SparkDriver.on(spark_master)
+
+        if zookeeper is not None and cluster is not None:
+            serve_elastic_member(
+                listen,
+                zookeeper,
+                cluster,
+                secret=secret,
+                cooperative_threads=threads,
+                driver=driver,
+                collections=place,
+                say=lambda text: console.print(text, soft_wrap=True, highlight=False),
+            )
+        elif members is not None:
+            serve_member(
+                listen,
+                [address for address in members.split(",") if address],
+                secret=secret,
+                cooperative_threads=threads,
+                driver=driver,
+                collections=place,
+                on_complete=tell,
+            )
 
 
 def _place(collections: str, file: Path | None) -> str:

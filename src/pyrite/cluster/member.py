@@ -15,12 +15,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final
 
 import cloudpickle
 
 from pyrite.cluster.calls import Calls, reply
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
+from pyrite.cluster.collections.refused import RefusedCollections
 from pyrite.cluster.collections.storage import MemberCollections, Request, served
 from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs, ListedJob
@@ -68,9 +70,11 @@ class Member:
         driver: Callable[[], Driver] = no_driver,
         collections: str = "memory",
         clock: Callable[[], float] = time.monotonic,
+        cluster: str = "",
     ) -> None:
         self._redis = redis_at(collections)  # first: it may raise
-        self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
+        me = Identity(incarnation=secrets.token_hex(8), cluster=cluster)
+        self.wire = Wire(keys, me, limits)
         self.parts = Parts(self, clock)
         self.jobs = Jobs(self, clock)
         self.normal = NormalJobs(self, driver)
@@ -122,7 +126,9 @@ class Member:
 
     def _collections(
         self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
-    ) -> MemberCollections:
+    ) -> Collections:
+        if self.wire.me.cluster:
+            return RefusedCollections(self.wire.me.cluster)
         return MemberCollections(
             self._stored, lambda: self.address, lambda: self.addresses, self.call, tell, check
         )
@@ -137,13 +143,17 @@ class Member:
         return self.wire.listen(host, port)
 
     def join(
-        self, address: str, members: tuple[str, ...], on_complete: Callable[[bool], None]
+        self,
+        address: str,
+        members: tuple[str, ...],
+        on_complete: Callable[[bool], None],
+        *,
+        make_peers: Callable[[Identity], Peers] = Peers,
     ) -> None:
         """Becomes one of the members, and starts to work. `on_complete` is called whenever all of
         them are connected, with True, and when one is lost, with False."""
-        me = Identity(address=address, members=members, incarnation=self.wire.me.incarnation)
-        self.wire.me = me
-        self.peers = Peers(me)
+        self.wire.me = replace(self.wire.me, address=address, members=members)
+        self.peers = make_peers(self.wire.me)
         self._on_complete = on_complete
         if self.peers.is_complete:
             self.post(lambda: on_complete(True))
@@ -164,7 +174,7 @@ class Member:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        return self.wire.me.members
+        return self.peers.addresses
 
     def close(self) -> None:
         """Stops abruptly: jobs are not waited for."""
@@ -258,6 +268,9 @@ class Member:
             return  # a client
         self._unreached.pop(connection.peer.address, None)
         before = self.peers.connected(connection)
+        if before is connection:
+            self.wire.drop(connection, "there is another connection")
+            return
         if before is not None:
             self.wire.drop(before, "it has connected anew")
             self._member_lost(before, "it has connected anew")
@@ -272,7 +285,7 @@ class Member:
     def _not_reached(self, event: NotReached) -> None:
         logger.debug("member %s does not reach %s: %s", self.address, event.address, event.reason)
         self._unreached[event.address] = event.reason
-        self.peers.not_reached(event.address, time.monotonic())
+        self.peers.not_reached(event.address, time.monotonic(), event.reason)
 
     def _lost(self, connection: Connection, reason: str) -> None:
         self._sent_plans.pop(connection, None)

@@ -16,6 +16,8 @@ class Identity:
     address: str = ""
     members: tuple[str, ...] = ()
     incarnation: str = ""
+    cluster: str = ""
+    """The name of a cluster whose members come and go. Its members know of no list."""
     pyrite: str = __version__
     python: str = ".".join(platform.python_version_tuple()[:2])
 
@@ -26,6 +28,7 @@ class Identity:
             self.address,
             self.incarnation,
             self.members,
+            self.cluster,
             connection,
             urgent,
         )
@@ -38,9 +41,18 @@ class Identity:
                 f"{self.address or 'the client'}, Pyrite {other.pyrite} on Python {other.python} "
                 f"at {other.address or 'the client'}; run the same versions everywhere"
             )
+        if self.address and other.address and self.cluster != other.cluster:
+            return (
+                f"{self.address} is a member of {_named(self.cluster)}, {other.address} of "
+                f"{_named(other.cluster)}; they cannot be members of one cluster"
+            )
         if self.address and other.address and self.members != other.members:
             return (
                 f"the lists of members differ: {', '.join(self.members)} at {self.address}, "
                 f"{', '.join(other.members)} at {other.address}; give all members the same list"
             )
         return None
+
+
+def _named(cluster: str) -> str:
+    return f"cluster '{cluster}'" if cluster else "a cluster with a fixed list of members"

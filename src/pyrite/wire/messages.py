@@ -36,6 +36,8 @@ class Hello(NamedTuple):
     """Identifies the process: a member that was restarted has a new one."""
     members: tuple[str, ...]
     """The addresses of all members, in the order of their numbers."""
+    cluster: str
+    """The name of the sender's cluster, if its members come and go. Then there is no list."""
     connection: str
     """The id of the connection. Its two sockets have the same."""
     urgent: bool
@@ -286,7 +288,8 @@ def _decode_hello(view: memoryview) -> Hello:
     fields: Any = json.loads(bytes(view))
     if not isinstance(fields, Mapping) or set(fields) != set(Hello._fields):
         raise ValueError("other fields")
-    texts = [fields[name] for name in ("pyrite", "python", "address", "incarnation", "connection")]
+    names = ("pyrite", "python", "address", "incarnation", "cluster", "connection")
+    texts = [fields[name] for name in names]
     members = fields["members"]
     if not isinstance(members, list) or not isinstance(fields["urgent"], bool):
         raise ValueError("fields of another type")

@@ -98,6 +98,10 @@ class Jobs:
         if member.is_closing:
             answer(not_there(member.address, "is shutting down"))
             return
+        objection = member.peers.objection
+        if objection is not None:
+            answer(not_there(member.address, objection))
+            return
         plan = member.plan_for(connection, message)
         if plan is None:
             return
