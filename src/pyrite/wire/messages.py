@@ -135,6 +135,14 @@ class Ack(NamedTuple):
     limits: tuple[tuple[bytes, tuple[tuple[int, int], ...]], ...]
 
 
+class Parcel(NamedTuple):
+    """Something between a workload's master and a worker that was launched. They alone know what
+    the labels mean."""
+
+    label: int
+    content: Payload
+
+
 Message = (
     Hello
     | Refused
@@ -151,6 +159,7 @@ Message = (
     | Check
     | Unknown
     | Ack
+    | Parcel
 )
 URGENT: Final = (Cancel, Check, Unknown, Ack)
 """Messages that overtake the others: they go by a socket of their own."""
@@ -259,6 +268,7 @@ _EXECUTION: Final = struct.Struct(f"<{_ID}")
 _NUMBER: Final = struct.Struct("<Q")
 _LIMITS_OF: Final = struct.Struct(f"<{_ID}I")
 _LIMIT: Final = struct.Struct("<Ii")
+_LABEL: Final = struct.Struct("<B")
 
 
 def _encode_hello(hello: Hello) -> bytes:
@@ -350,6 +360,7 @@ _CODECS: Final[
     (Check, (lambda message: _encode_ids(message.executions), lambda v: Check(_decode_ids(v)))),
     (Unknown, (lambda message: _encode_ids(message.executions), lambda v: Unknown(_decode_ids(v)))),
     (Ack, (_encode_ack, _decode_ack)),
+    (Parcel, _with_payload(Parcel, _LABEL)),
 )
 _KINDS: Final[dict[type[Any], int]] = {of: kind for kind, (of, _) in enumerate(_CODECS, 1)}
 _ENCODERS: Final = {kind: codec[0] for kind, (_, codec) in enumerate(_CODECS, 1)}

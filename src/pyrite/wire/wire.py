@@ -73,6 +73,8 @@ class NotReached:
 
     address: str
     reason: str
+    is_refusal: bool = False
+    """Whether somebody is there, but wants no connection with us, or we none with them."""
 
 
 Event = Connected | Received | Lost | NotReached
@@ -118,6 +120,8 @@ class _Dialed:
         self.channels: dict[bool, Channel] = {}
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
+        self.early: list[Message] = []
+        """What came by one socket after its hello, and before that of the other."""
         self.ended = False
 
 
@@ -156,9 +160,10 @@ class Wire:
         """Makes the calling thread the owner."""
         self._owner = threading.get_ident()
 
-    def listen(self, host: str, port: int) -> int:
-        """Lets others connect. Returns the port."""
-        self._listener, port = self._context.listener(host, port)
+    def listen(self, host: str, port: int, file: int | None = None) -> int:
+        """Lets others connect. Returns the port. With a `file`, which is a socket that listens
+        there already, that one is used and kept."""
+        self._listener, port = self._context.listener(host, port, file)
         self._listener_monitor = self._context.monitor(self._listener)
         self._watch_socket(self._listener_monitor, self._read_listener_monitor)
         self._watch_socket(self._listener, self._read_listener)
@@ -191,18 +196,32 @@ class Wire:
         events, self._events = self._events, []
         return events
 
-    def park(self, seconds: float | None) -> None:
-        """Sleeps until something arrives, `wake` is called, or the time has passed."""
+    def fileno(self) -> int:
+        """A file that can be read when something arrives or `wake` is called, for an owner that
+        waits for other files as well. It waits no longer than `patience` says, then calls
+        `turn`."""
+        return self._epoll.fileno()
+
+    def patience(self, seconds: float | None) -> float | None:
+        """How long the owner may wait until the next turn, if it wants to wait so long; None for
+        ever. Sends what there is to send."""
         if self._unsent and not self._is_blocked:
             self._flush_all()
         if self._unread or self._events:
-            return
+            return 0.0
         if self._is_blocked:
             seconds = RETRY_SECONDS if seconds is None else min(seconds, RETRY_SECONDS)
         if self._dialing:
             first = min(dialed.give_up for dialed in self._dialing.values())
             left = max(0.0, first - time.monotonic())
             seconds = left if seconds is None else min(seconds, left)
+        return seconds
+
+    def park(self, seconds: float | None) -> None:
+        """Sleeps until something arrives, `wake` is called, or the time has passed."""
+        seconds = self.patience(seconds)
+        if seconds == 0:
+            return
         if self._epoll.fileno() < WATCHED_FILES:
             select.select((self._epoll,), (), (), seconds)
         else:
@@ -352,20 +371,25 @@ class Wire:
         self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
     ) -> None:
         if isinstance(message, Refused):
-            self._end_dialing(dialed, message.reason)
+            is_refusal = urgent not in dialed.hellos  # else it had let us in
+            self._end_dialing(dialed, message.reason, is_refusal=is_refusal)
+            return
+        if urgent in dialed.hellos:
+            dialed.early.append(message)
             return
         if not isinstance(message, Hello):
-            self._end_dialing(dialed, "its first message is no hello")
+            self._end_dialing(dialed, "its first message is no hello", is_refusal=True)
             return
         objection = self.me.objection_to(message)
         if objection is not None:
-            self._end_dialing(dialed, objection)
+            self._end_dialing(dialed, objection, is_refusal=True)
             return
         dialed.hellos[urgent] = message
         if len(dialed.hellos) == 2:
             del self._dialing[dialed.token]
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
+            self._events += [Received(connection, early) for early in dialed.early]
 
     def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)
@@ -386,7 +410,7 @@ class Wire:
             if seen.refused:
                 self._warn(
                     f"refused a connection to {self.me.address}: whoever it was does not know the "
-                    "secret of this cluster, or does not speak its protocol"
+                    "secret, or does not speak the protocol"
                 )
             route = self._route_of_file.pop(seen.file, None) if seen.lost else None
             if route is not None:
@@ -428,10 +452,10 @@ class Wire:
             if dialed.give_up <= now:
                 self._end_dialing(dialed, f"it did not answer within {self._limits.handshake:g} s")
 
-    def _end_dialing(self, dialed: _Dialed, reason: str) -> None:
+    def _end_dialing(self, dialed: _Dialed, reason: str, *, is_refusal: bool = False) -> None:
         if self._dialing.pop(dialed.token, None) is not None:
             self._close_dialed(dialed)
-            self._events.append(NotReached(dialed.address, reason))
+            self._events.append(NotReached(dialed.address, reason, is_refusal))
 
     def _close_dialed(self, dialed: _Dialed) -> None:
         dialed.ended = True
