@@ -121,6 +121,7 @@ class Master:
             self._welcome(worker)
             return worker
 
+        self._scheduler.allow_short_jobs()
         self._arrivals = Arrivals(listener, secret, Limits(**limits), welcome)
         self._selector.register(self._arrivals, selectors.EVENT_READ, lambda: None)
         # The process that called the launcher holds the other end of this pipe until the launcher
@@ -322,6 +323,8 @@ class Master:
     def _recall(self) -> None:
         for name, _ in self._scheduler.recalls():
             self._workers[name].recall()
+        for name in self._scheduler.crowded(time.monotonic()):
+            self._workers[name].recall()
 
     def _returned(self, order: bytes) -> None:
         """A worker has given back an order that it had not taken."""
@@ -367,8 +370,10 @@ class Master:
             worker.ended_by is not None for worker in self._workers.values()
         ):
             overdue = max(overdue, time.monotonic() + 0.01)
-        times = [moment for moment in (self._conductor.flush_due, overdue) if moment is not None]
-        return max(0.0, min(min(times) - time.monotonic(), LONGEST_SECONDS)) if times else None
+        now = time.monotonic()
+        moments = (self._conductor.flush_due, overdue, self._scheduler.next_crowded(now))
+        times = [moment for moment in moments if moment is not None]
+        return max(0.0, min(min(times) - now, LONGEST_SECONDS)) if times else None
 
     def _listen_for_signals(self) -> None:
         os.set_blocking(self._wake, False)
