@@ -50,7 +50,7 @@ class Arrivals:
                 self._workers[event.connection] = self._on_arrival(arrival)
             elif isinstance(event, Connected):
                 self._wire.drop(event.connection, "all jobs have ended")
-            elif isinstance(event, Received):
+            elif isinstance(event, Received) and event.connection in self._workers:
                 self._workers[event.connection].received(event.message)
             elif isinstance(event, Lost) and event.connection in self._workers:
                 self._workers.pop(event.connection).lost(event.reason)
