@@ -44,6 +44,7 @@ all_messages: st.SearchStrategy[Any] = st.one_of(
         m.Ack,
         st.lists(st.tuples(ids, st.lists(limits, max_size=3).map(tuple)), max_size=3).map(tuple),
     ),
+    st.builds(m.Parcel, st.integers(0, 255), payloads),
 )
 
 

@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import secrets
+import select
 import socket
 import struct
 import subprocess
@@ -170,6 +171,64 @@ def test_another_thread_may_send_and_wakes_the_owner(
     b.park(10)
     assert time.monotonic() - started < 5
     assert turned([a, b], Received)
+
+
+def test_what_arrives_before_the_second_hello_is_not_lost(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    b.dial(address)
+    while not (events := a.turn()):
+        b.turn()
+        b.park(0.01)
+    (event,) = events
+    assert isinstance(event, Connected)
+    event.connection.send(m.Call(1, b"early"))
+    a._flush(event.connection._data)
+    (dialed,) = b._dialing.values()
+    while not dialed.early:
+        assert b.turn() == []
+        b.park(1)
+    kinds = [type(each) for each in turned([a, b], object, 2)]
+    assert kinds == [Connected, Received]
+
+
+def test_an_owner_that_waits_for_other_files_too_hears_of_what_arrives(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    at_a, _ = connected(a, b, address)
+    watch = select.poll()
+    watch.register(b, select.POLLIN)
+    for number in range(20):
+        at_a.send(m.Call(number, b""))
+        a.turn()
+        events: list[Event] = []
+        while not events:
+            seconds = b.patience(None)
+            assert watch.poll(10_000 if seconds is None else seconds * 1000) or seconds is not None
+            events = b.turn()
+        assert [event.message for event in events if isinstance(event, Received)]
+
+
+def test_a_socket_that_listens_already_can_be_given(make_wire: MakeWire) -> None:
+    a, b = make_wire(), make_wire()
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    assert a.listen("127.0.0.1", port, server.detach()) == port
+    assert connected(a, b, f"127.0.0.1:{port}")
+
+
+def test_keys_for_another_purpose_are_others(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    a, address = listener
+    other = Wire(keys_from(SECRET, "something else"), Identity(), SOON)
+    try:
+        other.dial(address)
+        assert turned([a, other], NotReached)
+    finally:
+        other.close()
 
 
 def test_a_wrong_secret_gets_nowhere_and_the_member_serves_on(

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite.workload.schedule import in_order, remaining_paths, upstream_of
-from pyrite.workload.scheduler import Assignment, Rules, Scheduler
+from pyrite.workload.scheduler import (
+    LONG_SECONDS,
+    MOST_SHORT_JOBS,
+    Assignment,
+    Rules,
+    Scheduler,
+)
 from pyrite.workload.states import JobState
 
 
@@ -185,6 +191,47 @@ def test_an_idle_worker_gets_a_job_that_waits_behind_a_long_one() -> None:
     assert s.assignments(1) == [Assignment("w1", 2, 1)]
 
 
+def with_short_jobs(count: int) -> Scheduler:
+    """One that has seen a hundred short jobs end."""
+    s = scheduler(100 + count)
+    s.allow_short_jobs()
+    for n in range(100):
+        s.assignments(n * 1e-4)
+        s.finished(n, 1, succeeded=True, now=(n + 1) * 1e-4)
+    s.assignments(0.01)
+    return s
+
+
+def test_a_worker_gets_more_jobs_while_they_are_short() -> None:
+    s = with_short_jobs(50)
+    assert len(s.jobs_of("w0")) == MOST_SHORT_JOBS
+
+
+def test_a_worker_gets_two_jobs_if_more_are_not_allowed_or_they_are_not_short() -> None:
+    for allowed, seconds in ((False, 1e-4), (True, 0.01)):
+        s = scheduler(100)
+        if allowed:
+            s.allow_short_jobs()
+        for n in range(90):
+            s.assignments(n * seconds)
+            assert len(s.jobs_of("w0")) == 2
+            s.finished(n, 1, succeeded=True, now=(n + 1) * seconds)
+
+
+def test_no_more_than_one_job_waits_behind_one_that_turns_out_to_be_long() -> None:
+    s = with_short_jobs(50)
+    assert s.crowded(0.01) == []
+    assert s.next_crowded(0.01) == pytest.approx(0.01 + LONG_SECONDS)
+    late = 0.011 + LONG_SECONDS
+    assert s.crowded(late) == ["w0"]
+    assert s.next_crowded(late) is None
+    for job in s.jobs_of("w0")[1:]:
+        s.returned(job, late)
+    s.assignments(late)
+    assert len(s.jobs_of("w0")) == 2
+    assert s.crowded(late) == []
+
+
 def test_priority_comes_before_the_order_of_arrival() -> None:
     s = scheduler(3, priorities=[5, 0, -1])
     assert [a.job for a in s.assignments(0)] == [2, 1]
@@ -250,6 +297,8 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
 ) -> None:
     count, edges, options = world
     s = Scheduler(rules(count, edges, **options))
+    most, step = data.draw(st.sampled_from([(2, 1.0), (5, 1.0), (5, 1e-6)]))
+    s.allow_short_jobs(most)
     upstream, _ = upstream_of(count, edges)
     hands: dict[str, list[Assignment]] = {}
     done: set[int] = set()
@@ -262,6 +311,7 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
         while len(hands) < 2:
             hands[f"w{born}"] = []
             s.joined(f"w{born}")
+            s._hands[f"w{born}"].pace = 0.0
             born += 1
         for assignment in s.assignments(now):
             assert all(above in done for above in upstream[assignment.job])
@@ -269,9 +319,14 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
             assert (assignment.job, assignment.attempt) not in tried
             tried.add((assignment.job, assignment.attempt))
             hands[assignment.worker].append(assignment)
-            assert len(hands[assignment.worker]) <= 2
+            assert len(hands[assignment.worker]) <= most
         in_pool = [a for hand in hands.values() for a in hand if options["pools"][a.job]]
         assert len(in_pool) <= options["pool_sizes"]["p"]
+        for worker in s.crowded(now):
+            for taken in hands[worker][1:]:
+                tried.discard((taken.job, taken.attempt))
+                s.returned(taken.job, now)
+            del hands[worker][1:]
         for worker, job in s.recalls():
             if data.draw(st.booleans()) and hands[worker][-1].job == job:
                 taken = hands[worker].pop()
@@ -281,7 +336,7 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
         if not busy:
             continue
         worker = data.draw(st.sampled_from(busy))
-        now += 1
+        now += step
         event = data.draw(
             st.sampled_from(["done", "done", "done", "fails", "dies", "stopped", "again"])
         )

@@ -283,68 +283,6 @@ commands.wait_for({said!r})
     wait_until(lambda: not processes_of(tmp_path), 2)
 
 
-# Persistent workers that a launcher starts
-
-
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_a_launcher_starts_persistent_workers(tmp_path: Path, kind: str) -> None:
-    with (
-        ThreadPoolExecutor(2)
-        if kind == "threads"
-        else ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool
-    ):
-        workload = Workload().add(
-            "killer", commands.kill_worker_the_first_time, args=[str(tmp_path / "marker")]
-        )
-        for n in range(20):
-            workload.add(f"j{n}", commands.note, args=[str(tmp_path / "out"), str(n)])
-        workload.add("fails", commands.fail)
-        hanging = [str(tmp_path / "said"), str(tmp_path / "first")]
-        workload.add(
-            "hangs", commands.tell_and_hang_the_first_time, args=hanging, timeout=1, retries=1
-        )
-        run = workload.run(workers=2, launcher=pool.map, store=tmp_path / "run").wait()
-    assert [row["job"] for row in run.table() if row["state"] != JobState.DONE] == ["fails"]
-    assert run.results["killer"] == "survived"
-    assert row_of(run, "hangs")["attempt"] == 2
-    assert sorted(map(int, commands.lines(tmp_path / "out"))) == list(range(20))
-
-
-def test_a_launcher_that_fails_breaks_the_run(tmp_path: Path) -> None:
-    def launcher(function: Any, posts: Any) -> Any:
-        raise OSError("no machines today")
-
-    run = Workload().add("job", commands.nothing).run(launcher=launcher, store=tmp_path / "run")
-    with pytest.raises(RunBroken, match="no machines today"):
-        run.wait()
-
-
-def test_launched_workers_do_not_outlive_their_master(tmp_path: Path) -> None:
-    said, go = str(tmp_path / "said"), str(tmp_path / "go")
-    with ThreadPoolExecutor(1) as pool:
-        run = (
-            Workload()
-            .add("job", commands.tell_and_wait, args=[said, go])
-            .run(workers=1, launcher=pool.map, store=tmp_path / "run")
-        )
-        commands.wait_for(said)
-        os.kill(run.pid, signal.SIGKILL)
-        wait_until(lambda: not processes_of(tmp_path), 2)
-
-
-def test_a_worker_that_does_not_know_the_secret_is_refused() -> None:
-    import socket
-
-    from pyrite.workload import launching
-
-    listener, secret = launching.listen()
-    with listener, socket.create_connection(listener.getsockname()) as stranger:
-        connection, _ = listener.accept()
-        with connection:
-            stranger.sendall(b"x" * 32)
-            assert not launching.admit(connection, secret)
-
-
 def test_a_pool_that_forks_does_not_keep_the_store(tmp_path: Path) -> None:
     workload = Workload().add("job", commands.nothing)
     with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
@@ -419,34 +357,6 @@ def test_all_output_of_a_thread_is_captured_for_its_own_job(tmp_path: Path) -> N
     assert not run.failed()
     assert [run.log("a"), run.log("b")] == ["text 1\nbytes 1\n", "text 2\nbytes 2\n"]
     assert sys.stdout is before
-
-
-def test_a_master_whose_launcher_was_killed_does_not_wait_forever(tmp_path: Path) -> None:
-    said = str(tmp_path / "said")
-    code = f"""
-from concurrent.futures import ThreadPoolExecutor
-from pyrite.workload import Workload
-from tests.workload import commands
-with ThreadPoolExecutor(1) as pool:
-    workload = Workload().add("job", commands.tell_and_wait, args=[{said!r}, "/nowhere"])
-    workload.run(workers=1, launcher=pool.map, store={str(tmp_path / "run")!r}).wait()
-"""
-    session = subprocess.Popen([sys.executable, "-c", code])
-    commands.wait_for(said)
-    session.kill()
-    session.wait()
-    with pytest.raises(RunBroken, match="the launcher"):
-        Run.attach(tmp_path / "run").wait(10)
-    wait_until(lambda: not processes_of(tmp_path), 3)
-
-
-def test_a_launched_worker_that_ends_with_exit_code_0_is_replaced(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        workload = Workload().add("leaver", os._exit, args=[0]).add("other", commands.nothing)
-        run = workload.run(
-            workers=1, launcher=pool.map, crashes_max=1, store=tmp_path / "run"
-        ).wait()
-    assert states(run) == {"leaver": "CRASHED", "other": "DONE"}
 
 
 def test_a_future_killed_before_it_runs_is_cancelled() -> None:

@@ -23,8 +23,9 @@ class Keys(NamedTuple):
     secret: bytes
 
 
-def keys_from(secret: str) -> Keys:
-    """Derives the key pair from a secret."""
+def keys_from(secret: str, purpose: str = "members") -> Keys:
+    """Derives the key pair from a secret. Each purpose has its own pair, so that a peer with the
+    same secret but another purpose is refused like any stranger."""
     if not isinstance(secret, str) or len(secret) < SHORTEST_SECRET:
         raise PyriteError(
             f"the secret of a cluster must be a string of at least {SHORTEST_SECRET} characters; "
@@ -32,7 +33,8 @@ def keys_from(secret: str) -> Keys:
             'make one with python -c "import secrets; print(secrets.token_hex(32))"'
         )
     key = hashlib.blake2b(secret.encode()).digest()
-    derived = z85.encode(hashlib.blake2b(b"pyrite members", key=key, digest_size=32).digest())
+    label = f"pyrite {purpose}".encode()
+    derived = z85.encode(hashlib.blake2b(label, key=key, digest_size=32).digest())
     return Keys(zmq.curve_public(derived), derived)
 
 

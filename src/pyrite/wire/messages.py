@@ -150,6 +150,14 @@ class Ack(NamedTuple):
     limits: tuple[tuple[bytes, tuple[tuple[int, int], ...]], ...]
 
 
+class Parcel(NamedTuple):
+    """Something between a workload's master and a worker that was launched. They alone know what
+    the labels mean."""
+
+    label: int
+    content: Payload
+
+
 Message = (
     Hello
     | Refused
@@ -168,6 +176,7 @@ Message = (
     | Check
     | Unknown
     | Ack
+    | Parcel
 )
 URGENT: Final = (Cancel, Check, Unknown, Ack)
 """Messages that overtake the others, because they have a socket of their own."""
@@ -276,6 +285,7 @@ _EXECUTION: Final = struct.Struct(f"<{_ID}")
 _NUMBER: Final = struct.Struct("<Q")
 _LIMITS_OF: Final = struct.Struct(f"<{_ID}I")
 _LIMIT: Final = struct.Struct("<Ii")
+_LABEL: Final = struct.Struct("<B")
 
 
 def _encode_hello(hello: Hello) -> bytes:
@@ -370,6 +380,7 @@ _CODECS: Final[
     (Ack, (_encode_ack, _decode_ack)),
     (Drive, _with_payload(Drive, _EXECUTION)),
     (Running, _fixed(Running, _EXECUTION)),
+    (Parcel, _with_payload(Parcel, _LABEL)),
 )
 _KINDS: Final[dict[type[Any], int]] = {of: kind for kind, (of, _) in enumerate(_CODECS, 1)}
 _ENCODERS: Final = {kind: codec[0] for kind, (_, codec) in enumerate(_CODECS, 1)}

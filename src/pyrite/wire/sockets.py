@@ -53,14 +53,19 @@ class Context:
         self._context.max_sockets = 8192
         self._authenticator: ThreadAuthenticator | None = None
 
-    def listener(self, host: str, port: int) -> tuple[zmq.Socket[bytes], int]:
-        """A socket that accepts connections, and its port. Port 0 means any free port."""
+    def listener(
+        self, host: str, port: int, file: int | None = None
+    ) -> tuple[zmq.Socket[bytes], int]:
+        """A socket that accepts connections, and its port. Port 0 means any free port. `file` is a
+        socket that listens there already; then that one is used and stays open."""
         socket = self._bounded(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if self._keys is not None:
             self._authenticate()
             socket.curve_server = True
             socket.zap_domain = ZAP_DOMAIN.encode()
+        if file is not None:
+            socket.setsockopt(zmq.USE_FD, file)
         socket.bind(f"tcp://{host}:{port or '*'}")
         endpoint: Any = socket.getsockopt(zmq.LAST_ENDPOINT)
         return socket, int(endpoint.rstrip(b"\0").rpartition(b":")[2])

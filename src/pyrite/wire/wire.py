@@ -80,6 +80,8 @@ class NotReached:
 
     address: str
     reason: str
+    is_refusal: bool = False
+    """Whether somebody is there, but wants no connection with us, or we none with them."""
 
 
 Event = Connected | Received | Lost | NotReached
@@ -125,6 +127,8 @@ class _Dialed:
         self.channels: dict[bool, Channel] = {}
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
+        self.early: list[Message] = []
+        """What came by one socket after its hello, and before that of the other."""
         self.ended = False
 
 
@@ -180,9 +184,10 @@ class Wire:
         """Makes the calling thread the owner."""
         self._owner = threading.get_ident()
 
-    def listen(self, host: str, port: int) -> int:
-        """Accepts connections. Returns the port."""
-        self._listener, port = self._context.listener(host, port)
+    def listen(self, host: str, port: int, file: int | None = None) -> int:
+        """Accepts connections. Returns the port. `file` is a socket that listens there already;
+        then that one is used and stays open."""
+        self._listener, port = self._context.listener(host, port, file)
         self._listener_monitor = self._context.monitor(self._listener)
         self._watch_socket(self._listener_monitor, self._read_listener_monitor)
         self._watch_socket(self._listener, self._read_listener)
@@ -218,18 +223,32 @@ class Wire:
         events, self._events = self._events, []
         return events
 
-    def park(self, seconds: float | None) -> None:
-        """Waits until something arrives, `wake` is called, or the time is over."""
+    def fileno(self) -> int:
+        """A file that can be read when something arrives or `wake` is called, for an owner that
+        waits for other files as well. It waits at most as long as `patience` says, then calls
+        `turn`."""
+        return self._epoll.fileno()
+
+    def patience(self, seconds: float | None) -> float | None:
+        """How long the owner may wait until the next turn, if it wants to wait `seconds`. None
+        means forever. Sends what there is to send."""
         if self._unsent and not self._is_blocked:
             self.flush()
         if self._unread or self._events:
-            return
+            return 0.0
         if self._is_blocked and self._unsent:
             seconds = RETRY_SECONDS if seconds is None else min(seconds, RETRY_SECONDS)
         if self._dialing:
             first = min(dialed.give_up for dialed in self._dialing.values())
             left = max(0.0, first - time.monotonic())
             seconds = left if seconds is None else min(seconds, left)
+        return seconds
+
+    def park(self, seconds: float | None) -> None:
+        """Sleeps until something arrives, `wake` is called, or the time has passed."""
+        seconds = self.patience(seconds)
+        if seconds == 0:
+            return
         if self._epoll.fileno() < WATCHED_FILES:
             select.select((self._epoll,), (), (), seconds)
         else:
@@ -397,14 +416,20 @@ class Wire:
         self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
     ) -> None:
         if isinstance(message, Refused):
-            objection: str | None = message.reason
-        elif isinstance(message, Hello):
+            is_refusal = urgent not in dialed.hellos  # else it had accepted us before
+            if is_refusal:
+                self._warn(f"cannot connect to {dialed.address}: {message.reason}")
+            self._end_dialing(dialed, message.reason, is_refusal=is_refusal)
+            return
+        if urgent in dialed.hellos:
+            dialed.early.append(message)
+            return
+        objection: str | None = "its first message is not a hello"
+        if isinstance(message, Hello):
             objection = self.me.objection_to(message)
-        else:
-            objection = "its first message is not a hello"
         if objection is not None:
             self._warn(f"cannot connect to {dialed.address}: {objection}")
-            self._end_dialing(dialed, objection)
+            self._end_dialing(dialed, objection, is_refusal=True)
             return
         assert isinstance(message, Hello)
         dialed.hellos[urgent] = message
@@ -412,6 +437,7 @@ class Wire:
             del self._dialing[dialed.token]
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
+            self._events += [Received(connection, early) for early in dialed.early]
 
     def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)
@@ -435,8 +461,8 @@ class Wire:
             elif seen.refused:
                 self._refusals += 1
                 self._warn(
-                    f"refused a connection to {self.me.address}: the peer does not know the "
-                    "cluster's secret or does not speak its protocol"
+                    f"refused a connection to {self.me.address}: the peer does not know the secret "
+                    "or does not speak the protocol"
                 )
             elif seen.lost:
                 self._open_files.discard(seen.file)
@@ -500,10 +526,10 @@ class Wire:
             if dialed.give_up <= now:
                 self._end_dialing(dialed, f"it did not answer within {self._limits.handshake:g} s")
 
-    def _end_dialing(self, dialed: _Dialed, reason: str) -> None:
+    def _end_dialing(self, dialed: _Dialed, reason: str, *, is_refusal: bool = False) -> None:
         if self._dialing.pop(dialed.token, None) is not None:
             self._close_dialed(dialed)
-            self._events.append(NotReached(dialed.address, reason))
+            self._events.append(NotReached(dialed.address, reason, is_refusal))
 
     def _close_dialed(self, dialed: _Dialed) -> None:
         dialed.ended = True

@@ -12,6 +12,7 @@ import pickle
 import queue
 import select
 import signal
+import struct
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -25,11 +26,11 @@ import cloudpickle
 from pyrite.workload import processes
 from pyrite.workload.alive import Identity
 from pyrite.workload.copies import own_pipe
-from pyrite.workload.workers import LENGTH, cause_of
 
 Result = TypeVar("Result")
 
 LEAVING_SECONDS = 5.0
+LENGTH = struct.Struct("<I")
 
 
 class WorkerDied(BrokenExecutor):
@@ -215,7 +216,7 @@ class _Process:
         code = self._process.wait()
         self._reaper.forget(self._process.pid)
         self._answers.close()
-        return cause_of(code)
+        return processes.cause_of(code)
 
 
 def main(config: dict[str, Any]) -> NoReturn:

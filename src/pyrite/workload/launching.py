@@ -1,33 +1,28 @@
 """Persistent workers that a launcher starts. A launcher is any function that behaves like a
 parallel `map`; it calls `host_worker` once per worker.
 
-`host_worker` starts a worker process, on whatever machine the launcher runs it. The worker connects
-to the master and runs jobs. If the worker dies, `host_worker` starts another one. The folder of the
-store must be shared by all these machines. A worker must prove that it knows the secret of the run.
+`host_worker` starts a worker process, on whatever machine the launcher runs it, and connects it to
+the master. If the worker dies, `host_worker` starts another one. The folder of the store must be
+shared by all these machines. Only who knows the secret of the run can connect to its master.
 """
 
 from __future__ import annotations
 
-import hmac
-import json
-import os
 import secrets
-import select
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pyrite.workload import processes
-from pyrite.workload.copies import above_streams, own_pipe
+from pyrite.workload.copies import above_streams
 from pyrite.workload.store import Store
-from pyrite.workload.workers import exactly, receive
 
-CONNECT_SECONDS = 10.0
-SECRET_BYTES = 32
-ANSWER_SECONDS = 1.0  # the master does nothing else while it waits for the answer
+SECRET_LENGTH = 64
+LIMITS = {"handshake": 10.0, "silence": 30.0}
+"""How many seconds the other side may take to answer (it may be busy), and after how many without
+a sign of life it counts as gone."""
 
 Launcher = Callable[[Callable[["Post"], None], Iterable["Post"]], Iterable[Any]]
 
@@ -38,29 +33,17 @@ class Post:
 
     number: int
     store: str
-    host: str
-    port: int
-    secret: bytes
+    address: str
     path: tuple[str, ...]
+    limits: dict[str, float]
+    secret: str = field(repr=False)
 
 
-def listen(host: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
+def listen(host: str = "127.0.0.1") -> tuple[socket.socket, str]:
     """Opens a socket for the workers to connect to, and makes the secret that they must know."""
     server = socket.create_server((host, 0))
-    return socket.socket(fileno=above_streams(server.detach())), secrets.token_bytes(SECRET_BYTES)
-
-
-def admit(connection: socket.socket, secret: bytes) -> bool:
-    """Whether the other side of the connection knows the secret. It must answer a random challenge,
-    so that the secret itself is never sent."""
-    question = secrets.token_bytes(32)
-    connection.settimeout(ANSWER_SECONDS)
-    try:
-        connection.sendall(question)
-        answer = exactly(connection, 32)
-    except OSError:
-        return False
-    return hmac.compare_digest(answer, hmac.digest(secret, question, "sha256"))
+    listener = socket.socket(fileno=above_streams(server.detach()))
+    return listener, secrets.token_hex(SECRET_LENGTH // 2)
 
 
 def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None]) -> None:
@@ -85,58 +68,7 @@ def host_worker(post: Post) -> None:
     for folder in post.path:
         if folder not in sys.path:
             sys.path.append(folder)
-    while (connection := _connect(post)) is not None:
-        with connection:
-            hello = receive(connection)
-            if not hello:
-                return
-            _host_one(post, connection, hello.decode())
+    # Imported here, because runs without a launcher need no wire.
+    from pyrite.workload.hosting import host_workers
 
-
-def _connect(post: Post) -> socket.socket | None:
-    try:
-        connection = socket.create_connection((post.host, post.port), timeout=CONNECT_SECONDS)
-    except OSError:
-        return None
-    try:
-        question = exactly(connection, 32)
-        connection.sendall(hmac.digest(post.secret, question, "sha256"))
-    except OSError:
-        connection.close()
-        return None
-    connection.settimeout(None)
-    return connection
-
-
-def _host_one(post: Post, connection: socket.socket, hello: str) -> None:
-    """Runs one worker on this connection. Kills it when the master closes the connection. If this
-    process dies, the pipe `lifeline` is closed, and the worker ends itself."""
-    told = json.loads(hello)
-    segment = told["segment"]
-    store = Store(post.store)
-    lifeline, ours = own_pipe()
-    try:
-        config = {
-            "store": post.store,
-            "plan": told["plan"],
-            "segment": segment,
-            "inbox": connection.fileno(),
-            "reports": connection.fileno(),
-            "lifeline": lifeline,
-        }
-        process = processes.start(
-            "worker", config, log=store.log(segment), files=(connection.fileno(), lifeline)
-        )
-        alive = os.pidfd_open(process.pid)
-        watch = select.poll()
-        watch.register(alive, select.POLLIN)
-        watch.register(connection, select.POLLRDHUP)
-        try:
-            watch.poll()
-        finally:
-            processes.kill_session(process.pid)
-            os.close(alive)
-            process.wait()
-    finally:
-        os.close(lifeline)
-        os.close(ours)
+    host_workers(Store(post.store), post.address, post.secret, post.limits)

@@ -15,8 +15,9 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyrite.errors import RunBroken
 from pyrite.workload import launching, orders, processes
@@ -25,11 +26,15 @@ from pyrite.workload.conductor import Conductor
 from pyrite.workload.journal import Journal
 from pyrite.workload.options import Options
 from pyrite.workload.plan import Plan
-from pyrite.workload.scheduler import DEPTH, Cause
+from pyrite.workload.scheduler import Cause
 from pyrite.workload.segments import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.store import Store
 from pyrite.workload.worker import READY, TROUBLE
-from pyrite.workload.workers import LaunchedWorker, LocalWorker, WorkerLink
+from pyrite.workload.worker_process import WorkerProcess
+from pyrite.workload.workers import Listeners, LocalWorker, WorkerLink
+
+if TYPE_CHECKING:
+    from pyrite.workload.arrivals import Arrival, Arrivals, LaunchedWorker
 
 STILLBIRTHS_MAX = 3  # consecutive workers that may die before they take a job
 LEAVING_SECONDS = 10.0
@@ -37,7 +42,7 @@ LEAVING_SECONDS = 10.0
 
 def main(config: dict[str, Any]) -> NoReturn:
     store = Store(config["store"])
-    word = os.read(0, launching.SECRET_BYTES)
+    word = os.read(0, launching.SECRET_LENGTH)
     if not word:
         os._exit(1)  # the process that started this one ended before it gave the word to begin
     processes.adopt_orphans()
@@ -47,7 +52,6 @@ def main(config: dict[str, Any]) -> NoReturn:
     try:
         journal = Journal(store)
         try:
-            listener = socket.socket(fileno=config["listener"]) if "listener" in config else None
             options = Options(**config["options"])
             master = Master(
                 store,
@@ -55,9 +59,11 @@ def main(config: dict[str, Any]) -> NoReturn:
                 journal,
                 options,
                 lock=config["lock"],
-                listener=listener,
-                secret=word,
             )
+            if "listener" in config:
+                master.admit_workers(
+                    socket.socket(fileno=config["listener"]), word.decode(), config["limits"]
+                )
             gc.collect()
             gc.freeze()  # the plan is large and lives until the end
             phase = master.run()
@@ -74,8 +80,7 @@ def main(config: dict[str, Any]) -> NoReturn:
 
 
 class Master:
-    """With a `listener`, a launcher starts the workers, and they connect with the `secret`; without
-    one, the master starts them."""
+    """It starts the workers itself, unless `admit_workers` was called."""
 
     def __init__(
         self,
@@ -85,19 +90,13 @@ class Master:
         options: Options,
         *,
         lock: int,
-        listener: socket.socket | None = None,
-        secret: bytes = b"",
     ) -> None:
         self._store = store
         self._plan = plan
         self._journal = journal
         self._options = options
         self._lock = lock
-        # An order that was sent to a launched worker cannot be taken back, so such a worker gets
-        # one order at a time.
-        self._conductor = Conductor(
-            store, plan, journal, options, depth=DEPTH if listener is None else 1
-        )
+        self._conductor = Conductor(store, plan, journal, options)
         self._scheduler = self._conductor.scheduler
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
@@ -106,14 +105,28 @@ class Master:
         self._selector = selectors.EpollSelector()
         self._reaper = processes.Reaper()
         self._woken, self._wake = os.pipe()
-        self._listener = listener
-        self._secret = secret
+        self._arrivals: Arrivals | None = None
         self._launcher_ended = False
-        if listener is not None:
-            self._selector.register(listener, selectors.EVENT_READ, self._accept)
-            # The process that called the launcher holds the other end of this pipe until the
-            # launcher returns.
-            self._selector.register(sys.stdin, selectors.EVENT_READ, self._launcher_is_gone)
+
+    def admit_workers(
+        self, listener: socket.socket, secret: str, limits: Mapping[str, float]
+    ) -> None:
+        """A launcher starts the workers, and their hosts connect to the listener."""
+        # Imported here, because a master that starts its workers itself needs no wire.
+        from pyrite.wire.sockets import Limits
+        from pyrite.workload.arrivals import Arrivals, LaunchedWorker
+
+        def welcome(arrival: Arrival) -> LaunchedWorker:
+            worker = LaunchedWorker(*self._new_name(), arrival, plan=self._journal.plan)
+            self._welcome(worker)
+            return worker
+
+        self._scheduler.allow_short_jobs()
+        self._arrivals = Arrivals(listener, secret, Limits(**limits), welcome)
+        self._selector.register(self._arrivals, selectors.EVENT_READ, lambda: None)
+        # The process that called the launcher holds the other end of this pipe until the launcher
+        # returns.
+        self._selector.register(sys.stdin, selectors.EVENT_READ, self._launcher_is_gone)
 
     def run(self) -> str:
         """Runs until every job has ended. Returns the final phase of the run."""
@@ -128,8 +141,7 @@ class Master:
                 self._recall()
                 self._end_overdue()
                 self._conductor.flush_if_due(time.monotonic())
-                for key, _ in self._selector.select(self._patience()):
-                    key.data()
+                self._wait(self._patience())
                 if self._scheduler.stops_running_jobs:
                     self._stop_running_jobs()
             self._conductor.flush()
@@ -142,6 +154,8 @@ class Master:
                 worker.kill()
                 worker.bury(self._selector)
             self._workers.clear()
+            if self._arrivals is not None:
+                self._arrivals.close()
             self._kill_orphans()
             self._reaper.close()
         return "cancelled" if self._scheduler.cancelled else "ended"
@@ -150,7 +164,7 @@ class Master:
 
     def _hire(self) -> None:
         """Starts workers up to their number, as long as there is work for another one."""
-        if self._listener is not None:
+        if self._arrivals is not None:
             self._check_launcher()
             return
         # As many workers start at the same time as there are cores. More would start slower, and
@@ -171,16 +185,14 @@ class Master:
     def _start_worker(self) -> None:
         name, segment = self._new_name()
         with self._store.explaining("write to"):
-            self._welcome(
-                LocalWorker(
-                    name,
-                    segment,
-                    self._store,
-                    plan=self._journal.plan,
-                    lock=self._lock,
-                    reaper=self._reaper,
-                )
+            process = WorkerProcess(
+                self._store,
+                plan=self._journal.plan,
+                segment=segment,
+                reaper=self._reaper,
+                lock=self._lock,
             )
+        self._welcome(LocalWorker(name, segment, process))
 
     def _new_name(self) -> tuple[str, int]:
         self._names += 1
@@ -189,7 +201,10 @@ class Master:
 
     def _welcome(self, worker: WorkerLink) -> None:
         worker.register(
-            self._selector, lambda: self._read_reports(worker), lambda: self._bury(worker)
+            self._selector,
+            Listeners(
+                lambda: self._read_reports(worker), self._returned, lambda: self._bury(worker)
+            ),
         )
         self._workers[worker.name] = worker
         self._scheduler.joined(worker.name, is_ready=False)
@@ -206,8 +221,7 @@ class Master:
         if self._store.segment(worker.segment).exists():
             for record in read_records(self._store.segment(worker.segment), worker.read_to):
                 self._take_in(worker, record, now)
-        while self._take_back(worker):
-            pass
+        worker.recall()
         has_begun = worker.has_begun or bool(self._scheduler.jobs_of(worker.name))
         self._stillbirths = 0 if has_begun or worker.ended_by is not None else self._stillbirths + 1
         self._last_segment = worker.segment
@@ -218,15 +232,6 @@ class Master:
         processes.kill_orphans(
             {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
         )
-
-    def _accept(self) -> None:
-        """Accepts the connection of a launched worker."""
-        assert self._listener is not None
-        connection, _ = self._listener.accept()
-        if launching.admit(connection, self._secret):
-            self._welcome(LaunchedWorker(*self._new_name(), connection, plan=self._journal.plan))
-        else:
-            connection.close()
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
@@ -266,15 +271,13 @@ class Master:
 
     def _dismiss(self) -> None:
         """Tells the workers that all jobs have ended, and waits until they have ended too."""
-        if self._listener is not None:
-            self._selector.unregister(self._listener)
-            self._listener.close()  # a worker that connects from now on is refused, and ends
+        if self._arrivals is not None:
+            self._arrivals.shut()
         for worker in self._workers.values():
             worker.send(orders.DONE)
         give_up = time.monotonic() + LEAVING_SECONDS
         while self._workers and (left := give_up - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
-                key.data()
+            self._wait(left)
 
     def _last_words(self) -> str:
         lines = self._store.log(self._last_segment).read_text(errors="replace").strip().splitlines()
@@ -319,19 +322,18 @@ class Master:
 
     def _recall(self) -> None:
         for name, _ in self._scheduler.recalls():
-            self._take_back(self._workers[name])
+            self._workers[name].recall()
+        for name in self._scheduler.crowded(time.monotonic()):
+            self._workers[name].recall()
 
-    def _take_back(self, worker: WorkerLink) -> bool:
-        """Removes an order from the inbox of a worker that has not taken it yet. Returns whether
-        there was one."""
-        data = worker.take_back()
-        if data is None:
-            return False
-        self._scheduler.returned(orders.unpack(data).job, time.monotonic())
-        return True
+    def _returned(self, order: bytes) -> None:
+        """A worker has given back an order that it had not taken."""
+        self._scheduler.returned(orders.unpack(order).job, time.monotonic())
 
     def _end_overdue(self) -> None:
         now = time.monotonic()
+        if self._arrivals is not None and self._scheduler.overdue(now):
+            self._arrivals.turn()  # what they reported in time may not have been read yet
         for name in self._scheduler.overdue(now):
             worker = self._workers[name]
             self._read_reports(worker)
@@ -352,6 +354,15 @@ class Master:
 
     # Time and signals
 
+    def _wait(self, seconds: float | None) -> None:
+        """Waits for events, and handles them."""
+        if self._arrivals is not None:
+            seconds = self._arrivals.patience(seconds)
+        for key, _ in self._selector.select(seconds):
+            key.data()
+        if self._arrivals is not None:
+            self._arrivals.turn()
+
     def _patience(self) -> float | None:
         """The time until something has to be done even without an event; None if never."""
         overdue = self._scheduler.next_deadline()
@@ -359,8 +370,10 @@ class Master:
             worker.ended_by is not None for worker in self._workers.values()
         ):
             overdue = max(overdue, time.monotonic() + 0.01)
-        times = [moment for moment in (self._conductor.flush_due, overdue) if moment is not None]
-        return max(0.0, min(min(times) - time.monotonic(), LONGEST_SECONDS)) if times else None
+        now = time.monotonic()
+        moments = (self._conductor.flush_due, overdue, self._scheduler.next_crowded(now))
+        times = [moment for moment in moments if moment is not None]
+        return max(0.0, min(min(times) - now, LONGEST_SECONDS)) if times else None
 
     def _listen_for_signals(self) -> None:
         os.set_blocking(self._wake, False)

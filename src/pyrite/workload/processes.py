@@ -133,6 +133,16 @@ def kill_session(leader: int) -> None:
     _kill(leader, refused)
 
 
+def cause_of(code: int) -> str:
+    """How a process ended, from its exit code."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
 def _members(leader: int) -> list[int]:
     """The processes of a session without its leader, and the descendants in other sessions."""
     processes = [(process.pid, process.parent, process.session) for process in all_processes()]

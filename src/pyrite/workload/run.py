@@ -144,8 +144,9 @@ def _start_apart(
     word = b"go"
     listener = None
     if launcher is not None:
-        listener, word = launching.listen(options.host)
-        config["listener"] = listener.fileno()
+        listener, secret = launching.listen(options.host)
+        word = secret.encode()
+        config |= {"listener": listener.fileno(), "limits": launching.LIMITS}
         files.append(listener.fileno())
         (store.folder / "launcher.error").unlink(missing_ok=True)
     process = processes.start(
@@ -165,8 +166,9 @@ def _start_apart(
         return run
     host, port = listener.getsockname()[:2]
     listener.close()
+    path = tuple(map(str, sys.path))
     posts = [
-        Post(n, str(store), host, port, word, tuple(map(str, sys.path)))
+        Post(n, str(store), f"{host}:{port}", path, launching.LIMITS, secret)
         for n in range(options.workers)
     ]
     launching.launch(launcher, posts, partial(_launcher_ended, store, process.stdin))

@@ -24,6 +24,12 @@ DEPTH = (
     2  # jobs per worker: one that runs and one that waits, so that few jobs are affected by a death
 )
 
+# Messages to launched workers take so long that such a worker gets more jobs than that, if its jobs
+# are short. It gives them back when one turns out to be long.
+MOST_SHORT_JOBS = 16
+SHORT_SECONDS = 0.005  # of the jobs that a worker has, together
+LONG_SECONDS = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -50,14 +56,26 @@ class Assignment(NamedTuple):
 
 
 class _Hand:
-    """The jobs that a worker has, the running one first, and the time when that one started."""
+    """The jobs that a worker has, the running one first, the time when that one started, and how
+    long the last jobs took on average."""
 
-    __slots__ = ("is_ready", "jobs", "since")
+    __slots__ = ("is_ready", "jobs", "pace", "since")
 
     def __init__(self, is_ready: bool) -> None:
         self.jobs: deque[int] = deque()
         self.since = 0.0
+        self.pace = LONG_SECONDS  # until it is known
         self.is_ready = is_ready
+
+    def room(self, depth: int, most: int, now: float) -> int:
+        """How many jobs it may have."""
+        if self.is_long(now):
+            return depth
+        return max(depth, min(most, int(SHORT_SECONDS / max(self.pace, 1e-9))))
+
+    def is_long(self, now: float) -> bool:
+        """Whether it runs a long job."""
+        return bool(self.jobs) and now - self.since >= LONG_SECONDS
 
 
 class Scheduler:
@@ -84,6 +102,7 @@ class Scheduler:
         self.cancelled = False
         self._rules = rules
         self._depth = depth
+        self._most = depth
         self._is_current = is_current
         self._failures = [0] * count
         self._crashes = [0] * count
@@ -134,6 +153,10 @@ class Scheduler:
 
     # Events
 
+    def allow_short_jobs(self, most: int = MOST_SHORT_JOBS) -> None:
+        """From now on a worker may have up to `most` jobs while these are short."""
+        self._most = most
+
     def joined(self, worker: str, *, is_ready: bool = True) -> None:
         """There is a new worker, which can get jobs. The timeout of a job counts from when its
         worker is ready."""
@@ -150,6 +173,8 @@ class Scheduler:
         worker = self._holder.get(job)
         if worker is None or self.attempts[job] != attempt:
             return False
+        hand = self._hands[worker]
+        hand.pace += (now - hand.since - hand.pace) / 8
         self._take_from(worker, job, now)
         if succeeded:
             self._end(job, JobState.DONE)
@@ -213,10 +238,13 @@ class Scheduler:
         made: list[Assignment] = []
         hands = self._hands
         while True:
-            worker, fewest = "", self._depth
+            worker, fewest = "", self._most
             for name, hand in hands.items():
-                if len(hand.jobs) < fewest:
-                    worker, fewest = name, len(hand.jobs)
+                count = len(hand.jobs)
+                if count < fewest and (
+                    count < self._depth or count < hand.room(self._depth, self._most, now)
+                ):
+                    worker, fewest = name, count
                     if not fewest:
                         break
             if not worker:
@@ -249,6 +277,27 @@ class Scheduler:
         return [
             (worker, hand.jobs[-1]) for worker, hand in self._hands.items() if len(hand.jobs) > 1
         ][:idle]
+
+    def crowded(self, now: float) -> list[str]:
+        """The workers that have more jobs than they may have behind a long one."""
+        if self._most == self._depth:
+            return []
+        return [
+            name
+            for name, hand in self._hands.items()
+            if len(hand.jobs) > self._depth and hand.is_long(now)
+        ]
+
+    def next_crowded(self, now: float) -> float | None:
+        """When the next worker will be crowded, if its job does not end before."""
+        if self._most == self._depth:
+            return None
+        times = [
+            hand.since + LONG_SECONDS
+            for hand in self._hands.values()
+            if len(hand.jobs) > self._depth and not hand.is_long(now)
+        ]
+        return min(times, default=None)
 
     def overdue(self, now: float) -> list[str]:
         """The workers whose running job has exceeded its timeout."""

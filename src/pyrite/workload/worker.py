@@ -28,7 +28,6 @@ from pyrite.workload.results import Encoded
 from pyrite.workload.segments import SegmentWriter, read_result
 from pyrite.workload.store import Commands, Store
 from pyrite.workload.surroundings import Surroundings
-from pyrite.workload.workers import receive
 
 TROUBLE = b"!"
 """The first byte of a report that is not the head of a record: the worker cannot write to the
@@ -39,7 +38,7 @@ READY = b"+"
 
 
 def main(config: dict[str, Any]) -> NoReturn:
-    for name in ("inbox", "reports", "lifeline", "lock"):
+    for name in ("inbox", "reports", "lock"):
         if name in config:
             os.set_inheritable(
                 config[name], False
@@ -54,8 +53,8 @@ def main(config: dict[str, Any]) -> NoReturn:
         inbox=socket.socket(fileno=config["inbox"]),
         reports=config["reports"],
     )
-    lifelines = [config["inbox"], *([config["lifeline"]] if "lifeline" in config else [])]
-    threading.Thread(target=_end_with_the_master, args=(lifelines,), daemon=True).start()
+    inbox = config["inbox"]
+    threading.Thread(target=_end_with_the_starter, args=(inbox,), daemon=True).start()
     try:
         worker.work()
     except BaseException:
@@ -64,12 +63,11 @@ def main(config: dict[str, Any]) -> NoReturn:
     _leave()
 
 
-def _end_with_the_master(lifelines: list[int]) -> NoReturn:
-    """Waits for the death of the master, which closes the inbox. Then kills this worker and all
-    processes that it started."""
+def _end_with_the_starter(inbox: int) -> NoReturn:
+    """Waits for the death of the process that started this one, which closes the inbox. Then kills
+    this worker and all processes that it started."""
     watch = select.poll()
-    for lifeline in lifelines:
-        watch.register(lifeline, select.POLLRDHUP)
+    watch.register(inbox, select.POLLRDHUP)
     while not watch.poll():
         pass
     processes.kill_session(os.getpid())
@@ -100,7 +98,6 @@ class Worker:
             OwnFile(lock) if lock is not None else None
         )  # so that a process that a job leaves running does not keep the store locked
         self._inbox = inbox
-        self._takes_packets = inbox.type == socket.SOCK_SEQPACKET
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment))
         self._commands = Commands(store.plan(plan))
@@ -111,7 +108,7 @@ class Worker:
     def work(self) -> None:
         os.write(self._reports, READY)
         while True:
-            data = self._inbox.recv(1 << 20) if self._takes_packets else receive(self._inbox)
+            data = self._inbox.recv(1 << 20)
             if not data or data == orders.DONE:
                 return
             report = self._do(orders.unpack(data))

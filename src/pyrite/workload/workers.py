@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import selectors
-import signal
-import socket
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from pyrite.workload import orders, processes
 from pyrite.workload.scheduler import Cause
-from pyrite.workload.store import Store
+from pyrite.workload.worker_process import WorkerProcess
 
-LENGTH = struct.Struct("<I")
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """What the master does about a worker."""
+
+    on_report: Callable[[], None]
+    on_return: Callable[[bytes], None]
+    """The worker gives back an order that it had not taken."""
+    on_death: Callable[[], None]
 
 
 class WorkerLink(ABC):
@@ -32,22 +35,17 @@ class WorkerLink(ABC):
         )
         self.has_begun = False
         self.is_ready = False
-        self.is_silent = False  # its reports have ended
 
     @abstractmethod
-    def register(
-        self,
-        selector: selectors.BaseSelector,
-        on_report: Callable[[], None],
-        on_death: Callable[[], None],
-    ) -> None: ...
+    def register(self, selector: selectors.BaseSelector, listeners: Listeners) -> None: ...
 
     @abstractmethod
     def send(self, order: bytes) -> None: ...
 
     @abstractmethod
-    def take_back(self) -> bytes | None:
-        """Removes and returns an order that the worker has not taken; None if there is none."""
+    def recall(self) -> None:
+        """Asks for the orders that the worker has not taken; `on_return` gets them, at once or
+        later."""
 
     @abstractmethod
     def read(self) -> bytes | None:
@@ -68,178 +66,45 @@ class WorkerLink(ABC):
 
 
 class LocalWorker(WorkerLink):
-    """A process that the master started. The master also keeps the worker's end of the inbox open,
-    to take orders back."""
+    """A process that the master started."""
 
-    def __init__(
-        self,
-        name: str,
-        segment: int,
-        store: Store,
-        *,
-        plan: int,
-        lock: int,
-        reaper: processes.Reaper,
-    ) -> None:
+    def __init__(self, name: str, segment: int, process: WorkerProcess) -> None:
         super().__init__(name, segment)
-        self._reaper = reaper
-        # A socket with packets, so that either the worker or the master takes an order as a whole.
-        self._inbox, self._their_inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._inbox.setblocking(False)
-        self._reports, their_reports = os.pipe()
-        os.set_blocking(self._reports, False)
-        try:
-            self._process = processes.start(
-                "worker",
-                {
-                    "store": str(store),
-                    "plan": plan,
-                    "segment": segment,
-                    "inbox": self._their_inbox.fileno(),
-                    "reports": their_reports,
-                    "lock": lock,
-                },
-                log=store.log(segment),
-                files=(self._their_inbox.fileno(), their_reports, lock),
-            )
-        finally:
-            os.close(their_reports)
-        reaper.watch(self._process.pid)
-        self._alive = os.pidfd_open(self._process.pid)
+        self._process = process
+        self._is_silent = False  # its reports have ended
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def register(
-        self,
-        selector: selectors.BaseSelector,
-        on_report: Callable[[], None],
-        on_death: Callable[[], None],
-    ) -> None:
-        selector.register(self._reports, selectors.EVENT_READ, on_report)
-        selector.register(self._alive, selectors.EVENT_READ, on_death)
+    def register(self, selector: selectors.BaseSelector, listeners: Listeners) -> None:
+        selector.register(self._process.reports, selectors.EVENT_READ, listeners.on_report)
+        selector.register(self._process.alive, selectors.EVENT_READ, listeners.on_death)
         self._unregister = selector.unregister
+        self._on_return = listeners.on_return
 
     def send(self, order: bytes) -> None:
-        self._inbox.send(order)
+        self._process.send(order)
 
-    def take_back(self) -> bytes | None:
-        try:
-            data = self._their_inbox.recv(1 << 20, socket.MSG_DONTWAIT)
-        except OSError:
-            return None
-        return data if data and data != orders.DONE else None
+    def recall(self) -> None:
+        while (order := self._process.take_back()) is not None:
+            self._on_return(order)
 
     def read(self) -> bytes | None:
-        if self.is_silent:
+        if self._is_silent:
             return None
-        try:
-            data = os.read(self._reports, 1 << 16)
-        except BlockingIOError:
-            return None
-        if not data:
-            self._unregister(self._reports)
-            self.is_silent = True
+        data = self._process.read()
+        if data == b"":
+            self._unregister(self._process.reports)
+            self._is_silent = True
             self.kill()  # it is ending, or a job closed the pipe, so that it cannot report
         return data
 
     def kill(self) -> None:
-        processes.kill_session(self._process.pid)
+        self._process.kill()
 
     def bury(self, selector: selectors.BaseSelector) -> str:
-        self.kill()  # also kills the processes that it started
-        code = self._process.wait()
-        self._reaper.forget(self._process.pid)
-        if not self.is_silent:
-            selector.unregister(self._reports)
-        selector.unregister(self._alive)
-        os.close(self._reports)
-        os.close(self._alive)
-        self._inbox.close()
-        self._their_inbox.close()
-        return cause_of(code)
-
-
-class LaunchedWorker(WorkerLink):
-    """A worker that a launcher started, on any machine, and that connected to the master. The
-    worker ends when the connection is closed, and the connection is closed when the worker ends."""
-
-    def __init__(self, name: str, segment: int, connection: socket.socket, *, plan: int) -> None:
-        super().__init__(name, segment)
-        self._connection = connection
-        connection.setblocking(True)
-        self.send(json.dumps({"segment": segment, "plan": plan}).encode())
-        connection.setblocking(False)
-
-    def register(
-        self,
-        selector: selectors.BaseSelector,
-        on_report: Callable[[], None],
-        on_death: Callable[[], None],
-    ) -> None:
-        def on_readable() -> None:
-            on_report()
-            if self.is_silent:
-                on_death()
-
-        selector.register(self._connection, selectors.EVENT_READ, on_readable)
-
-    def send(self, order: bytes) -> None:
-        try:
-            self._connection.sendall(LENGTH.pack(len(order)) + order)
-        except OSError:
-            self.kill()  # the end of the connection is then handled like the death of any worker
-
-    def take_back(self) -> bytes | None:
-        return None  # an order that was sent cannot be taken back
-
-    def read(self) -> bytes | None:
-        if self.is_silent:
-            return None
-        try:
-            data = self._connection.recv(1 << 16)
-        except BlockingIOError:
-            return None
-        except OSError:
-            data = b""
-        if not data:
-            self.is_silent = True
-        return data
-
-    def kill(self) -> None:
-        try:
-            self._connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-
-    def bury(self, selector: selectors.BaseSelector) -> str:
-        selector.unregister(self._connection)
-        self._connection.close()
-        return "its connection was lost"
-
-
-def receive(connection: socket.socket) -> bytes:
-    """Reads one order from a connection; empty if the connection was closed."""
-    head = exactly(connection, LENGTH.size)
-    return exactly(connection, LENGTH.unpack(head)[0]) if head else b""
-
-
-def cause_of(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
-
-
-def exactly(connection: socket.socket, size: int) -> bytes:
-    """Reads exactly `size` bytes from a connection; empty if it is closed before that."""
-    data = b""
-    while len(data) < size:
-        more = connection.recv(size - len(data))
-        if not more:
-            return b""
-        data += more
-    return data
+        if not self._is_silent:
+            selector.unregister(self._process.reports)
+        selector.unregister(self._process.alive)
+        return self._process.end()
