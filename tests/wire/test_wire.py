@@ -202,7 +202,7 @@ def test_an_owner_that_waits_for_other_files_too_hears_of_what_arrives(
     watch.register(b, select.POLLIN)
     for number in range(20):
         at_a.send(m.Call(number, b""))
-        a.turn()
+        a.flush()
         events: list[Event] = []
         while not events:
             seconds = b.patience(None)
