@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pyrite.collections.redis import RedisCollections, RedisList, RedisMap
@@ -66,7 +66,7 @@ class ReadCopy(Source):
 class RedisStore:
     """What a task must know. The URL, which may have a password, travels with the task."""
 
-    url: str
+    url: str = field(repr=False)
     execution_id: str
 
     def in_task(
