@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pyrite.collections.redis import RedisCollections, RedisList, RedisMap
-from pyrite.collections.redis.attempts import Attempt, Copied, Written, WrittenJob
+from pyrite.collections.redis.attempts import Attempt, Written
+from pyrite.collections.redis.commits import Copied, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
 from pyrite.collections.redis.names import Kind, key_of
 from pyrite.collections.redis.server import Server
