@@ -53,6 +53,10 @@ class RedisServer:
                 assert time.monotonic() < give_up, "redis-server does not answer"
                 time.sleep(0.01)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def client(self) -> Redis:
         """A plain client, to look at what is there."""
         return Redis.from_url(self.url)

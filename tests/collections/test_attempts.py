@@ -9,7 +9,8 @@ import pytest
 
 from pyrite.collections import redis_at
 from pyrite.collections.redis import CollectionsUnavailable, RedisCollections
-from pyrite.collections.redis.attempts import KEEP, KEEP_SECONDS, Attempt, WrittenJob
+from pyrite.collections.redis.attempts import KEEP_SECONDS, Attempt
+from pyrite.collections.redis.commits import KEEP, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
 from pyrite.collections.redis.values import packed
 from tests.collections.test_redis import cutting_replies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -17,11 +18,13 @@ import pytest
 import pyrite
 from pyrite import DAG, Instance, JobFailed, PyriteError, between
 from pyrite import processors as p
+from pyrite.cluster import LocalCluster
 from pyrite.collections import redis_at
 from pyrite.collections.redis import CollectionsUnavailable, RedisCollections
 from pyrite.collections.redis.values import CannotStore
 from pyrite.context import ProcessorContext
 from pyrite.processor import AbstractProcessor
+from tests.cluster.test_faults import wait_for_new_incarnation
 from tests.redis_server import RedisServer
 from tests.test_forks import in_child
 
@@ -109,6 +112,29 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(
         client.client_kill_filter(_type="normal", skipme=True)
     stored.list("l").append(2)
     assert stored.list("l") == [1, 2]
+
+
+def test_a_server_that_hangs_is_given_up(redis: RedisServer) -> None:
+    with opened(f"{redis.url}?socket_timeout=0.2") as collections:
+        collections.list("l").append(1)
+        os.kill(redis.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(CollectionsUnavailable, match="Timeout reading"):
+                len(collections.list("l"))
+        finally:
+            os.kill(redis.pid, signal.SIGCONT)
+        assert collections.list("l") == [1]
+
+
+def test_a_unix_socket_is_an_address(tmp_path: Path) -> None:
+    server = RedisServer("--unixsocket", str(tmp_path / "s"))
+    try:
+        with opened(f"unix://{tmp_path}/s") as collections:
+            collections.list("l").append(1)
+            assert collections.list("l") == [1]
+            assert collections.server.address == f"unix://{tmp_path}/s"
+    finally:
+        server.stop()
 
 
 def test_a_write_whose_reply_is_lost_is_not_sent_again(redis: RedisServer) -> None:
@@ -324,11 +350,6 @@ def test_the_password_is_in_no_command_line_and_no_environment() -> None:
 
 
 def test_a_member_that_dies_takes_nothing_along(redis: RedisServer) -> None:
-    import os
-
-    from pyrite.cluster import LocalCluster
-    from tests.cluster.test_faults import wait_for_new_incarnation
-
     with LocalCluster(members=2, collections=redis.url) as cluster, cluster.client() as client:
         client.map("m").update({n: n for n in range(20)})
         pids = cluster.pids

@@ -1,5 +1,5 @@
 """A program that runs a job and kills an executor after a part of its output was read. The result
-must still be exact.
+must still be exact. Its argument is where the named lists are.
 
 One task of the last stage waits until the others have completed and their executor is killed, and
 then fails. When Spark runs it again, it must compute half of the earlier stages again.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyrite
-from pyrite import DAG, JobConfig, between
+from pyrite import DAG, JobConfig, between, from_
 from pyrite import processors as p
 
 ITEMS = 20_000
@@ -50,10 +51,12 @@ def in_last_stage(folder: Path) -> Callable[[int], int]:
     return step
 
 
-def main() -> None:
+def main(collections: str) -> None:
     with (
         tempfile.TemporaryDirectory() as name,
-        pyrite.instance(spark_master="local-cluster[2,1,1024]", spark_conf=CONF) as pyr,
+        pyrite.instance(
+            spark_master="local-cluster[2,1,1024]", spark_conf=CONF, collections=collections
+        ) as pyr,
     ):
         folder = Path(name)
         dag = DAG()
@@ -69,6 +72,8 @@ def main() -> None:
             between(middle, last).distributed()
         )
         dag.edge(between(last, sink))
+        seen = dag.vertex("seen", p.write_list("seen"))
+        dag.edge(from_(middle, 1).to(seen))
         execution = pyr.new_job(dag, JobConfig(members=4)).execute()
         wait_for(
             lambda: execution.done() or [done for _, done, _ in execution.progress()][2:] == [3]
@@ -76,12 +81,13 @@ def main() -> None:
         os.kill(int((folder / "first").read_text()), signal.SIGKILL)
         (folder / "gone").touch()
         execution.result(90)
-        counts = Counter(pyr.list("out"))
-        wrong = {n: counts[n] for n in range(ITEMS) if counts[n] != 1}
         assert (folder / "failed").exists()
-        assert not wrong, f"{len(wrong)} of {ITEMS} items are lost or there twice"
+        for written in ("out", "seen"):
+            counts = Counter(pyr.list(written))
+            wrong = {n: counts[n] for n in range(ITEMS) if counts[n] != 1}
+            assert not wrong, f"{len(wrong)} of {ITEMS} items are lost or there twice"
     print("all good")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -11,9 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
+
+from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.timeout(240)  # each test starts a Spark of its own, in several processes
 
@@ -75,7 +78,14 @@ def test_executors_in_processes_of_their_own() -> None:
 def test_an_executor_that_is_lost_after_a_part_of_its_output_was_read_leaves_an_exact_result() -> (
     None
 ):
-    run_program("tests.spark.on_lost_executor", says="all good")
+    run_program("tests.spark.on_lost_executor", "memory", says="all good")
+
+
+def test_an_executor_that_is_lost_leaves_an_exact_result_in_redis(redis: RedisServer) -> None:
+    run_program("tests.spark.on_lost_executor", redis.url, says="all good")
+    with redis.client() as client:
+        found: Any = client.keys()
+        assert set(found) == {b"pyrite:list:out", b"pyrite:list:seen"}
 
 
 def test_a_standalone_master_with_a_worker(tmp_path: Path) -> None:

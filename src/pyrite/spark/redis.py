@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pyrite.collections.redis import RedisCollections, RedisList, RedisMap
-from pyrite.collections.redis.attempts import Attempt, Copied, Written, WrittenJob
+from pyrite.collections.redis.attempts import Attempt, Written
+from pyrite.collections.redis.commits import Copied, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
 from pyrite.collections.redis.names import Kind, key_of
 from pyrite.collections.redis.server import Server
@@ -66,7 +67,7 @@ class ReadCopy(Source):
 class RedisStore:
     """What a task must know. The URL, which may have a password, travels with the task."""
 
-    url: str
+    url: str = field(repr=False)
     execution_id: str
 
     def in_task(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pyrite.collections.named import NamedList
-from pyrite.collections.redis.server import CollectionsUnavailable, Command, Script
+from pyrite.collections.redis.faults import CollectionsUnavailable
+from pyrite.collections.redis.server import Command, Script
 from pyrite.collections.redis.values import packed, unpacked
 from pyrite.collections.redis.writes import Asking, in_commands
 

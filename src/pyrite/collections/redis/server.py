@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from hashlib import sha1
 from typing import Any, Final, Protocol, TypeAlias
 
+from pyrite.collections.redis.faults import CollectionsUnavailable, explained, is_answer
 from pyrite.errors import PyriteError
 from pyrite.forks import repair_after_fork
 
@@ -38,10 +39,6 @@ class Connection(Protocol):
         """Raises if the reply is an error."""
 
     def disconnect(self) -> None: ...
-
-
-class CollectionsUnavailable(PyriteError):
-    """The server that holds named maps and lists cannot be used."""
 
 
 class Script:
@@ -129,7 +126,7 @@ class Server:
             with self.explaining(of, "lost"):
                 yield connection
         except BaseException as error:
-            if not _is_answer(error):
+            if not is_answer(error):
                 connection.disconnect()  # there may be an answer under way
             raise
         finally:
@@ -160,7 +157,7 @@ class Server:
             yield
         except (RedisError, OSError) as error:
             raise CollectionsUnavailable(
-                f"{of} is in Redis at {self.address}, {_explained(error, when)}"
+                f"{of} is in Redis at {self.address}, {explained(error, when)}"
             ) from error
 
     def _new_pool(self) -> Any:
@@ -237,36 +234,3 @@ def _transaction(connection: Connection, commands: Sequence[Command]) -> Any:
         if isinstance(reply, ResponseError):
             raise reply
     return replies
-
-
-def _is_answer(error: BaseException) -> bool:
-    """Whether an error is one that the server answered with, so that the connection is well."""
-    from redis.exceptions import ResponseError
-
-    return isinstance(error, CollectionsUnavailable) and isinstance(error.__cause__, ResponseError)
-
-
-def _explained(error: Exception, when: str) -> str:
-    from redis import exceptions as e
-
-    if isinstance(error, (e.AuthenticationError, e.AuthorizationError)):
-        return (
-            f"which refuses the user or the password ({error}); the URL of the collections has "
-            "them: redis://user:password@host:port/db"
-        )
-    if isinstance(error, e.ResponseError) and str(error).startswith("WRONGTYPE"):
-        return (
-            "where something that Pyrite has not written is stored under its name; use another "
-            "name or another database"
-        )
-    if isinstance(error, e.ResponseError):
-        return f"which refuses: {error}"
-    if when == "not reached":
-        return (
-            f"which cannot be reached ({error}); start the server, or correct the URL of the "
-            "collections"
-        )
-    return (
-        f"and the connection was lost ({error}); what was being written may be there or not. "
-        "Check that the server runs, and try again"
-    )

@@ -11,14 +11,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from pyrite.collections.redis.server import (
-    CollectionsUnavailable,
-    Command,
-    Connection,
-    Script,
-    Server,
-)
-from pyrite.errors import PyriteError
+from pyrite.collections.redis.faults import CollectionsUnavailable, is_answer
+from pyrite.collections.redis.server import Command, Connection, Script, Server
 from pyrite.forks import repair_after_fork
 
 MOST_UNDER_WAY: Final = 64
@@ -95,15 +89,13 @@ class WriteLine:
             self._connection = None
 
     def _read_one(self) -> None:
-        from redis.exceptions import ResponseError
-
         assert self._connection is not None
         writes, of = self._owed[0]
         try:
             with self._server.explaining(of, "lost"):
                 self._connection.read_response()
-        except PyriteError as error:
-            if not isinstance(error.__cause__, ResponseError):
+        except CollectionsUnavailable as error:
+            if not is_answer(error):
                 self._drop(error)
                 return
             writes.error = writes.error or error
