@@ -118,6 +118,8 @@ class _Dialed:
         self.channels: dict[bool, Channel] = {}
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
+        self.early: list[tuple[Channel, Message]] = []
+        """What came by one socket before the hello of the other."""
         self.ended = False
 
 
@@ -307,7 +309,7 @@ class Wire:
     def _take(self, channel: Channel, piece: Payload) -> None:
         try:
             wholes = channel.reassembly.add(piece)
-            if not wholes and channel.connection is None:
+            if not wholes and channel.connection is None and not channel.token:
                 raise BadMessage("a first message that is too long for a hello")
             for whole in wholes:
                 self._arrived(channel, decode(whole))
@@ -354,6 +356,9 @@ class Wire:
         if isinstance(message, Refused):
             self._end_dialing(dialed, message.reason)
             return
+        if urgent in dialed.hellos:  # for the other side, the connection exists already
+            dialed.early.append((channel, message))
+            return
         if not isinstance(message, Hello):
             self._end_dialing(dialed, "its first message is no hello")
             return
@@ -361,11 +366,14 @@ class Wire:
         if objection is not None:
             self._end_dialing(dialed, objection)
             return
+        channel.token = dialed.token
         dialed.hellos[urgent] = message
         if len(dialed.hellos) == 2:
             del self._dialing[dialed.token]
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
+            for early_channel, early in dialed.early:
+                self._arrived(early_channel, early)
 
     def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)
