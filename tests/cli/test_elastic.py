@@ -327,7 +327,6 @@ def test_while_members_and_zookeeper_come_and_go_a_job_is_right_or_fails_with_a_
                 assert error is None or isinstance(error, JobFailed)
                 assert "wrong" not in str(error)
                 outcomes["right" if error is None else "failed"] += 1
-            print(outcomes)
             over.set()
             disturbing.join()
             for address in addresses:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import cloudpickle
 import pytest
 
-from pyrite import DAG, between
+from pyrite import DAG, JobFailed, between
 from pyrite import processors as p
 from pyrite.cluster.edges.packing import Packing, unpacked
 from pyrite.cluster.edges.window import UNIT, weight_of
@@ -158,6 +158,17 @@ def test_a_cancel_that_overtakes_its_init_lets_it_not_run(coordinator: Coordinat
     coordinator.until(lambda: coordinator.member.parts.executions.was_cancelled(ID, 0))
     coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
     assert coordinator.outcome().cancelled
+
+
+def test_a_member_that_shuts_down_answers_for_its_parts_with_its_name(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    coordinator.next(m.DoneMessage)  # it waits for the other member's
+    coordinator.member.post(coordinator.member.parts.stop_all)
+    error = coordinator.outcome().error("job")
+    assert isinstance(error, JobFailed)
+    assert f"member {coordinator.members[1]} is shutting down" in str(error)
 
 
 def test_an_init_by_an_unknown_hash_is_answered_by_asking_for_the_plan(

@@ -331,14 +331,49 @@ def test_another_list_of_members_is_refused(make_wire: MakeWire) -> None:
     assert "lists of members differ" in event.reason
 
 
-@pytest.mark.parametrize("other", ["cluster 'two'", "a cluster with a fixed list of members"])
+def test_what_is_said_by_one_socket_before_the_hello_of_the_other_arrives() -> None:
+    """Two sockets are two streams: nothing orders what comes by one and by the other."""
+    wire = Wire(None, Identity())
+    long = m.Call(2, b"x" * 3 * m.PIECE_BYTES)
+    with (
+        contextlib.closing(wire),
+        zmq.Context() as context,
+        context.socket(zmq.ROUTER) as router,
+    ):
+        router.linger = 0
+        wire.dial(f"127.0.0.1:{router.bind_to_random_port('tcp://127.0.0.1')}")
+        hellos: dict[bool, tuple[bytes, str]] = {}
+        while len(hellos) < 2:
+            wire.turn()
+            if router.poll(10):
+                route, piece = router.recv_multipart()
+                (hello,) = map(m.decode, m.Reassembly().add(piece))
+                assert isinstance(hello, m.Hello)
+                hellos[hello.urgent] = route, hello.connection
+        for urgent, more in ((False, (m.Call(1, b""), long)), (True, ())):
+            route, token = hellos[urgent]
+            hello = Identity(address="a:1").hello(token, urgent=urgent)
+            for piece in m.pieces([m.encode(hello), *map(m.encode, more)]):
+                router.send_multipart([route, piece])
+            if not urgent:
+                wire.park(1)
+                assert wire.turn() == []
+        received = turned([wire], Received, 2)
+        assert [event.message[0] for event in received] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("identity", "other"),
+    [
+        ({"cluster": "two"}, "cluster 'two'"),
+        ({"members": ("b:1",)}, "a cluster with a fixed list of members"),
+    ],
+)
 def test_a_member_of_another_cluster_is_refused_and_both_are_named(
-    make_wire: MakeWire, other: str
+    make_wire: MakeWire, identity: dict[str, Any], other: str
 ) -> None:
     a = make_wire(address="a:1", cluster="one")
-    b = make_wire(
-        address="b:1", **({"cluster": "two"} if "two" in other else {"members": ("b:1",)})
-    )
+    b = make_wire(address="b:1", **identity)
     b.dial(f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
     (event,) = turned([a, b], NotReached)
     assert f"a:1 is a member of cluster 'one', b:1 of {other}" in event.reason

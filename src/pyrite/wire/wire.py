@@ -127,7 +127,7 @@ class _Dialed:
         self.channels: dict[bool, Channel] = {}
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
-        self.early: list[Message] = []
+        self.early: list[tuple[Channel, Message]] = []
         """What came by one socket after its hello, and before that of the other."""
         self.ended = False
 
@@ -371,7 +371,7 @@ class Wire:
     def _take(self, channel: Channel, piece: Payload) -> None:
         try:
             wholes = channel.reassembly.add(piece)
-            if not wholes and channel.connection is None:
+            if not wholes and channel.connection is None and not channel.token:
                 raise BadMessage("a message that is too long for a hello")
             for whole in wholes:
                 self._arrived(channel, decode(whole))
@@ -422,7 +422,7 @@ class Wire:
             self._end_dialing(dialed, message.reason, is_refusal=is_refusal)
             return
         if urgent in dialed.hellos:
-            dialed.early.append(message)
+            dialed.early.append((channel, message))
             return
         objection: str | None = "its first message is not a hello"
         if isinstance(message, Hello):
@@ -432,12 +432,14 @@ class Wire:
             self._end_dialing(dialed, objection, is_refusal=True)
             return
         assert isinstance(message, Hello)
+        channel.token = dialed.token
         dialed.hellos[urgent] = message
         if len(dialed.hellos) == 2:
             del self._dialing[dialed.token]
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
-            self._events += [Received(connection, early) for early in dialed.early]
+            for early_channel, early in dialed.early:
+                self._arrived(early_channel, early)
 
     def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)

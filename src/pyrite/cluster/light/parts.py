@@ -108,8 +108,10 @@ class Parts:
                 participant.halt.fail(failed)
 
     def stop_all(self) -> None:
+        """Lets all parts fail: nobody has cancelled them, this member ends."""
+        failed = Failed(MemberLost(f"member {self._member.address} is shutting down"))
         for participant in self.executions.running():
-            participant.halt.cancel()
+            participant.halt.fail(failed)
 
     # Messages.
 
