@@ -219,6 +219,18 @@ def test_a_socket_that_listens_already_can_be_given(make_wire: MakeWire) -> None
     assert connected(a, b, f"127.0.0.1:{port}")
 
 
+def test_a_peer_that_has_connected_before_the_wire_listens_is_served(make_wire: MakeWire) -> None:
+    for _ in range(20):
+        a, b = make_wire(), make_wire()
+        server = socket.create_server(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        b.dial(f"127.0.0.1:{port}")
+        b.park(0)
+        select.select((server,), (), (), 10)
+        a.listen("127.0.0.1", port, server.detach())
+        turned([a, b], Connected, 2)
+
+
 def test_keys_for_another_purpose_are_others(
     listener: tuple[Wire, str], make_wire: MakeWire
 ) -> None:

@@ -55,9 +55,9 @@ class Context:
 
     def listener(
         self, host: str, port: int, file: int | None = None
-    ) -> tuple[zmq.Socket[bytes], int]:
-        """A socket that accepts connections, and its port. Port 0 means any free port. `file` is a
-        socket that listens there already; then that one is used and stays open."""
+    ) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes], int]:
+        """A socket that accepts connections, its monitor, and its port. Port 0 means any free port.
+        `file` is a socket that listens there already; then that one is used and stays open."""
         socket = self._bounded(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if self._keys is not None:
@@ -66,9 +66,16 @@ class Context:
             socket.zap_domain = ZAP_DOMAIN.encode()
         if file is not None:
             socket.setsockopt(zmq.USE_FD, file)
-        socket.bind(f"tcp://{host}:{port or '*'}")
+        monitor = self._monitor(socket)  # first: a peer may be accepted as soon as it is bound
+        try:
+            socket.bind(f"tcp://{host}:{port or '*'}")
+        except zmq.ZMQError:
+            socket.disable_monitor()
+            monitor.close(linger=0)
+            socket.close(linger=0)
+            raise
         endpoint: Any = socket.getsockopt(zmq.LAST_ENDPOINT)
-        return socket, int(endpoint.rstrip(b"\0").rpartition(b":")[2])
+        return socket, monitor, int(endpoint.rstrip(b"\0").rpartition(b":")[2])
 
     def dialer(self, address: str) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
         """A socket that connects to a member, and its monitor."""
@@ -77,20 +84,20 @@ class Context:
         socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._limits.handshake * 1000))
         if self._keys is not None:
             socket.curve_serverkey = self._keys.public
-        monitor = self.monitor(socket)
+        monitor = self._monitor(socket)
         socket.connect(f"tcp://{address}")
         return socket, monitor
-
-    def monitor(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
-            _ACCEPTED | _LOST | _REFUSED | _NOT_REACHED
-        )
-        return monitor
 
     def close(self) -> None:
         if self._authenticator is not None:
             self._authenticator.stop()
         self._context.destroy(linger=0)
+
+    def _monitor(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
+        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
+            _ACCEPTED | _LOST | _REFUSED | _NOT_REACHED
+        )
+        return monitor
 
     def _bounded(self, kind: int) -> zmq.Socket[bytes]:
         socket = self._context.socket(kind)
