@@ -31,6 +31,7 @@ lint: $(VENV)/ready
 	$(BIN)/lint-imports
 
 unit: $(VENV)/ready
+	scripts/install-test-servers
 	$(BIN)/pytest
 
 soak: $(VENV)/ready
@@ -40,7 +41,7 @@ bench: $(VENV)/ready $(VENV)-bench/ready
 	$(BIN)/python -m benchmarks
 
 $(VENV)/ready $(PYTHONS:%=$(VENV)-%/ready): \
-		requirements/dev.lock pyproject.toml scripts/make-environment
+		requirements/dev.lock pyproject.toml scripts/make-environment scripts/install-package
 	scripts/make-environment $(@D) requirements/dev.lock
 	touch $@
 

@@ -10,10 +10,13 @@ import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from statistics import median
 
 from rich.console import Console
 
 import pyrite
+from benchmarks.burning import burn
+from benchmarks.peers import Peer
 from benchmarks.ratios import AtLeast, AtMost, Side, WrongOutcome, compare, seconds
 from pyrite import processors as p
 
@@ -21,13 +24,15 @@ TRIPS = 200
 ROUNDS = 7
 BARE = "bare socket"
 TWO = "two members"
+LIGHT = "light job on two members"
+NO_SLOWER = AtLeast(times=1, than=TWO)
 ITEMS = 400_000
 BATCH = 1000
 TASKS = 512
 
 
 def run(console: Console) -> None:
-    with pyrite.instance(members=2) as two, pyrite.instance(members=1) as one:
+    with pyrite.instance(members=2) as two, pyrite.instance() as one:
         console.print(compare("a light job on two members", _trips(two), item="trip"))
         console.print(compare("work that needs the CPU", _cpu(one, two), item="task"))
         console.print(compare("a partitioned edge, two members", _edge(two), item="item"))
@@ -40,33 +45,38 @@ def _trips(two: pyrite.Instance) -> list[Side]:
     c = dag.vertex("c", p.noop())
     dag.edge(pyrite.between(a, b))
     dag.edge(pyrite.between(b, c).distributed().partitioned(key=lambda pair: pair[0]))
-    job = two.new_light_job(dag)
+    light, normal = two.new_light_job(dag), two.new_job(dag)
 
     def bare() -> float:
         with _echo() as connection:
-            return seconds(lambda: _go_back_and_forth(connection))
+            return _median(lambda: _go_back_and_forth(connection), TRIPS)
 
     return [
-        Side(name=BARE, items=TRIPS, run=bare, rounds=ROUNDS),
+        Side(name=BARE, items=1, run=bare, rounds=ROUNDS),
         Side(
-            name="light job on two members",
-            items=TRIPS,
-            run=lambda: seconds(lambda: _execute(job)),
+            name=LIGHT,
+            items=1,
+            run=lambda: _median(lambda: light.execute().result(), TRIPS),
             rounds=ROUNDS,
             aim=AtMost(times=20, than=BARE),
+        ),
+        Side(
+            name="the same DAG on Spark",
+            items=1,
+            run=lambda: _median(lambda: normal.execute().result(), 5),
+            rounds=2,
+            aim=AtLeast(times=20, than=LIGHT),
         ),
     ]
 
 
-def _execute(job: pyrite.Job) -> None:
-    for _ in range(TRIPS):
-        job.execute().result()
+def _median(action: Callable[[], object], times: int) -> float:
+    return median(seconds(action) for _ in range(times))
 
 
 def _go_back_and_forth(connection: socket.socket) -> None:
-    for _ in range(TRIPS):
-        connection.sendall(b"x" * 64)
-        connection.recv(64)
+    connection.sendall(b"x" * 64)
+    connection.recv(64)
 
 
 @contextmanager
@@ -96,13 +106,6 @@ def _send_back(port: int) -> None:
             connection.sendall(data)
 
 
-def burn(seed: int) -> int:
-    total = seed
-    for number in range(15_000):
-        total = (total * 31 + number) % 1_000_003
-    return total
-
-
 def _cpu(one: pyrite.Instance, two: pyrite.Instance) -> list[Side]:
     dag = pyrite.DAG()
     a, b = dag.vertex("a", p.read_items(list(range(TASKS)))), dag.vertex("b", p.map(burn))
@@ -130,13 +133,27 @@ def _cpu(one: pyrite.Instance, two: pyrite.Instance) -> list[Side]:
     return [
         Side(name=TWO, items=TASKS, run=on(two), rounds=ROUNDS),
         Side(
-            name="one member",
+            name="one process",
             items=TASKS,
             run=on(one),
             rounds=ROUNDS,
             aim=AtLeast(times=1.7, than=TWO),
         ),
-        Side(name="ProcessPoolExecutor(2)", items=TASKS, run=pool, rounds=3),
+        Side(name="ProcessPoolExecutor(2)", items=TASKS, run=pool, rounds=3, aim=NO_SLOWER),
+        Side(
+            name="Dask, two workers",
+            items=TASKS,
+            run=lambda: Peer("benchmarks.with_dask", "burning").run_jobs(TASKS),
+            rounds=2,
+            aim=NO_SLOWER,
+        ),
+        Side(
+            name="Ray, two workers",
+            items=TASKS,
+            run=lambda: Peer("benchmarks.with_ray", "burning").run_jobs(TASKS),
+            rounds=2,
+            aim=NO_SLOWER,
+        ),
     ]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import pyrite
 from pyrite import Instance
+from tests.redis_server import RedisServer
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")
@@ -51,3 +52,17 @@ def local_spark() -> Iterator[Instance]:
     }
     with pyrite.instance(spark_master="local[2, 4]", spark_conf=conf) as instance:
         yield instance
+
+
+@pytest.fixture(scope="session")
+def shared_redis() -> Iterator[RedisServer]:
+    server = RedisServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis(shared_redis: RedisServer) -> RedisServer:
+    """A Redis in which nothing is stored."""
+    shared_redis.clear()
+    return shared_redis

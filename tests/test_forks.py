@@ -19,7 +19,7 @@ import pytest
 import pyrite
 from pyrite import DAG, Instance, PyriteError, between
 from pyrite import processors as p
-from pyrite.collections import MemoryList
+from pyrite.collections import MemoryCollections, MemoryList
 from tests.engine.test_cancel_and_failure import Forever, works
 from tests.test_instance import small
 
@@ -139,14 +139,15 @@ def test_locks_that_the_parent_holds_do_not_block_the_child(pyr: Instance) -> No
     running = pyr.new_light_job(forever()).execute()
     ended = pyr.new_light_job(small("works")).execute()
     ended.result(10)
-    stored = pyr.list("works")
+    stored, collections = pyr.list("works"), pyr._collections
     assert isinstance(stored, MemoryList)
+    assert isinstance(collections, MemoryCollections)
     locks = [
         pyr._lock,
         pyr._service.workers[0]._lock,
         pyr._service.threads._lock,
-        pyr._session._lock,
-        pyr._collections._lock,
+        pyr._driver.session._lock,
+        collections._lock,
         stored._lock,
         ended._condition,
         running._condition,

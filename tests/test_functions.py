@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import time
 from typing import Any
 
 import cloudpickle
+import pytest
 
 from pyrite.functions import describe, same, shorten
 
@@ -30,6 +32,17 @@ def test_shortening_never_raises() -> None:
 
     assert shorten(Bad()) == "<Bad whose repr raised ValueError>"
     assert len(shorten("x" * 500)) == 120
+
+
+@pytest.mark.parametrize("value", ["ab" * 99, b"ab" * 99, [1] * 99, ("ab" * 99, [b"x" * 99]), [[]]])
+def test_a_shortened_value_is_the_start_of_its_repr(value: object) -> None:
+    assert shorten(value, 99).removesuffix("…") == repr(value)[:98]
+
+
+def test_shortening_a_large_value_takes_no_time() -> None:
+    started = time.process_time()
+    shorten([("key", bytes(100_000_000))])
+    assert time.process_time() - started < 0.1
 
 
 def adder(n: int) -> Any:

@@ -173,7 +173,7 @@ def test_named_maps_and_lists_behave_like_dicts_and_lists(pyr: Instance) -> None
     [
         lambda pyr: pyrite.instance(cooperative_threads=0),
         lambda pyr: pyrite.instance(cooperative_threads="2"),  # type: ignore[arg-type]
-        lambda pyr: pyrite.instance(collections="disk"),  # type: ignore[arg-type]
+        lambda pyr: pyrite.instance(collections="disk"),
         lambda pyr: pyr.new_job("dag"),
         lambda pyr: pyr.new_job(DAG(), {"name": "x"}),
         lambda pyr: JobConfig(name=""),

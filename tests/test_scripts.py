@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,3 +51,28 @@ def test_tests_on_no_version_at_all_are_a_failure() -> None:
     done = subprocess.run([SCRIPTS / "test-all", "3.99"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "Python 3.99: not installed, so not tested" in done.stdout
+
+
+def install_test_servers(path: Path) -> subprocess.CompletedProcess[str]:
+    for name in ("dirname", "id"):
+        found = shutil.which(name)
+        assert found is not None
+        program(path / name, f'exec {found} "$@"')
+    return subprocess.run(
+        ["/bin/sh", SCRIPTS / "install-test-servers"],
+        env={"PATH": str(path)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_servers_that_are_there_are_not_installed(tmp_path: Path) -> None:
+    program(tmp_path / "redis-server", "exit 0")
+    done = install_test_servers(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_servers_that_cannot_be_installed_are_named(tmp_path: Path) -> None:
+    done = install_test_servers(tmp_path)
+    assert done.returncode == 1
+    assert "apt-get install redis-server" in done.stderr

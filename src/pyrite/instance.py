@@ -7,10 +7,10 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
+from pyrite.closing import Closing
+from pyrite.collections import MemoryCollections, NamedList, NamedMap, redis_at
 from pyrite.dag import DAG
 from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
@@ -18,15 +18,16 @@ from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
-from pyrite.job import Execution, Job, JobConfig
+from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
+from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyrite.cluster.client import Client
-    from pyrite.cluster.collections.storage import RemoteList, RemoteMap
     from pyrite.cluster.hosts.own import OwnCluster
+    from pyrite.collections.redis import RedisCollections
 
 logger = logging.getLogger("pyrite")
 
@@ -41,7 +42,7 @@ def instance(
     start_spark: bool = False,
     cooperative_threads: int | None = None,
     members: int | None = None,
-    collections: Literal["memory"] = "memory",
+    collections: str = "memory",
 ) -> Instance:
     """Opens an instance in this process. Use it as a context manager, or call its `close()`.
 
@@ -55,6 +56,10 @@ def instance(
 
     With `members`, light jobs run on that many processes of this machine, which are started with
     the first light job. Named maps and lists are then in the memory of these processes.
+
+    `collections` says where else named maps and lists are: in a Redis or Valkey, at a URL such as
+    `redis://host:6379/0` (extra `redis`). They outlive the instance, and all who use the same
+    database share them.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
@@ -76,13 +81,13 @@ def client(url: str, *, secret: str | None = None) -> Client:
     return connect(url, secret=secret)
 
 
-def _own_cluster(members: int, cooperative_threads: int | None) -> OwnCluster:
+def _own_cluster(members: int, cooperative_threads: int | None, collections: str) -> OwnCluster:
     from pyrite.cluster.hosts.own import OwnCluster  # ZeroMQ is loaded by whoever uses it
 
-    return OwnCluster(members, cooperative_threads=cooperative_threads)
+    return OwnCluster(members, cooperative_threads=cooperative_threads, collections=collections)
 
 
-class Instance:
+class Instance(Closing):
     """Made by `pyrite.instance()`."""
 
     def __init__(
@@ -102,13 +107,16 @@ class Instance:
                 "cooperative_threads must be a whole number above 0; got "
                 f"{shorten(cooperative_threads)}"
             )
-        if collections != "memory":
-            raise PyriteError(f"collections must be 'memory'; got {shorten(collections)}")
-        self._cluster = None if members is None else _own_cluster(members, cooperative_threads)
+        self._redis = redis_at(collections)
+        self._cluster = (
+            None if members is None else _own_cluster(members, cooperative_threads, collections)
+        )
         self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
-        self._session = session
-        self._collections: MemoryCollections | OwnCluster = self._cluster or MemoryCollections()
+        self._driver = SparkDriver(session)
+        self._collections: MemoryCollections | OwnCluster | RedisCollections = (
+            self._redis or self._cluster or MemoryCollections()
+        )
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -117,27 +125,18 @@ class Instance:
 
     def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
         """A job that runs the DAG on Spark. It can be executed any number of times."""
-        return Job(_checked_dag(dag), _checked_config(config), False, _submit=self.execute)
+        return normal_job(dag, config, self.execute)
 
     def new_light_job(self, dag: DAG, config: None = None) -> Job:
         """A job that runs the DAG in this process and starts within a fraction of a millisecond. It
         has no name and no configuration."""
-        if config is not None:
-            raise PyriteError(
-                f"a light job takes no name and no other configuration; got {shorten(config)}; use "
-                "new_job for that"
-            )
-        if self._cluster is not None:
-            return self._cluster.client.new_light_job(_checked_dag(dag))
-        return Job(_checked_dag(dag), JobConfig(), True, _submit=self.execute)
+        job = light_job(dag, config, self.execute)
+        return job if self._cluster is None else self._cluster.client.new_light_job(dag)
 
     def execute(self, job: Job) -> Execution:
         """Starts a job and returns the handle of this execution at once. Raises InvalidDAG if the
         DAG is not valid."""
-        if not isinstance(job, Job):
-            raise PyriteError(
-                f"an instance executes a job, as new_job makes it; got {shorten(job)}"
-            )
+        checked_job(job, "an instance")
         self._check_open()
         if self._cluster is not None and job.is_light:
             return self._cluster.client.execute(job)
@@ -147,36 +146,34 @@ class Instance:
             run_callback=service.threads.run,
             needs_this_thread=service.is_worker_thread if job.is_light else _needs_no_worker,
         )
-        run = RunContext(
-            job_name=job.name,
-            job_id=job.id,
-            execution_id=execution.id,
-            member_count=1,
-            collections=self._collections,
-        )
 
         def on_end(error: BaseException | None) -> None:
             self._running.pop(execution.id, None)
             execution.end(error)
 
         if job.is_light:
+            run = RunContext(
+                job_name=job.name,
+                job_id=job.id,
+                execution_id=execution.id,
+                member_count=1,
+                collections=self._collections,
+            )
             plan = Plan.of(job.dag, member_count=1, default_parallelism=len(service.workers))
             light = JobRun(
                 plan, run, service=service, on_end=on_end, on_running=execution.now_running
             )
+            if self._redis is not None:
+                run.collections = own = self._redis.for_execution()
+                light.flush = own.flush
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
             light.begin()
         else:
-            # Imported here, because Arrow takes long to load and light jobs do not need it.
-            from pyrite.spark.execution import SparkRun
-
-            job.dag.validate()
-            normal = SparkRun(
-                job.dag,
-                run,
-                session=self._session,
-                config=job.config,
+            normal = self._driver.new_run(
+                job,
+                execution.id,
+                collections=self._collections,
                 on_end=on_end,
                 on_running=execution.now_running,
             )
@@ -208,18 +205,18 @@ class Instance:
     def light_jobs(self) -> builtins.list[Execution]:
         """The executions of light jobs that are running now."""
         if self._cluster is not None:
-            return self._cluster.executions()
+            return self._cluster.light_jobs()
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
 
     def spark(self) -> SparkSession:
         """The Spark session that normal jobs run on. Starts it if necessary."""
-        return self._session.get()
+        return self._driver.session.get()
 
-    def map(self, name: str) -> MemoryMap | RemoteMap:
+    def map(self, name: str) -> NamedMap:
         """The map of that name; a new one if it does not exist yet."""
         return self._collections.map(name)
 
-    def list(self, name: str) -> MemoryList | RemoteList:
+    def list(self, name: str) -> NamedList:
         """The list of that name; a new one if it does not exist yet."""
         return self._collections.list(name)
 
@@ -277,18 +274,9 @@ class Instance:
         self._service.close(wait=not stuck)
         if self._cluster is not None:
             self._cluster.close()
-        self._session.stop()
-
-    def __enter__(self) -> Instance:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+        if self._redis is not None:
+            self._redis.close()
+        self._driver.close()
 
     def __repr__(self) -> str:
         return (
@@ -299,17 +287,3 @@ class Instance:
 def _needs_no_worker() -> bool:
     """A job on Spark goes on whatever the cooperative threads wait for."""
     return False
-
-
-def _checked_dag(dag: Any) -> DAG:
-    if not isinstance(dag, DAG):
-        raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
-    return dag
-
-
-def _checked_config(config: Any) -> JobConfig:
-    if config is None:
-        return JobConfig()
-    if not isinstance(config, JobConfig):
-        raise PyriteError(f"the second argument of new_job is a JobConfig; got {shorten(config)}")
-    return config

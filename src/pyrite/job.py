@@ -104,6 +104,36 @@ class Job:
         return Job, (self.dag, self.config, self.is_light, self.id)
 
 
+def light_job(dag: DAG, config: None, submit: Callable[[Job], Execution]) -> Job:
+    """A light job of a DAG, checked."""
+    if config is not None:
+        raise PyriteError(
+            f"a light job takes no name and no other configuration; got {shorten(config)}; use "
+            "new_job for that"
+        )
+    return Job(_checked_dag(dag), JobConfig(), True, _submit=submit)
+
+
+def normal_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execution]) -> Job:
+    """A normal job of a DAG, checked."""
+    if config is not None and not isinstance(config, JobConfig):
+        raise PyriteError(f"the second argument of new_job is a JobConfig; got {shorten(config)}")
+    return Job(_checked_dag(dag), config or JobConfig(), False, _submit=submit)
+
+
+def checked_job(job: Any, owner: str) -> Job:
+    """Refuses what is no job."""
+    if not isinstance(job, Job):
+        raise PyriteError(f"{owner} executes a job, as new_job makes it; got {shorten(job)}")
+    return job
+
+
+def _checked_dag(dag: Any) -> DAG:
+    if not isinstance(dag, DAG):
+        raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
+    return dag
+
+
 class Execution(Future[None]):
     """One run of a job: a future that is done once every processor has stopped and is closed.
 
@@ -120,13 +150,17 @@ class Execution(Future[None]):
         *,
         run_callback: Callable[[Callable[[], None]], None],
         needs_this_thread: Callable[[], bool],
+        id: str | None = None,
     ) -> None:
         super().__init__()
         self._waiters: list[Any] = _Waiters(self)
         self._run_callback = run_callback
         self._needs_this_thread = needs_this_thread
-        self.id = secrets.token_hex(8)
+        self.id = id or secrets.token_hex(8)
         self.job = job
+        self.member: str | None = None
+        """The address of the member that coordinates or drives it, as soon as one does; None if it
+        runs in this process."""
         self._status = JobStatus.STARTING
         self._request_cancel: Callable[[], None] = lambda: None
         self._read_metrics: Callable[[], dict[str, Any]] = dict

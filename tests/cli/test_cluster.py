@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +16,16 @@ import pytest
 from typer.testing import CliRunner
 
 import pyrite
+from pyrite import AbstractProcessor, JobCancelled, JobFailed, ProcessorContext
 from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
 from tests.cluster.test_light_jobs import Where, straight
+from tests.cluster.test_normal_jobs import descendants, has_ended
+from tests.redis_server import RedisServer
 
 Command = subprocess.Popen[str]
+ALONE = ("--listen", "127.0.0.1:5701", "--members", "127.0.0.1:5701")
 
 
 @pytest.fixture
@@ -108,9 +114,98 @@ def test_members_with_a_fixed_list_find_each_other_and_end_well(
     line_with(commands[0], "a member was lost")
 
 
+class Runs(AbstractProcessor):
+    """Runs until the end of the job, and says when it has begun."""
+
+    polls = True
+
+    def init(self, context: ProcessorContext) -> None:
+        self.begun = context.collections.list("begun")
+
+    def complete(self) -> bool:
+        if not self.begun:
+            self.begun.append("once")
+        return False
+
+
+class Stuck(Runs):
+    """Never comes back from a call."""
+
+    cooperative = False
+
+    def complete(self) -> bool:
+        self.begun.append("stuck")
+        threading.Event().wait()
+        return True
+
+
+@pytest.mark.parametrize("source", [Runs, Stuck])
+def test_a_member_that_is_told_to_end_while_jobs_run_ends_them_abruptly_and_exits_well(
+    started: list[Command], tmp_path: Path, source: type[AbstractProcessor]
+) -> None:
+    (address,) = free_addresses(1)
+    secret = new_secret()
+    (tmp_path / "secret").write_text(secret)
+    arguments = ("--listen", address, "--members", address, "--secret-file", tmp_path / "secret")
+    command = start(started, "member", *arguments)
+    line_with(command, "all members are connected")
+    with pyrite.client(f"pyrite://{address}", secret=secret) as client:
+        executions = [client.new_light_job(straight(source)).execute() for _ in range(3)]
+        give_up = time.monotonic() + 10
+        while len(client.list("begun")) < (3 if source is Stuck else 1):
+            assert time.monotonic() < give_up
+        command.send_signal(signal.SIGTERM)
+        for execution in executions:
+            assert isinstance(execution.exception(3), (JobFailed, JobCancelled))
+    assert command.wait(3) == 0
+
+
+def test_a_member_runs_normal_jobs_on_its_master_and_ends_well_with_spark(
+    started: list[Command], tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text(new_secret())
+    (address,) = free_addresses(1)
+    command = start(
+        started,
+        *("member", "--listen", address, "--members", address, "--spark-master", "local[1]"),
+        *("--secret-file", tmp_path / "secret"),
+    )
+    line_with(command, "all members are connected")
+    secret = (tmp_path / "secret").read_text()
+    with pyrite.client(f"pyrite://{address}", secret=secret) as client:
+        client.new_job(straight(p.read_items([1, 2]), p.write_list("out"))).execute().result(100)
+        assert sorted(client.list("out")) == [1, 2]
+    of_spark = descendants(command.pid)
+    assert of_spark
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(30) == 0
+    assert [each for each in of_spark if not has_ended(each, 10)] == []
+
+
+def test_members_have_their_collections_in_a_redis(
+    started: list[Command], tmp_path: Path, redis: RedisServer
+) -> None:
+    (tmp_path / "url").write_text(f"{redis.url}\n")
+    (address,) = free_addresses(1)
+    command = start(
+        started,
+        *("member", "--listen", address, "--members", address),
+        *("--collections-file", tmp_path / "url"),
+    )
+    line_with(command, "all members are connected")
+    with pyrite.client(f"pyrite://{address}") as client:
+        client.map("m")[1] = 2
+    with redis.client() as plain:
+        assert plain.hlen("pyrite:map:m") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--collections", "redis://:secret@host", *ALONE), "use --collections-file"),
+        (("--collections", "redis://h", "--collections-file", "f", *ALONE), "not both"),
+        (("--collections-file", "none", *ALONE), "cannot be read"),
+        (("--collections", "disk", *ALONE), "the URL of a Redis"),
         (("--listen", "nowhere", "--members", "nowhere"), "HOST:PORT"),
         (("--listen", "127.0.0.1:5", "--members", "127.0.0.1:6"), "must be in the list"),
         (("--listen", "10.0.0.1:5", "--members", "10.0.0.1:5"), "needs a secret"),

@@ -1,5 +1,5 @@
-"""Named maps and lists of a cluster: the same as in memory, and what a dead member took along is
-told once."""
+"""Named maps and lists of a cluster: what a dead member took along is told once. What holds for all
+kinds of them is in tests/collections."""
 
 from __future__ import annotations
 
@@ -8,68 +8,17 @@ import signal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite import DAG
 from pyrite import processors as p
-from pyrite.cluster import Client, LocalCluster
+from pyrite.cluster import LocalCluster
 from pyrite.cluster.collections.notes import Notes, PartLost, check
 from pyrite.cluster.collections.storage import owner_of
-from pyrite.collections import MemoryCollections
 from pyrite.engine.plan import plan_topology
 from pyrite.partitioning import partition_id
 from tests.cluster.test_faults import wait_for_new_incarnation
-
-keys = st.one_of(st.integers(0, 5), st.text(max_size=1), st.none(), st.just(float("inf")))
-map_steps = st.one_of(
-    st.tuples(st.just("__setitem__"), st.tuples(keys, st.integers())),
-    st.tuples(st.sampled_from(["__getitem__", "__delitem__", "pop"]), st.tuples(keys)),
-    st.tuples(st.sampled_from(["get", "setdefault", "pop"]), st.tuples(keys, st.integers())),
-    st.tuples(st.just("update"), st.tuples(st.dictionaries(keys, st.integers(), max_size=3))),
-    st.tuples(st.just("__contains__"), st.tuples(keys)),
-    st.tuples(st.sampled_from(["__len__", "clear", "copy"]), st.just(())),
-)
-indexes = st.one_of(st.integers(-3, 3), st.slices(4))
-list_steps = st.one_of(
-    st.tuples(st.sampled_from(["append", "remove", "index"]), st.tuples(st.integers(0, 3))),
-    st.tuples(st.just("extend"), st.tuples(st.lists(st.integers(0, 3), max_size=3))),
-    st.tuples(st.sampled_from(["__getitem__", "__delitem__"]), st.tuples(indexes)),
-    st.tuples(st.just("insert"), st.tuples(st.integers(-3, 3), st.integers(0, 3))),
-    st.tuples(st.just("pop"), st.tuples(st.integers(-3, 3))),
-    st.tuples(st.sampled_from(["__len__", "reverse", "clear", "copy"]), st.just(())),
-)
-over_all_examples = settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-def outcome(target: Any, method: str, arguments: tuple[Any, ...]) -> Any:
-    try:
-        return getattr(target, method)(*arguments)
-    except (KeyError, IndexError, ValueError) as error:
-        return type(error)
-
-
-@given(steps=st.lists(map_steps, max_size=8))
-@over_all_examples
-def test_a_map_of_a_cluster_does_what_one_in_memory_does(any_client: Client, steps: Any) -> None:
-    ours, reference = any_client.map("steps"), MemoryCollections().map("steps")
-    ours.clear()
-    for method, arguments in steps:
-        assert outcome(ours, method, arguments) == outcome(reference, method, arguments)
-    assert ours == reference.copy()
-    assert len(ours) == len(reference)
-
-
-@given(steps=st.lists(list_steps, max_size=8))
-@over_all_examples
-def test_a_list_of_a_cluster_does_what_one_in_memory_does(any_client: Client, steps: Any) -> None:
-    ours, reference = any_client.list("steps"), MemoryCollections().list("steps")
-    ours.clear()
-    for method, arguments in steps:
-        assert outcome(ours, method, arguments) == outcome(reference, method, arguments)
-    assert ours == reference.copy()
 
 
 def test_what_a_dead_member_took_along_is_told_once() -> None:

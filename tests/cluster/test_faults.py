@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from pyrite import DAG, AbstractProcessor, JobCancelled, JobFailed, between
+from pyrite import DAG, AbstractProcessor, JobCancelled, JobFailed, PyriteError, between
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
 from pyrite.wire.keys import keys_from
 from pyrite.wire.sockets import Limits
-from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, straight
+from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, running, straight
 
 
 @pytest.fixture
@@ -66,12 +66,32 @@ def test_a_coordinator_that_is_killed_fails_its_jobs_and_the_client_goes_to_the_
 ) -> None:
     with trio.client() as client:
         execution = client.new_light_job(straight(Endless, p.noop())).execute()
-        assert client.light_jobs() == [(execution.id, trio.addresses[0])]
-        os.kill(trio.pids[0], signal.SIGKILL)
+        assert client.light_jobs() == [execution]
+        assert execution.member == trio.addresses[0]
+        pids = trio.pids
+        os.kill(pids[0], signal.SIGKILL)
         with pytest.raises(JobFailed, match=f"{trio.addresses[0]}, its coordinator, was lost"):
             execution.result(5)
         with Client([trio.addresses[1]], keys_from(trio.secret)) as other:
             assert nothing_is_left(other)
+        wait_for_new_incarnation(trio, pids, 0)
+        again = client.new_light_job(straight(Endless, p.noop())).execute()
+        assert running(client, 1) == [again]
+        assert again.member == trio.addresses[1]
+
+
+def test_a_light_job_of_another_client_fails_with_the_coordinator_that_was_lost(
+    trio: LocalCluster,
+) -> None:
+    with (
+        Client([trio.addresses[1]], keys_from(trio.secret)) as other,
+        Client([trio.addresses[0]], keys_from(trio.secret)) as client,
+    ):
+        other.new_light_job(straight(Endless, p.noop())).execute()
+        (found,) = running(client, 1)
+        os.kill(trio.pids[1], signal.SIGKILL)
+        with pytest.raises(PyriteError, match=f"{trio.addresses[1]} was lost"):
+            found.result(5)
 
 
 def test_a_job_that_waits_for_a_connection_can_be_cancelled(trio: LocalCluster) -> None:
@@ -233,4 +253,6 @@ def test_under_random_kills_a_job_is_right_or_fails_with_the_members_name() -> N
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_under_random_kills_for_long() -> None:
-    assert run_under_kills(30)["right"]
+    outcomes = run_under_kills(30)
+    assert outcomes["right"]
+    assert outcomes.total() >= 200

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pyrite import Instance, PyriteError
+from pyrite import Instance, JobFailed, PyriteError
+from pyrite import processors as p
 from pyrite.cluster import Client
 from pyrite.cluster.hosts.hosted import HostedCluster
+from tests.cluster.test_light_jobs import straight
 from tests.dags import Picture, pictures
+from tests.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -33,6 +36,24 @@ def test_a_random_dag_gives_the_same_on_members_that_spark_hosts(
     assert found == picture.expected(2)
 
 
+def test_a_normal_job_is_refused_by_members_that_are_tasks_of_spark(hosted: Client) -> None:
+    with pytest.raises(JobFailed, match=r"this member is a task of Spark.* run this job with"):
+        hosted.new_job(straight(p.read_items([1]))).execute().result(20)
+
+
 def test_more_members_than_slots_are_refused_at_once(local_spark: Instance) -> None:
     with pytest.raises(PyriteError, match="100 members need 100 slots of Spark"):
         HostedCluster(local_spark.spark(), 100)
+
+
+def test_members_that_spark_hosts_have_their_collections_in_a_redis(
+    local_spark: Instance, redis: RedisServer
+) -> None:
+    with (
+        HostedCluster(local_spark.spark(), 2, collections=redis.url) as cluster,
+        cluster.client() as client,
+    ):
+        client.map("m")[1] = 2
+        assert client.map("m") == {1: 2}
+    with redis.client() as plain:
+        assert plain.hlen("pyrite:map:m") == 1

@@ -10,7 +10,7 @@ import pyrite
 from pyrite import PyriteError
 from pyrite import processors as p
 from pyrite.cluster import LocalCluster
-from tests.cluster.test_light_jobs import Where, straight
+from tests.cluster.test_light_jobs import Endless, Where, straight
 from tests.test_forks import in_child
 
 
@@ -23,6 +23,9 @@ def test_light_jobs_of_an_instance_with_members_run_on_these() -> None:
         assert sorted(pyr.list("where")) == [0, 1]
         assert pyr.collections() == [("list", "where", list(pyr.list("where")))]
         assert pyr.light_jobs() == []
+        execution = pyr.new_light_job(straight(Endless, p.noop())).execute()
+        assert pyr.light_jobs() == [execution]
+        execution.cancel()
         roles, pids = zip(*pyr.processes())
         assert roles == ("member", "member")
         assert os.getpid() not in pids
@@ -41,6 +44,13 @@ def test_a_client_reaches_a_cluster_by_its_addresses_and_secret(cluster: LocalCl
     with pyrite.client(url, secret=cluster.secret) as client:
         client.map("by address")["key"] = "value"
         assert client.map("by address")["key"] == "value"
+
+
+def test_a_client_has_no_processes_and_says_where_spark_is(cluster: LocalCluster) -> None:
+    with cluster.client() as client:
+        assert client.processes() == []
+        with pytest.raises(PyriteError, match="the member that runs a normal job has it"):
+            client.spark()
 
 
 def test_a_client_with_another_secret_is_not_let_in(cluster: LocalCluster) -> None:

@@ -15,9 +15,11 @@ import pytest
 from pyrite import (
     DAG,
     AbstractProcessor,
+    Execution,
     JobCancelled,
     JobConfig,
     JobFailed,
+    JobStatus,
     Processor,
     ProcessorContext,
     ProcessorMetaSupplier,
@@ -68,7 +70,7 @@ def run(client: Client, dag: DAG, seconds: float = 20) -> None:
     client.new_light_job(dag).execute().result(seconds)
 
 
-def running(client: Client, count: int) -> list[tuple[str, str]]:
+def running(client: Client, count: int) -> list[Execution]:
     """The light jobs that run, once there are so many."""
     give_up = time.monotonic() + 5
     while len(jobs := client.light_jobs()) != count:
@@ -152,6 +154,15 @@ def test_a_dag_that_cannot_be_pickled_is_refused_with_the_vertex(client: Client)
         client.new_light_job(straight(p.read_items([1]), p.map(lambda n: (n, lock))))
 
 
+def test_a_dag_that_is_too_large_is_refused_with_its_largest_vertex(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrite.cluster.light.plans.LARGEST_DAG", 10_000)
+    large = bytes(20_000)
+    with pytest.raises(PyriteError, match="most of them in vertex 'v1'"):
+        client.new_light_job(straight(p.read_items([1]), p.map(lambda n: large), p.noop()))
+
+
 def test_an_invalid_dag_is_refused_at_once(client: Client) -> None:
     with pytest.raises(PyriteError, match="empty"):
         client.new_light_job(DAG())
@@ -170,7 +181,7 @@ def test_a_job_is_pickled_when_it_is_made(client: Client) -> None:
 
 def test_a_cancel_stops_all_members_and_leaves_nothing(client: Client) -> None:
     execution = client.new_light_job(straight(Endless, p.noop())).execute()
-    assert [id for id, _ in client.light_jobs()] == [execution.id]
+    assert client.light_jobs() == [execution]
     assert execution.cancel()
     with pytest.raises(JobCancelled):
         execution.result(10)
@@ -194,6 +205,67 @@ def test_a_client_that_goes_cancels_its_jobs(cluster: LocalCluster, client: Clie
     assert nothing_is_left(client)
 
 
+def test_a_light_job_of_another_client_is_listed_and_can_be_cancelled_and_joined(
+    cluster: LocalCluster, client: Client
+) -> None:
+    for address in cluster.addresses:
+        with Client([address], keys_from(cluster.secret)) as other:
+            execution = other.new_light_job(straight(Endless, p.noop())).execute()
+            (found,) = running(client, 1)
+            assert found is not execution
+            assert (found.id, found.job.id) == (execution.id, execution.job.id)
+            assert found.status is JobStatus.RUNNING
+            assert client.light_jobs() == [found]
+            assert found.cancel()
+            assert isinstance(found.exception(10), JobCancelled)
+            assert isinstance(execution.exception(10), JobCancelled)
+        assert nothing_is_left(client)
+
+
+class WaitForKey(AbstractProcessor):
+    """Ends when a named map has a key, and fails if the value says so."""
+
+    polls = True
+
+    def init(self, context: ProcessorContext) -> None:
+        self.signs = context.collections.map("signs")
+
+    def complete(self) -> bool:
+        if self.signs.get("end") == "badly":
+            raise ValueError("told to fail")
+        return "end" in self.signs
+
+
+@pytest.mark.parametrize("sign", ["well", "badly"])
+def test_a_light_job_of_another_client_tells_how_it_ended(
+    cluster: LocalCluster, client: Client, sign: str
+) -> None:
+    client.map("signs").clear()
+    with Client([cluster.addresses[1]], keys_from(cluster.secret)) as other:
+        execution = other.new_light_job(straight(WaitForKey, p.noop())).execute()
+        (found,) = running(client, 1)
+        client.map("signs")["end"] = sign
+        error = found.exception(10)
+        assert str(error) == str(execution.exception(10))
+        assert (error is None) == (sign == "well")
+        if error is not None:
+            assert isinstance(error, JobFailed)
+            assert (error.vertex, found.status) == ("v0", JobStatus.FAILED)
+
+
+def test_a_client_that_closes_leaves_the_light_jobs_of_others_alone(
+    cluster: LocalCluster, client: Client
+) -> None:
+    execution = client.new_light_job(straight(Endless, p.noop())).execute()
+    with cluster.client() as other:
+        (found,) = running(other, 1)
+    with pytest.raises(PyriteError, match=r"not known how .* this client (was|is) closed"):
+        found.result(5)
+    assert client.light_jobs() == [execution]
+    execution.cancel()
+    assert isinstance(execution.exception(10), JobCancelled)
+
+
 def test_only_joining_and_cancelling_is_possible(client: Client) -> None:
     execution = client.new_light_job(straight(p.read_items([1]), p.noop())).execute()
     execution.result(10)
@@ -208,7 +280,9 @@ def test_any_member_coordinates(cluster: LocalCluster, client: Client) -> None:
     for address in cluster.addresses:
         with Client([address], keys_from(cluster.secret)) as other:
             execution = other.new_light_job(straight(Endless, p.noop())).execute()
-            assert running(client, 1) == [(execution.id, address)]
+            (found,) = running(client, 1)
+            assert (found.id, found.member) == (execution.id, address)
+            assert execution.member == address
         assert nothing_is_left(client)
 
 

@@ -3,9 +3,11 @@ coordinates."""
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Event
 from typing import Any, TypeVar
 
 import cloudpickle
@@ -13,9 +15,9 @@ import pytest
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.cluster.edges.packing import Packing
+from pyrite.cluster.edges.packing import Packing, unpacked
 from pyrite.cluster.edges.window import UNIT, weight_of
-from pyrite.cluster.light.outcomes import Order, Outcome
+from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import PackedDag, hash_of
 from pyrite.cluster.member import Member
 from pyrite.engine.plan import plan_topology
@@ -23,8 +25,9 @@ from pyrite.suppliers import meta_supplier_of
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
-from pyrite.wire.wire import Connected, Connection, Received, Wire
+from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
 from tests.cluster.test_light_jobs import Endless
+from tests.wire.test_wire import turned
 
 ID = b"01234567"
 OTHER = b"76543210"
@@ -35,7 +38,7 @@ class Coordinator:
     """The test's end of the wire, and the member at the other."""
 
     def __init__(self) -> None:
-        keys = keys_from(new_secret())
+        keys = self.keys = keys_from(new_secret())
         self.now = 0.0
         self.member = Member(keys, clock=lambda: self.now)
         address = f"127.0.0.1:{self.member.bind('127.0.0.1', 0)}"
@@ -231,7 +234,7 @@ def test_the_first_ack_goes_out_when_a_unit_is_full_and_init_has_run(
     assert (id, [edge for edge, _ in limits]) == (ID, [0])
 
 
-def test_an_ack_for_an_unknown_execution_is_skipped_and_the_next_counts(
+def test_an_ack_for_an_unknown_execution_among_others_is_skipped_and_the_next_counts(
     coordinator: Coordinator,
 ) -> None:
     many = PackedDag.of(line(p.read_items(["x" * 1000] * 5000)))
@@ -240,7 +243,8 @@ def test_an_ack_for_an_unknown_execution_is_skipped_and_the_next_counts(
     while weight < UNIT:
         weight += coordinator.next(m.PacketMessage).weight
     assert not [each for each in coordinator.received if isinstance(each, m.DoneMessage)]
-    coordinator.send(m.Ack(((OTHER, ((0, 5), (1, 7))), (ID, ((0, 1000),)))))
+    known, unknown = (ID, ((7, 1), (0, 1))), (OTHER, ((0, 5), (1, 7)))
+    coordinator.send(m.Ack((known, unknown, (ID, ((0, 1000),)))))
     coordinator.next(m.DoneMessage)
     coordinator.send(m.DoneMessage(ID, 0))
     assert coordinator.outcome().is_well
@@ -259,7 +263,7 @@ def test_a_message_that_a_member_cannot_deal_with_does_not_end_it(
     coordinator: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
     coordinator.send(m.Reply(1, b"nobody asked"), m.Answer(ID, b"nobody asked"))
-    coordinator.send(m.Call(1, b"nonsense"), m.Hello("a", "b", "c", "d", (), "e", True))
+    coordinator.send(m.Call(1, b"nonsense"), m.Hello("a", "b", "c", "d", (), "", "e", True))
     coordinator.next(m.Reply)
     coordinator.send(m.Check((ID,)))
     assert coordinator.next(m.Unknown).executions == (ID,)
@@ -290,3 +294,66 @@ def test_an_endless_part_is_stopped_by_a_cancel(coordinator: Coordinator) -> Non
     coordinator.until(lambda: coordinator.member.execution_count() == 1)
     coordinator.send(m.Cancel(ID))
     assert coordinator.outcome().cancelled
+
+
+def test_a_clients_cancel_that_overtakes_its_submit_by_far_lets_it_not_run(
+    coordinator: Coordinator,
+) -> None:
+    wire = Wire(coordinator.keys, Identity())
+    wire.dial(coordinator.members[1])
+    (event,) = turned([wire], Connected)
+    endless = PackedDag.of(line(Endless))
+    try:
+        event.connection.send(m.Cancel(ID))
+        wire.flush()
+        coordinator.until(lambda: ID in coordinator.member.jobs._cancelled_early)
+        coordinator.now = 200.0
+        event.connection.send(m.PlanMessage(endless.hash, endless.data))
+        event.connection.send(m.Submit(ID, OTHER, endless.hash))
+        (answer,) = turned([wire], Received)
+    finally:
+        wire.close()
+    assert isinstance(answer.message, m.Answer)
+    assert Outcome.unpacked(answer.message.outcome).cancelled
+
+
+def send_reading(coordinator: Coordinator, *more: m.Message) -> m.Call:
+    """Has the member run a job whose source asks the coordinator for its part of a map, on the
+    thread that deals with messages. Gives that question; `more` arrives behind the init."""
+    dag = PackedDag.of(line(p.read_map("read")))
+    plans = coordinator.member._plans
+    plans.add(dag.hash, dag.data)
+    plans.get(dag.hash).plan(2, 1)  # type: ignore[union-attr]
+    coordinator.send(coordinator.order(dag), *more)
+    return coordinator.next(m.Call)
+
+
+def test_what_arrives_while_an_init_waits_for_a_reply_stays_in_its_order(
+    coordinator: Coordinator,
+) -> None:
+    call = send_reading(coordinator, packet([1], execution=OTHER))
+    coordinator.send(packet([2], execution=OTHER), m.Reply(call.number, pickle.dumps((True, {}))))
+    coordinator.next(m.DoneMessage)
+    held = coordinator.member.parts.executions.find(OTHER)
+    assert held is not None
+    arrived = [group for _, _, items in held.arrivals.edge(0).packets for group in unpacked(items)]
+    assert [group.items for group in arrived] == [[1], [2]]
+
+
+def test_an_init_that_asks_a_member_whose_loss_is_known_but_not_dealt_with_does_not_hang(
+    coordinator: Coordinator,
+) -> None:
+    member = coordinator.member
+    connection = member.peers.get("coordinator:1")
+    assert connection is not None
+    connection.send = lambda message: None  # type: ignore[method-assign]  # as after its end
+    asked = Event()
+
+    def ask() -> None:
+        member._events.append(Lost(connection, "it was closed"))
+        with pytest.raises(MemberLost):
+            member.call("coordinator:1", ("map", "read", "copy", ()))
+        asked.set()
+
+    member.post(ask)
+    assert asked.wait(5)

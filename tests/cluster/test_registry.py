@@ -33,7 +33,19 @@ def test_an_execution_that_was_never_initialized_is_dropped_after_five_minutes()
     known.data(ID, 0)
     assert known.tick(299.9) == []
     assert known.tick(300) == [ID]
+    assert known.find(ID) is None
+    known.tick(600)
     assert known.is_idle
+
+
+def test_an_init_after_its_data_was_dropped_does_not_run_without_it() -> None:
+    known = executions()
+    known.data(ID, 0)
+    known.tick(300)
+    known.tick(400)
+    assert known.init(ID, "a", 400) is None
+    known.cancel(ID, 500)
+    assert known.init(ID, "a", 599) is None
 
 
 def test_an_execution_that_runs_is_not_dropped_however_long_it_takes() -> None:
@@ -117,12 +129,16 @@ class AllOrders(RuleBasedStateMachine):
         self.now = 0.0
         self.known: Executions[set[str]] = Executions(lambda id: set())
         self.state: dict[bytes, tuple[str, float]] = {}
+        """What it is, and since when; if it is bad, until when."""
 
     def state_of(self, id: bytes) -> str:
-        state, since = self.state.get(id, ("absent", 0.0))
-        if state == "bad" and since + REMEMBERED_SECONDS <= self.now:
-            return "absent"
-        return state
+        state, at = self.state.get(id, ("absent", 0.0))
+        return "absent" if state == "bad" and at <= self.now else state
+
+    def now_bad(self, id: bytes, seconds: float) -> None:
+        state, until = self.state.get(id, ("absent", 0.0))
+        longest = until if state == "bad" else 0.0
+        self.state[id] = ("bad", max(longest, self.now + seconds))
 
     @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 150.0, 300.0]))
     def time_passes(self, seconds: float) -> None:
@@ -134,7 +150,7 @@ class AllOrders(RuleBasedStateMachine):
         }
         assert set(self.known.tick(self.now)) == gone
         for id in gone:
-            del self.state[id]
+            self.now_bad(id, NEVER_INITIALIZED_SECONDS)
 
     @rule(id=ids)
     def data(self, id: bytes) -> None:
@@ -155,13 +171,15 @@ class AllOrders(RuleBasedStateMachine):
         context = self.known.cancel(id, self.now)
         assert (context is not None) == (self.state_of(id) == "runs")
         if context is None:
-            self.state[id] = ("bad", self.now)
+            self.now_bad(id, REMEMBERED_SECONDS)
 
     @rule(id=ids, well=st.booleans())
     def end(self, id: bytes, well: bool) -> None:
         if self.state_of(id) == "runs":
             self.known.ended(id, self.now, well=well)
-            self.state[id] = ("absent" if well else "bad", self.now)
+            del self.state[id]
+            if not well:
+                self.now_bad(id, REMEMBERED_SECONDS)
 
     @invariant()
     def only_what_runs_is_checked(self) -> None:

@@ -11,18 +11,22 @@ import pyarrow as pa
 
 from pyrite import DAG
 from pyrite.collections import MemoryCollections
+from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
 from pyrite.exchange.stages import plan_stages
-from pyrite.spark.execution import stage_works
+from pyrite.spark.collections import JobCollections
+from pyrite.spark.execution import for_tasks, stage_works
 from pyrite.spark.packets import ARROW_SCHEMA
 from pyrite.spark.tasks import StageWork, run_stage
 
 Rows = list[dict[str, Any]]
 
 
-def works_of(dag: DAG, members: int) -> Sequence[StageWork]:
+def works_of(
+    dag: DAG, members: int, collections: JobCollections | None = None
+) -> Sequence[StageWork]:
     suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
     topology = plan_topology(dag, member_count=members, default_parallelism=1)
     run = RunContext(
@@ -33,11 +37,19 @@ def works_of(dag: DAG, members: int) -> Sequence[StageWork]:
         collections=MemoryCollections(),
     )
     steps = {
-        name: supplier for name, supplier in suppliers.items() if step_of(supplier) is not None
+        name: supplier if collections is None else for_tasks(name, supplier, collections)
+        for name, supplier in suppliers.items()
+        if step_of(supplier) is not None
     }
     single = choose_single_partitions(topology, random.Random(1))
     return stage_works(
-        plan_stages(topology, suppliers), topology, steps, [{}] * members, single, run
+        plan_stages(topology, suppliers),
+        topology,
+        steps,
+        MetaSuppliers(run, topology, suppliers, ()).suppliers_by_member(),
+        single,
+        run,
+        None if collections is None else collections.store,
     )
 
 

@@ -3,6 +3,7 @@ or duplicated."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyrite import DAG, between, from_
+from pyrite import DAG, AbstractProcessor, between, from_, traverse
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext
@@ -84,6 +85,33 @@ def test_a_task_that_is_run_again_makes_the_same_rows() -> None:
     arrived = [row for member in range(MEMBERS) for row in run_task(first, member, [])]
     assert [row for member in range(MEMBERS) for row in run_task(first, member, [])] == arrived
     assert run_task(second, 0, arrived, lambda rows: rows[::-1]) == run_task(second, 0, arrived)
+
+
+class Counting(AbstractProcessor):
+    """A source that emits cooperatively."""
+
+    def __init__(self) -> None:
+        self._numbers = traverse(range(3000))
+
+    def complete(self) -> bool:
+        return self.emit_cooperatively(self._numbers)
+
+
+def test_sources_of_the_users_emit_in_the_same_order_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dag = DAG()
+    merged, sink = dag.vertex("merged", p.map(str)), dag.vertex("sink", p.write_list("out"))
+    for ordinal in range(2):
+        source = dag.vertex(f"source-{ordinal}", Counting)
+        dag.edge(from_(source).to(merged, ordinal))
+    first, _ = works_of(dag.edge(between(merged, sink).distributed()), 2)
+    expected = run_task(first, 0, [])
+    chance, now = random.Random(1), itertools.count()
+    monkeypatch.setattr(
+        "pyrite.processor.perf_counter", lambda: next(now) if chance.random() < 0.5 else 0.0
+    )
+    assert run_task(first, 0, []) == expected
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import secrets
@@ -23,7 +24,16 @@ from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.sockets import Limits
-from pyrite.wire.wire import Connected, Event, Lost, NotReached, Received, Wire
+from pyrite.wire.wire import (
+    MESSAGES_PER_TURN,
+    Connected,
+    Event,
+    Lost,
+    NotReached,
+    Received,
+    Wire,
+    _is_earlier,
+)
 
 SECRET = new_secret()
 SOON = Limits(handshake=1.0, silence=1.2)
@@ -110,6 +120,43 @@ def test_an_urgent_message_overtakes_the_others(
     assert kinds == [m.Cancel, m.Call]
 
 
+def test_what_is_sent_in_one_moment_goes_out_as_one_piece(
+    listener: tuple[Wire, str], make_wire: MakeWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (a, address), b = listener, make_wire()
+    _, at_b = connected(a, b, address)
+    monkeypatch.setattr("pyrite.wire.wire.HELD_SECONDS", 60)
+    sent: list[int] = []
+    original = m.pieces
+
+    def counted(messages: list[bytes]) -> Iterator[bytes]:
+        sent.append(len(messages))
+        return original(messages)
+
+    monkeypatch.setattr("pyrite.wire.channels.pieces", counted)
+    for number in range(3):
+        at_b.send(m.Call(number, b""))
+        b.turn()  # it has work to do in between
+    assert sent == []
+    b.park(0)
+    assert sent == [3]
+    turned([a], Received, 3)
+
+
+def test_what_an_owner_sends_goes_out_though_it_never_parks(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    _, at_b = connected(a, b, address)
+    at_b.send(m.Call(1, b""))
+    received: list[Event] = []
+    give_up = time.monotonic() + 10
+    while not received and time.monotonic() < give_up:
+        b.turn()
+        received += a.turn()
+    assert [type(event) for event in received] == [Received]
+
+
 def test_another_thread_may_send_and_wakes_the_owner(
     listener: tuple[Wire, str], make_wire: MakeWire
 ) -> None:
@@ -155,7 +202,7 @@ def test_an_owner_that_waits_for_other_files_too_hears_of_what_arrives(
     watch.register(b, select.POLLIN)
     for number in range(20):
         at_a.send(m.Call(number, b""))
-        a.turn()
+        a.flush()
         events: list[Event] = []
         while not events:
             seconds = b.patience(None)
@@ -206,18 +253,22 @@ FOUR_GIGABYTES = b"\xff" + bytes(8) + b"\x7f\x03\x01" + struct.pack(">Q", 4 << 3
     [b"", secrets.token_bytes(1000), b"GET / HTTP/1.1\r\n\r\n", HALF_A_HANDSHAKE, FOUR_GIGABYTES],
     ids=["port scan", "random bytes", "a browser", "half a handshake", "a length of 4 GB"],
 )
-def test_whoever_does_not_speak_the_protocol_is_dropped_and_the_member_serves_on(
-    listener: tuple[Wire, str], make_wire: MakeWire, sent: bytes
+def test_whoever_does_not_speak_the_protocol_is_dropped_logged_once_and_the_member_serves_on(
+    listener: tuple[Wire, str], make_wire: MakeWire, sent: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, address = listener
     host, port = address.split(":")
-    with socket.create_connection((host, int(port))) as stranger:
-        stranger.sendall(sent)
-        stranger.settimeout(5)
-        with contextlib.suppress(ConnectionResetError):
-            while stranger.recv(1000):  # until the member hangs up
-                a.turn()
+    for _ in range(3):
+        with socket.create_connection((host, int(port))) as stranger:
+            stranger.sendall(sent)
+            if not sent:  # a port scan hangs up by itself
+                continue
+            stranger.settimeout(5)
+            with contextlib.suppress(ConnectionResetError):
+                while stranger.recv(1000):  # until the member hangs up
+                    a.turn()
     assert connected(a, make_wire(), address)
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
 
 
 def raw_dealer(address: str) -> zmq.Socket[bytes]:
@@ -231,17 +282,19 @@ def raw_dealer(address: str) -> zmq.Socket[bytes]:
 
 
 def test_an_oversized_message_is_refused_before_it_is_read(
-    listener: tuple[Wire, str], make_wire: MakeWire
+    listener: tuple[Wire, str], make_wire: MakeWire, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, address = listener
-    with raw_dealer(address) as dealer:
-        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        dealer.send(bytes(m.PIECE_BYTES * 2))
-        while not monitor.poll(10):
-            assert a.turn() == []
-        dealer.disable_monitor()
-        monitor.close()
+    for _ in range(3):
+        with raw_dealer(address) as dealer:
+            monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+            dealer.send(bytes(m.PIECE_BYTES * 2))
+            while not monitor.poll(10):
+                assert a.turn() == []
+            dealer.disable_monitor()
+            monitor.close()
     assert connected(a, make_wire(), address)
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
 
 
 @pytest.mark.parametrize(
@@ -278,13 +331,52 @@ def test_another_list_of_members_is_refused(make_wire: MakeWire) -> None:
     assert "lists of members differ" in event.reason
 
 
+@pytest.mark.parametrize("other", ["cluster 'two'", "a cluster with a fixed list of members"])
+def test_a_member_of_another_cluster_is_refused_and_both_are_named(
+    make_wire: MakeWire, other: str
+) -> None:
+    a = make_wire(address="a:1", cluster="one")
+    b = make_wire(
+        address="b:1", **({"cluster": "two"} if "two" in other else {"members": ("b:1",)})
+    )
+    b.dial(f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    (event,) = turned([a, b], NotReached)
+    assert f"a:1 is a member of cluster 'one', b:1 of {other}" in event.reason
+
+
+def test_members_of_a_cluster_without_a_list_and_its_clients_meet(make_wire: MakeWire) -> None:
+    a, b = (make_wire(address=address, cluster="one") for address in ("a:1", "b:1"))
+    client = make_wire()
+    address = f"127.0.0.1:{a.listen('127.0.0.1', 0)}"
+    b.dial(address)
+    client.dial(address)
+    assert len(turned([a, b, client], Connected, 4)) == 4
+
+
 def test_where_nobody_listens_nobody_is_reached(make_wire: MakeWire) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     wire = make_wire()
     wire.dial(f"127.0.0.1:{port}")
     (event,) = turned([wire], NotReached)
-    assert event.reason == "nobody listens there"
+    assert event.reason == "nothing listens there"
+
+
+@pytest.mark.parametrize("secrets", [(None, SECRET), (SECRET, None)], ids=["client", "member"])
+def test_one_without_a_secret_and_one_with_it_do_not_connect(secrets: Any) -> None:
+    a, b = (Wire(keys_from(each) if each else None, Identity(), SOON) for each in secrets)
+    b.dial(f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    (event,) = turned([a, b], NotReached)
+    assert "secret" in event.reason or "did not answer" in event.reason
+    for wire in (a, b):
+        wire.close()
+
+
+def test_without_a_secret_on_either_side_they_connect() -> None:
+    a, b = Wire(None, Identity(), SOON), Wire(None, Identity(), SOON)
+    assert connected(a, b, f"127.0.0.1:{a.listen('127.0.0.1', 0)}")
+    for wire in (a, b):
+        wire.close()
 
 
 def test_a_listener_that_says_nothing_is_given_up(make_wire: MakeWire) -> None:
@@ -359,6 +451,83 @@ def test_one_that_speaks_nonsense_later_on_is_told_and_dropped(
     b._flush(at_b._data)
     assert {event.connection for event in turned([a, b], Lost, 2)} == {at_a, at_b}
     assert connected(a, make_wire(), address)
+
+
+def test_a_peer_that_is_gone_before_its_hello_is_read_is_never_connected(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    b.dial(address)
+    assert a._listener is not None
+    assert a._listener_monitor is not None
+    while not a._listener.poll(1) or len(a._open_files) < 2:
+        b.turn()
+        a._read_listener_monitor()
+    b.close()
+    while a._open_files:
+        assert a._listener_monitor.poll(5000)
+        a._read_listener_monitor()
+    a._unread.update(a._files.values())
+    assert [event for _ in range(3) for event in a.turn()] == []
+    assert a._routes == {}
+
+
+def test_the_order_of_routes_survives_the_wrap_of_their_count() -> None:
+    routes = [b"\0" + (n % (1 << 32)).to_bytes(4) for n in (-2, -1, 0, 1)]
+    for earlier, later in itertools.pairwise(routes):
+        assert _is_earlier(earlier, later)
+        assert not _is_earlier(later, earlier)
+
+
+def test_what_a_lost_peer_left_unread_is_not_taken_for_the_next_connection(
+    listener: tuple[Wire, str], make_wire: MakeWire, caplog: pytest.LogCaptureFixture
+) -> None:
+    (a, address), b, c = listener, make_wire(), make_wire()
+    _, at_b = connected(a, b, address)
+    for number in range(MESSAGES_PER_TURN * 3):
+        at_b.send(m.Call(number, b""))
+        b.turn()  # each on its own
+    while at_b.unsent:
+        b.turn()
+    b.close()
+    assert a._listener_monitor is not None
+    assert a._listener_monitor.poll(5000)
+    a._read_listener_monitor()  # before what has arrived is read
+    turned([a], Lost)
+    connected(a, c, address)
+    while a.turn():
+        pass
+    assert caplog.records == []
+    c.close()
+    assert turned([a], Lost, seconds=2)  # though its file has the number of the other one
+    assert a._routes == {}
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("ended", ["listener", "dialer"])
+def test_a_peer_that_ends_is_missed_at_once_though_a_process_that_it_forked_lives_on(
+    make_wire: MakeWire, ended: str
+) -> None:
+    a, b = make_wire(limits=Limits()), make_wire(limits=Limits())
+    address = f"127.0.0.1:{a.listen('127.0.0.1', 0)}"
+    connected(a, b, address)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.read(reader, 1)
+        os._exit(0)
+    try:
+        ends, stays = (a, b) if ended == "listener" else (b, a)
+        ends.close()
+        assert turned([stays], Lost, seconds=2)
+        if ended == "listener":
+            host, port = address.split(":")
+            make_wire().listen(host, int(port))
+    finally:
+        os.write(writer, b".")
+        assert os.waitpid(child, 0)[1] == 0
+        os.close(reader)
+        os.close(writer)
 
 
 def test_a_short_secret_is_refused() -> None:

@@ -36,7 +36,7 @@ def process_pool() -> Executor:
 
 @pytest.fixture(scope="module")
 def spark_executor(local_spark: Instance) -> Iterator[Executor]:
-    executor = SparkExecutor(local_spark._session.get(), max_workers=2)
+    executor = SparkExecutor(local_spark.spark(), max_workers=2)
     yield executor
     executor.shutdown()
 

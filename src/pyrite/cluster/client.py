@@ -1,7 +1,7 @@
-"""A client of a cluster: submits light jobs to a member, and reads and writes what is stored.
+"""A client of a cluster: submits jobs to a member, and reads and writes what is stored.
 
 It has the interface of an instance. It talks to one member; when that is gone, jobs that it
-coordinated have failed, and what is asked next goes to the next address.
+coordinated or drove have failed, and what is asked next goes to the next address.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ from __future__ import annotations
 import builtins
 import logging
 import os
+import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from types import TracebackType
 from typing import Any, Final, NoReturn
 
 import cloudpickle
 
+from pyrite.closing import Closing
 from pyrite.cluster.calls import Calls
 from pyrite.cluster.collections.notes import Note, Notes
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
+from pyrite.cluster.light.jobs import ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.plans import PackedDag
+from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
+from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.dag import DAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
 from pyrite.functions import shorten
-from pyrite.job import Execution, Job, JobConfig
+from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import Keys, keys_from
@@ -38,6 +42,7 @@ logger = logging.getLogger("pyrite.cluster")
 
 SCHEME: Final = "pyrite://"
 CLOSING_SECONDS: Final = 5.0
+_CLOSED: Final = "this client is closed; open another with pyrite.client()"
 
 
 def client(url: str, *, secret: str | None = None) -> Client:
@@ -59,7 +64,7 @@ def client(url: str, *, secret: str | None = None) -> Client:
     return Client(addresses, keys_from(secret) if secret is not None else None)
 
 
-class Client:
+class Client(Closing):
     """Made by `pyrite.client()`, and by `LocalCluster.client()`."""
 
     def __init__(
@@ -69,7 +74,7 @@ class Client:
         self._pid = os.getpid()
         self._turn = 0
         """The address to dial next."""
-        self._wire = Wire(keys, Identity(), limits)
+        self._wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
         self._threads = BlockingThreads("pyrite-client")
         self._connection: Connection | None = None
         self._failed_dials: list[str] = []
@@ -78,6 +83,10 @@ class Client:
         self._running: dict[bytes, Execution] = {}
         self._submitted: set[bytes] = set()
         """Those of them that a member was asked to run."""
+        self._figures: dict[bytes, RemoteFigures] = {}
+        """Of the normal jobs among them."""
+        self._joined: dict[str, Execution] = {}
+        """Handles of light jobs that other clients submitted."""
         self._packed: dict[bytes, PackedDag] = {}
         """By hash, the DAGs of jobs that are running: a member may ask for one."""
         self._sent_plans: set[bytes] = set()
@@ -100,34 +109,46 @@ class Client:
 
     # The interface of an instance.
 
+    def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+        """A job that a member runs on Spark. It is pickled here, once, with all that it refers to,
+        and with the modules, wheels and files of its config."""
+        job = normal_job(dag, config, lambda job: self._submit_normal(job, order))
+        order = NormalOrder.of(job).packed()
+        return job
+
     def new_light_job(self, dag: DAG, config: None = None) -> Job:
         """A job that runs on all members. It is pickled here, once, with all that it refers to."""
-        if config is not None:
-            raise PyriteError(
-                f"a light job takes no name and no other configuration, got {shorten(config)}; use "
-                "new_job for that"
-            )
-        if not isinstance(dag, DAG):
-            raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
+        job = light_job(dag, config, lambda job: self._submit_light(job, packed))
         packed = PackedDag.of(dag)
-        return Job(dag, JobConfig(), True, _submit=lambda job: self._submit(job, packed))
+        return job
 
     def execute(self, job: Job) -> Execution:
-        """Starts a light job and returns at once with the handle of this execution."""
-        if not isinstance(job, Job):
-            raise PyriteError(f"a client executes a job, as new_light_job makes it; got {job!r}")
-        if not job.is_light:
-            raise PyriteError("a client runs light jobs only; use pyrite.instance() for this one")
-        return self._submit(job, PackedDag.of(job.dag))
+        """Starts a job and returns at once with the handle of this execution."""
+        if checked_job(job, "a client").is_light:
+            return self._submit_light(job, PackedDag.of(job.dag))
+        return self._submit_normal(job, NormalOrder.of(job).packed())
 
-    def light_jobs(self) -> builtins.list[tuple[str, str]]:
-        """The light jobs that run now: the id of each, and the member that coordinates it. All
-        members that are there are asked."""
-        return [job for jobs in self._ask_members("light_jobs") for job in jobs]
+    def light_jobs(self) -> builtins.list[Execution]:
+        """The light jobs that run now on the members, whoever submitted them. Those of other
+        clients can be waited for and cancelled, too; their DAGs are not known here."""
+        me = self._wire.me.incarnation
+        listed = [job for jobs in self._ask_members("light_jobs") for job in jobs]
+        found = [
+            self._running.get(bytes.fromhex(job.id)) if job.client == me else self._join(job)
+            for job in listed
+        ]
+        return [execution for execution in found if execution is not None]
 
-    def executions(self) -> builtins.list[Execution]:
-        """The light jobs that were submitted here and are running."""
-        return builtins.list(self._running.copy().values())
+    def processes(self) -> builtins.list[tuple[str, int]]:
+        """A client has started no processes."""
+        return []
+
+    def spark(self) -> NoReturn:
+        """Raises PyriteError: the Spark sessions of a cluster are in its members."""
+        raise PyriteError(
+            "a client has no Spark session: the member that runs a normal job has it; use "
+            "pyrite.instance() to work with a session"
+        )
 
     def execution_counts(self) -> builtins.list[int]:
         """How many executions each member that is there takes part in, or holds data for."""
@@ -168,48 +189,80 @@ class Client:
             )
         self._post(self._stop)
         self._thread.join()
+        for each in self._joined.values():
+            each.end(_not_known(each.job, "this client was closed"))
         self._threads.close(wait=not stuck)
         self._wire.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<pyrite client of {', '.join(self._addresses)}{', closed' * self._closed}>"
 
     # On the callers' threads.
 
-    def _submit(self, job: Job, packed: PackedDag) -> Execution:
-        execution = Execution(
+    def _submit_light(self, job: Job, packed: PackedDag) -> Execution:
+        execution = self._new_execution(job)
+        id = bytes.fromhex(execution.id)
+        _wire_light(execution, lambda: self._post(lambda: self._cancel(id)))
+        execution.now_running()
+        return self._submit(
+            execution, lambda connection: self._send_job(connection, id, job, packed)
+        )
+
+    def _submit_normal(self, job: Job, order: bytes) -> Execution:
+        execution = self._new_execution(job)
+        id = bytes.fromhex(execution.id)
+        figures = RemoteFigures(
+            lambda: self._ask(_about(execution, "figures"), {}) if execution.member else None
+        )
+        execution.wire(
+            cancel=lambda: self._post(lambda: self._cancel(id)),
+            metrics=lambda: figures.now().metrics,
+            progress=lambda: figures.now().progress,
+            timings=lambda: figures.now().timings,
+        )
+        self._figures[id] = figures
+        return self._submit(execution, lambda connection: connection.send(m.Drive(id, order)))
+
+    def _new_execution(self, job: Job, id: str | None = None) -> Execution:
+        return Execution(
             job,
             run_callback=self._threads.run,
             needs_this_thread=lambda: threading.current_thread() is self._thread,
+            id=id,
         )
+
+    def _submit(self, execution: Execution, send: Callable[[Connection], None]) -> Execution:
         id = bytes.fromhex(execution.id)
-        execution.wire(
-            cancel=lambda: self._post(lambda: self._cancel(id)),
-            metrics=_only_joined_or_cancelled,
-            progress=_only_joined_or_cancelled,
-            timings=_only_joined_or_cancelled,
-        )
         self._check_open()
         with self._lock:
             self._check_open()
             self._running[id] = execution
-        execution.now_running()
         self._post(
             lambda: self._with_connection(
-                lambda connection: self._send_job(connection, id, job, packed),
-                lambda error: self._end(id, _failed(job, str(error))),
+                lambda connection: self._send(connection, execution, send),
+                lambda error: self._end(id, _failed(execution.job, str(error))),
             )
+        )
+        return execution
+
+    def _join(self, listed: ListedJob) -> Execution:
+        """The handle of a light job of another client."""
+        with self._lock:
+            self._check_open()
+            execution = self._joined.get(listed.id)
+            if execution is not None:
+                return execution
+            job = Job(DAG(), JobConfig(), True, listed.job_id)
+            execution = self._joined[listed.id] = self._new_execution(job, listed.id)
+        execution.member = listed.member
+
+        def cancel() -> None:
+            self._start(_about(execution, "cancel"), {})
+
+        _wire_light(execution, cancel)
+        execution.now_running()
+        self._start(_about(execution, "join"), {}).add_done_callback(
+            lambda future: self._joined_ended(execution, future)
         )
         return execution
 
@@ -225,16 +278,22 @@ class Client:
 
     def _ask(self, request: Request, note: Note) -> Any:
         """Has a member do something, and waits for its reply."""
+        return self._start(request, note).result()
+
+    def _start(self, request: Request, note: Note) -> Future[Any]:
+        """Has a member do something. Its reply is the result of the future."""
         self._check_open()
         future: Future[Any] = Future()
         payload = cloudpickle.dumps((request, note))
-        self._post(
-            lambda: self._with_connection(
-                lambda connection: self._calls.send(connection, payload, future),
-                future.set_exception,
+        with self._lock:  # what is posted here comes before `_stop`
+            self._check_open()
+            self._post(
+                lambda: self._with_connection(
+                    lambda connection: self._calls.send(connection, payload, future),
+                    future.set_exception,
+                )
             )
-        )
-        return future.result()
+        return future
 
     def _ask_members(self, about: str) -> builtins.list[Any]:
         """Asks all members about themselves."""
@@ -248,7 +307,7 @@ class Client:
                 "with pyrite.client()"
             )
         if self._closed:
-            raise PyriteError("this client is closed; open another with pyrite.client()")
+            raise PyriteError(_CLOSED)
 
     def _post(self, call: Callable[[], None]) -> None:
         self._posted.append(call)
@@ -275,7 +334,13 @@ class Client:
             logger.exception("%r could not deal with a message", self)
 
     def _stop(self) -> None:
+        """Ends the thread. Callers that still wait for a member get an error."""
         self._going = False
+        closed = PyriteError(_CLOSED)
+        waiting, self._waiting = self._waiting, []
+        for _, fail in waiting:
+            fail(closed)
+        self._calls.end(closed)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Connected):
@@ -286,6 +351,10 @@ class Client:
             self._lost(event.connection, event.reason)
         elif isinstance(event.message, m.Answer):
             self._answered(event.message)
+        elif isinstance(event.message, m.Running):
+            execution = self._running.get(event.message.execution)
+            if execution is not None:
+                execution.now_running()
         elif isinstance(event.message, m.Reply):
             self._calls.replied(event.message)
         elif isinstance(event.message, m.WantPlan):
@@ -330,15 +399,22 @@ class Client:
     def _lost(self, connection: Connection, reason: str) -> None:
         self._connection = None
         self._turn = (self._turn + 1) % len(self._addresses)
-        text = f"{connection.name}, its coordinator, was lost: {reason}"
         for id, execution in list(self._running.items()):
+            role = "its coordinator" if execution.job.is_light else "which ran it on Spark"
+            text = f"{connection.name}, {role}, was lost: {reason}"
             self._end(id, _failed(execution.job, text))
         self._calls.lost(connection, reason)
 
+    def _send(
+        self, connection: Connection, execution: Execution, send: Callable[[Connection], None]
+    ) -> None:
+        id = bytes.fromhex(execution.id)
+        if id in self._running:  # else it was cancelled
+            self._submitted.add(id)
+            execution.member = connection.peer.address
+            send(connection)
+
     def _send_job(self, connection: Connection, id: bytes, job: Job, packed: PackedDag) -> None:
-        if id not in self._running:
-            return  # cancelled
-        self._submitted.add(id)
         self._packed[packed.hash] = packed
         if packed.hash not in self._sent_plans:
             self._sent_plans.add(packed.hash)
@@ -346,19 +422,44 @@ class Client:
         connection.send(m.Submit(id, bytes.fromhex(job.id), packed.hash))
 
     def _cancel(self, id: bytes) -> None:
-        if id in self._submitted and self._connection is not None:
+        execution = self._running.get(id)
+        if execution is None:
+            return
+        if id not in self._submitted or self._connection is None:
+            # It waits for a connection, and never begins.
+            self._end(id, Outcome(cancelled=True).error(execution.job.name))
+        elif execution.job.is_light:
             self._connection.send(m.Cancel(id))
-        elif id in self._running:  # it waits for a connection, and never begins
-            self._end(id, Outcome(cancelled=True).error(self._running[id].job.name))
+        else:  # a normal job's cancel must not overtake its order, which may be large
+            payload = cloudpickle.dumps((_about(execution, "cancel_normal"), {}))
+            self._calls.send(self._connection, payload, Future())
 
     def _answered(self, message: m.Answer) -> None:
         execution = self._running.get(message.execution)
-        if execution is not None:
+        if execution is None:
+            return
+        if execution.job.is_light:
             outcome = Outcome.unpacked(message.outcome)
-            self._end(message.execution, outcome.error(execution.job.name))
+        else:
+            ending = Ending.unpacked(message.outcome)
+            outcome = ending.outcome
+            self._figures[message.execution].last = ending.figures
+        self._end(message.execution, outcome.error(execution.job.name))
+
+    def _joined_ended(self, execution: Execution, future: Future[bytes | None]) -> None:
+        self._joined.pop(execution.id, None)
+        error, job = future.exception(), execution.job
+        outcome = future.result() if error is None else None
+        if outcome is not None:
+            execution.end(Outcome.unpacked(outcome).error(job.name))
+        else:
+            execution.end(_not_known(job, str(error or "it ended before it could be waited for")))
 
     def _end(self, id: bytes, error: BaseException | None) -> None:
         self._submitted.discard(id)
+        figures = self._figures.pop(id, None)
+        if figures is not None and figures.last is None:
+            figures.last = Figures()
         execution = self._running.pop(id, None)
         if execution is not None:
             execution.end(error)
@@ -368,6 +469,24 @@ class Client:
 
 def _failed(job: Job, text: str) -> JobFailed:
     return JobFailed(f"{job.name} failed: {text}")
+
+
+def _not_known(job: Job, why: str) -> PyriteError:
+    return PyriteError(f"it is not known how {job.name}, of another client, ended: {why}")
+
+
+def _about(execution: Execution, what: str) -> Request:
+    """A question about a job to the member that coordinates or drives it."""
+    return "job", execution.id, what, (execution.member,)
+
+
+def _wire_light(execution: Execution, cancel: Callable[[], None]) -> None:
+    execution.wire(
+        cancel=cancel,
+        metrics=_only_joined_or_cancelled,
+        progress=_only_joined_or_cancelled,
+        timings=_only_joined_or_cancelled,
+    )
 
 
 def _only_joined_or_cancelled() -> NoReturn:

@@ -15,20 +15,25 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final
 
 import cloudpickle
 
 from pyrite.cluster.calls import Calls, reply
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
+from pyrite.cluster.collections.refused import RefusedCollections
 from pyrite.cluster.collections.storage import MemberCollections, Request, served
 from pyrite.cluster.collections.writes import Writes
-from pyrite.cluster.light.jobs import Jobs
+from pyrite.cluster.light.jobs import Jobs, ListedJob
 from pyrite.cluster.light.outcomes import MemberLost
 from pyrite.cluster.light.parts import Parts
 from pyrite.cluster.light.plans import KeptPlan, Plans
+from pyrite.cluster.normal.driving import Driver, no_driver
+from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
-from pyrite.collections import MemoryCollections
+from pyrite.collections import MemoryCollections, redis_at
+from pyrite.context import Collections
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 from pyrite.wire import messages as m
@@ -47,6 +52,8 @@ from pyrite.wire.wire import (
 
 logger = logging.getLogger("pyrite.cluster")
 
+CLOSING_SECONDS: Final = 2.0
+
 
 class Member:
     """One member of a cluster. `bind` it, tell it all members by `join`, and `close` it."""
@@ -60,14 +67,20 @@ class Member:
         *,
         cooperative_threads: int | None = None,
         limits: Limits | None = None,
+        driver: Callable[[], Driver] = no_driver,
+        collections: str = "memory",
         clock: Callable[[], float] = time.monotonic,
+        cluster: str = "",
     ) -> None:
-        self.wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
+        self._redis = redis_at(collections)  # first: it may raise
+        me = Identity(incarnation=secrets.token_hex(8), cluster=cluster)
+        self.wire = Wire(keys, me, limits)
         self.parts = Parts(self, clock)
-        self.jobs = Jobs(self)
+        self.jobs = Jobs(self, clock)
+        self.normal = NormalJobs(self, driver)
         self._stored = MemoryCollections()
         self._notes = Notes()
-        self.collections = self._collections(self.call, self._check)
+        self.collections: Collections = self._redis or self._collections(self.call, self._check)
         self._for_clients = self._collections(self.call, lambda kind, name: None)
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
@@ -76,14 +89,18 @@ class Member:
         self._wanting: dict[bytes, list[tuple[Connection, m.Init | m.Submit]]] = {}
         """By hash, what waits for a plan."""
         self._calls = Calls()
+        self._unreached: dict[str, str] = {}
+        """By address, why a member could not be connected to when it was dialed last."""
         self._posted: deque[Callable[[], None]] = deque()
-        self._deferred: deque[Event] = deque()
+        self._events: deque[Event] = deque()
+        """What has happened on the wire and was not dealt with yet, in this order."""
         self._on_complete: Callable[[bool], None] = lambda complete: None
         self._thread = 0
         self._wire_thread: threading.Thread | None = None
         self.is_closing = False
         self._handlers: dict[type[Any], Callable[[Connection, Any], None]] = {
             m.Submit: self.jobs.on_submit,
+            m.Drive: self.normal.on_drive,
             m.Answer: self.jobs.on_answer,
             m.Check: self.jobs.on_check,
             m.Cancel: self.jobs.on_cancel,
@@ -98,13 +115,20 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
-    def collections_for(self, writes: Writes) -> MemberCollections:
-        """The collections as the processors of one execution use them."""
-        return self._collections(writes.tell, self._check)
+    def collections_for_execution(self) -> tuple[Collections, Callable[[], None]]:
+        """The collections as the processors of one execution use them, and what waits until they
+        are written."""
+        if self._redis is not None:
+            own = self._redis.for_execution()
+            return own, own.flush
+        writes = Writes(self.start_call, self.wait)
+        return self._collections(writes.tell, self._check), writes.flush
 
     def _collections(
         self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
-    ) -> MemberCollections:
+    ) -> Collections:
+        if self.wire.me.cluster:
+            return RefusedCollections(self.wire.me.cluster)
         return MemberCollections(
             self._stored, lambda: self.address, lambda: self.addresses, self.call, tell, check
         )
@@ -119,13 +143,17 @@ class Member:
         return self.wire.listen(host, port)
 
     def join(
-        self, address: str, members: tuple[str, ...], on_complete: Callable[[bool], None]
+        self,
+        address: str,
+        members: tuple[str, ...],
+        on_complete: Callable[[bool], None],
+        *,
+        make_peers: Callable[[Identity], Peers] = Peers,
     ) -> None:
         """Becomes one of the members, and starts to work. `on_complete` is called whenever all of
         them are connected, with True, and when one is lost, with False."""
-        me = Identity(address=address, members=members, incarnation=self.wire.me.incarnation)
-        self.wire.me = me
-        self.peers = Peers(me)
+        self.wire.me = replace(self.wire.me, address=address, members=members)
+        self.peers = make_peers(self.wire.me)
         self._on_complete = on_complete
         if self.peers.is_complete:
             self.post(lambda: on_complete(True))
@@ -146,17 +174,22 @@ class Member:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        return self.wire.me.members
+        return self.peers.addresses
 
     def close(self) -> None:
-        """Stops abruptly: light jobs are not waited for."""
+        """Stops abruptly: jobs are not waited for."""
         self.is_closing = True
         self.parts.stop_all()
+        self.normal.close()
         self.wire.wake()
-        self.service.close()
+        self.service.close(wait=False)  # a call of the user's that blocks may never return
+        for worker in self.service.workers:
+            worker.join(timeout=CLOSING_SECONDS)
         if self._wire_thread is not None:
             self._wire_thread.join()
         self.wire.close()
+        if self._redis is not None:
+            self._redis.close()
 
     # Turns.
 
@@ -170,12 +203,10 @@ class Member:
 
     def turn(self) -> bool:
         """Deals with what has arrived and what is due. Whether there was anything."""
-        events = self.wire.turn()
-        busy = bool(events or self._posted)
-        while self._deferred:
-            self._handle(self._deferred.popleft())
-        for event in events:
-            self._handle(event)
+        self._events.extend(self.wire.turn())
+        busy = bool(self._events or self._posted)
+        while self._events:
+            self._handle(self._events.popleft())
         while self._posted:
             self._guarded(self._posted.popleft())
         self._guarded(self._do_what_is_due)
@@ -188,7 +219,7 @@ class Member:
             self.wire.dial(address)
 
     def park(self, seconds: float | None) -> None:
-        if self._posted or self._deferred:
+        if self._posted or self._events:
             return
         for due in (self.parts.next_due, self.peers.next_dial):
             if due is not None:
@@ -235,16 +266,26 @@ class Member:
         self._sent_plans[connection] = set()
         if not connection.peer.address:
             return  # a client
+        self._unreached.pop(connection.peer.address, None)
         before = self.peers.connected(connection)
+        if before is connection:
+            self.wire.drop(connection, "there is another connection")
+            return
         if before is not None:
             self.wire.drop(before, "it has connected anew")
             self._member_lost(before, "it has connected anew")
         if self.peers.is_complete:
             self._on_complete(True)
 
+    def missing(self, address: str) -> str:
+        """What to say of a member that is not connected, after its address."""
+        reason = self._unreached.get(address)
+        return f"is not connected to member {self.address}" + (f" ({reason})" if reason else "")
+
     def _not_reached(self, event: NotReached) -> None:
         logger.debug("member %s does not reach %s: %s", self.address, event.address, event.reason)
-        self.peers.not_reached(event.address, time.monotonic())
+        self._unreached[event.address] = event.reason
+        self.peers.not_reached(event.address, time.monotonic(), event.reason)
 
     def _lost(self, connection: Connection, reason: str) -> None:
         self._sent_plans.pop(connection, None)
@@ -253,6 +294,7 @@ class Member:
             waiting[:] = [each for each in waiting if each[0] is not connection]
         if not connection.peer.address:
             self.jobs.client_lost(connection)
+            self.normal.client_lost(connection)
         elif self.peers.lost(connection, time.monotonic()):
             self._member_lost(connection, reason)
 
@@ -316,21 +358,23 @@ class Member:
 
     def _pump(self) -> None:
         """Lets the wire work while a call on its own thread waits for a reply. What could itself
-        come to wait is put off."""
-        for event in self.wire.turn():
+        come to wait is put off; the order of what is dealt with, and of what is put off, stays."""
+        self._events.extend(self.wire.turn())
+        put_off = []
+        while self._events:
+            event = self._events.popleft()
             if isinstance(event, Lost):
                 self._calls.lost(event.connection, event.reason)
             if isinstance(event, Received) and isinstance(event.message, _NEVER_WAITING):
                 self._handle(event)
             else:
-                self._deferred.append(event)
+                put_off.append(event)
+        self._events.extend(put_off)
 
     def _send_call(self, address: str, payload: bytes, future: Future[Any]) -> None:
         peer = self.peers.get(address)
         if peer is None:
-            future.set_exception(
-                MemberLost(f"member {address} is not connected to member {self.address}")
-            )
+            future.set_exception(MemberLost(f"member {address} {self.missing(address)}"))
         else:
             self._calls.send(peer, payload, future)
 
@@ -343,14 +387,24 @@ class Member:
     def _serve_here(self, request: Request) -> Any:
         if request[0] == "member":
             return _ABOUT_A_MEMBER[request[2]](self)
+        if request[0] == "job":
+            return _ABOUT_A_JOB[request[2]](self, bytes.fromhex(request[1]))
         return served(self._stored, request)
 
     def _serve_client(self, asked: tuple[Request, Note]) -> Any:
         request, note = asked
-        kind, name, _, _ = request
+        kind, name, method, _ = request
         members = self.peers.incarnations
+        if self._redis is not None and kind not in ("member", "job"):
+            return note, None, served(self._redis, request)
+        if self._redis is not None and method == "contents":
+            return [self._redis.contents()]
         if kind == "member":
             return self._ask_all(request)
+        if kind == "job":
+            (address,) = request[3]
+            here = address == self.address
+            return self._serve_here(request) if here else self.start_call(address, request)
         try:
             check(kind, name, note, members)
         except PartLost as lost:
@@ -367,9 +421,9 @@ class Member:
                 continue
         return answers
 
-    def light_jobs(self) -> list[tuple[str, str]]:
-        """The executions that it coordinates, with its address."""
-        return [(id.hex(), self.address) for id in self.jobs.ids()]
+    def light_jobs(self) -> list[ListedJob]:
+        """The executions that it coordinates."""
+        return self.jobs.listed()
 
     def execution_count(self) -> int:
         """How many executions it takes part in, or holds data for."""
@@ -386,6 +440,14 @@ _ABOUT_A_MEMBER: Final[dict[str, Callable[[Member], Any]]] = {
     "contents": Member.contents,
 }
 """What every member can be asked about itself."""
+
+_ABOUT_A_JOB: Final[dict[str, Callable[[Member, bytes], Any]]] = {
+    "join": lambda member, id: member.jobs.join(id),
+    "cancel": lambda member, id: member.jobs.cancel(id),
+    "cancel_normal": lambda member, id: member.normal.cancel(id),
+    "figures": lambda member, id: member.normal.figures(id),
+}
+"""What the member of a job, whose address is the argument, can be asked about it."""
 
 _NEVER_WAITING: Final = (m.Reply, m.Call, m.PacketMessage, m.DoneMessage, m.Ack)
 """Messages that can be dealt with while something waits: none of them comes to wait itself."""

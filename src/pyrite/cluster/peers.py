@@ -20,13 +20,23 @@ class Peers:
     def __init__(self, me: Identity) -> None:
         self.me = me
         self._connections: dict[str, Connection] = {}
-        own = me.members.index(me.address)
+        own = me.members.index(me.address) if me.members else 0
         self._to_dial: dict[str, float] = dict.fromkeys(me.members[own + 1 :], 0.0)
         """Members to dial, and when."""
         self._waits = dict.fromkeys(self._to_dial, FIRST_WAIT)
 
     def get(self, address: str) -> Connection | None:
         return self._connections.get(address)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All members, this one included."""
+        return self.me.members
+
+    @property
+    def objection(self) -> str | None:
+        """Why this member takes no jobs yet; None if it does."""
+        return None
 
     @property
     def is_complete(self) -> bool:
@@ -49,7 +59,7 @@ class Peers:
         ]
 
     def connected(self, connection: Connection) -> Connection | None:
-        """A member has connected. Gives the connection that it had before, if it still stands."""
+        """A member has connected. Gives the connection to drop, if it has two now."""
         address = connection.peer.address
         before = self._connections.get(address)
         self._connections[address] = connection
@@ -68,10 +78,11 @@ class Peers:
             self._to_dial[address] = now
         return True
 
-    def not_reached(self, address: str, now: float) -> None:
-        wait = self._waits[address]
-        self._to_dial[address] = now + wait
-        self._waits[address] = min(2 * wait, LONGEST_WAIT)
+    def not_reached(self, address: str, now: float, reason: str) -> None:
+        wait = self._waits.get(address)
+        if wait is not None:
+            self._to_dial[address] = now + wait
+            self._waits[address] = min(2 * wait, LONGEST_WAIT)
 
     def to_dial(self, now: float) -> list[str]:
         """The members to dial now."""

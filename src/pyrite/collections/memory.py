@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import (
-    ItemsView,
-    Iterable,
-    Iterator,
-    MutableMapping,
-    MutableSequence,
-    ValuesView,
-)
-from reprlib import recursive_repr
+from collections.abc import Iterable
 from typing import Any, overload
 
+from pyrite.collections.named import NamedList, NamedMap
 from pyrite.forks import repair_after_fork
 from pyrite.keys import one_nan, with_one_nan
 
@@ -62,15 +55,14 @@ class MemoryCollections:
         ]
 
 
-class MemoryMap(MutableMapping[Any, Any]):
-    """A named map. It is thread-safe: each call is atomic. Iteration sees the contents at its
-    start. All NaNs are one key.
+class MemoryMap(NamedMap):
+    """A named map in memory. It is thread-safe.
 
     Arguments are evaluated before the lock is taken, so an iterable that uses the map itself cannot
     deadlock.
     """
 
-    __slots__ = ("_items", "_lock", "name")
+    __slots__ = ("_items", "_lock")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -90,9 +82,6 @@ class MemoryMap(MutableMapping[Any, Any]):
         with self._lock:
             del self._items[key]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.copy())
-
     def __len__(self) -> int:
         return len(self._items)
 
@@ -100,15 +89,8 @@ class MemoryMap(MutableMapping[Any, Any]):
         return one_nan(key) in self._items
 
     def copy(self) -> dict[Any, Any]:
-        """The current contents as a dict."""
         with self._lock:
             return self._items.copy()
-
-    def items(self) -> ItemsView[Any, Any]:
-        return self.copy().items()
-
-    def values(self) -> ValuesView[Any]:
-        return self.copy().values()
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         new = with_one_nan(dict(other, **more))
@@ -133,16 +115,11 @@ class MemoryMap(MutableMapping[Any, Any]):
         with self._lock:
             self._items.clear()
 
-    @recursive_repr()  # a collection may contain itself
-    def __repr__(self) -> str:
-        return f"Map({self.name!r}, {self.copy()!r})"
 
+class MemoryList(NamedList):
+    """A named list in memory. It is thread-safe."""
 
-class MemoryList(MutableSequence[Any]):
-    """A named list. It is thread-safe: each call is atomic. Iteration sees the contents at its
-    start."""
-
-    __slots__ = ("_items", "_lock", "name")
+    __slots__ = ("_items", "_lock")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -169,11 +146,7 @@ class MemoryList(MutableSequence[Any]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.copy())
-
     def copy(self) -> builtins.list[Any]:
-        """The current contents as a list."""
         with self._lock:
             return self._items.copy()
 
@@ -205,12 +178,3 @@ class MemoryList(MutableSequence[Any]):
     def clear(self) -> None:
         with self._lock:
             self._items.clear()
-
-    def __eq__(self, other: object) -> bool:
-        return self.copy() == (other.copy() if isinstance(other, MemoryList) else other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @recursive_repr()  # a collection may contain itself
-    def __repr__(self) -> str:
-        return f"List({self.name!r}, {self.copy()!r})"

@@ -230,16 +230,16 @@ class Assembly:
 
     def _receiver(self, edge: EdgePlan) -> ReceiverTasklet:
         queues = self._queues_to_all(edge)
-        partition_routes: list[Route] | None = None
+        partition_routes: list[Route] = []
+        route_of_partition: Sequence[int] = ()
         if edge.settings.pattern in (Pattern.PARTITIONED, Pattern.ALL_TO_ONE):
-            by_processor = [ToOne([queue]) for queue in queues]
-            partition_routes = [
-                by_processor[processor] for processor in self._topology.processors_of(len(queues))
-            ]
+            partition_routes = [ToOne([queue]) for queue in queues]
+            route_of_partition = self._topology.processors_of(len(queues))
         elif edge.settings.pattern is Pattern.ISOLATED:
-            senders = self._topology.parallelism_of(edge.source)
-            targets = [isolated_targets(sender, senders, len(queues)) for sender in range(senders)]
+            senders = range(self._topology.parallelism_of(edge.source))
+            targets = [isolated_targets(sender, len(senders), len(queues)) for sender in senders]
             partition_routes = [_unicast([queues[t] for t in each], first=0) for each in targets]
+            route_of_partition = senders
         route: Route = (
             _unicast(queues, first=0)
             if edge.settings.pattern is Pattern.UNICAST
@@ -250,6 +250,7 @@ class Assembly:
             self._links.inlet(edge),
             route=route,
             partition_routes=partition_routes,
+            route_of_partition=route_of_partition,
             halt=self._halt,
         )
 

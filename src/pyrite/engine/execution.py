@@ -18,7 +18,7 @@ from typing import Any
 from pyrite.context import MetaSupplierContext
 from pyrite.dag import DAG
 from pyrite.engine.ends import Links, NoLinks
-from pyrite.engine.failure import Failed
+from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.fusion import Stretch, fuse, step_of
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext, at, close_quietly
 from pyrite.engine.metrics import VertexMetrics, gather
@@ -169,6 +169,20 @@ def _quietly(vertex: str, what: str, act: Callable[[], None]) -> None:
         logger.exception("could not %s vertex '%s'", what, vertex)
 
 
+def flush_into(halt: Halt, flush: Callable[[], None]) -> None:
+    """Waits for what is still being written, unless the execution was stopped. An error is its
+    outcome."""
+    if not halt.is_set:
+        try:
+            flush()
+        except BaseException as error:
+            halt.fail(Failed(error))
+
+
+def _nothing() -> None:
+    pass
+
+
 class JobRun:
     """Runs a plan once. `begin` returns at once; `on_end` is called when everything has stopped and
     every processor is closed."""
@@ -194,6 +208,8 @@ class JobRun:
         self._left = 0
         self._lock = threading.Lock()
         self._slow: set[str] = set()
+        self.flush: Callable[[], None] = _nothing
+        """Called at the end: it waits for what is still being written."""
 
     def begin(self) -> None:
         if self._plan.runs_users_life_cycles:
@@ -267,6 +283,7 @@ class JobRun:
         """Called when all tasklets have stopped: commits or discards, closes, and reports the
         outcome."""
         halt = self._run.halt
+        flush_into(halt, self.flush)
         if halt.seal():
             try:
                 with self._meta_suppliers.committed(self._reports()):

@@ -77,7 +77,7 @@ class PacketTasklet(ProcessorTasklet):
                 return IDLE
             if isinstance(packet, Done):
                 if not self.inbox:
-                    self._call = self._complete_edge
+                    self._step_to(self._complete_edge)
                 return PROGRESS
             ends_groups = self._grouping is not None and packet.partition != self._partition
             if ends_groups and (self.inbox or not self._begin_partition(packet.partition)):

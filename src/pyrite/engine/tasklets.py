@@ -96,6 +96,7 @@ class ProcessorTasklet(Tasklet):
         "_has_try_process",
         "_on_finish",
         "_processing",
+        "_stepped",
         "_undrained",
         "_waiting",
         "_warn_slow",
@@ -140,6 +141,7 @@ class ProcessorTasklet(Tasklet):
         self.received = 0
         self._undrained = False
         self._processing = False
+        self._stepped = False
         self._warn_slow = warn_slow
         self._on_finish = on_finish
         self._has_try_process = type(processor).try_process is not Processor.try_process
@@ -160,6 +162,11 @@ class ProcessorTasklet(Tasklet):
                     return PROGRESS if moved else IDLE
             answer = self._call()
             self._drain_outbox()
+            # The next step follows at once: between two rounds, members deal with the network.
+            while self._stepped and not self._undrained and answer != DONE_NOW:
+                self._stepped = False
+                answer = self._call()
+                self._drain_outbox()
             return answer
         except BaseException as error:
             self.halt.fail(self._located(error))
@@ -196,7 +203,7 @@ class ProcessorTasklet(Tasklet):
         self._timed_process()
         assert self._at is not None
         if not self.inbox and self._at.is_done:
-            self._call = self._complete_edge
+            self._step_to(self._complete_edge)
         if len(self.inbox) < count or not self.processor.polls:
             return PROGRESS
         return self._progress_if_emitted()
@@ -220,7 +227,7 @@ class ProcessorTasklet(Tasklet):
             return self._progress_if_emitted()
         self._at = None
         self._group.remove(edge)
-        self._call = self._process
+        self._step_to(self._process)
         if not self._group:
             self._next_group()
         return PROGRESS
@@ -242,9 +249,14 @@ class ProcessorTasklet(Tasklet):
 
     def _complete(self) -> int:
         if self._timed(self.processor.complete):
-            self._call = self._finish
+            self._step_to(self._finish)
             return PROGRESS
         return self._progress_if_emitted() if self.processor.polls else PROGRESS
+
+    def _step_to(self, call: Callable[[], int]) -> None:
+        """One step of the processor's life has ended, and this is the next."""
+        self._call = call
+        self._stepped = True
 
     def _finish(self) -> int:
         for route in self.routes:
@@ -312,7 +324,14 @@ class ReceiverTasklet(Tasklet):
     """Receives the packets of one distributed edge from the other members, and routes their items
     to the processors of this member."""
 
-    __slots__ = ("_edge", "_inlet", "_partition_routes", "_route", "_waiting")
+    __slots__ = (
+        "_edge",
+        "_inlet",
+        "_partition_routes",
+        "_route",
+        "_route_of_partition",
+        "_waiting",
+    )
 
     def __init__(
         self,
@@ -320,7 +339,8 @@ class ReceiverTasklet(Tasklet):
         inlet: Inlet,
         *,
         route: Route,
-        partition_routes: Sequence[Route] | None,
+        partition_routes: Sequence[Route],
+        route_of_partition: Sequence[int],
         halt: Halt,
     ) -> None:
         super().__init__(halt)
@@ -328,6 +348,8 @@ class ReceiverTasklet(Tasklet):
         self._inlet = inlet
         self._route = route
         self._partition_routes = partition_routes
+        """The routes of items that come with a partition, if any do."""
+        self._route_of_partition = route_of_partition
         self._waiting: Route | None = None
 
     def call(self) -> int:
@@ -352,8 +374,8 @@ class ReceiverTasklet(Tasklet):
             self._route.finish()
             return DONE_NOW
         route = self._route
-        if self._partition_routes is not None and packet.partition is not None:
-            route = self._partition_routes[packet.partition]
+        if self._partition_routes and packet.partition is not None:
+            route = self._partition_routes[self._route_of_partition[packet.partition]]
         route.drain(packet.items)
         self._waiting = route
         return PROGRESS

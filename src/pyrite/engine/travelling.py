@@ -15,6 +15,9 @@ from pyrite.functions import message_of, shorten, shorten_text
 
 LONGEST_MESSAGE: Final = 2000
 LONGEST_TRACEBACK: Final = 6000
+MOST_PICKLED_BYTES: Final = 4 << 20
+"""An error or an item with more goes as a description: to compress 100 MB takes seconds, in which
+the process can do nothing else."""
 
 
 class RemoteError(Exception):
@@ -22,8 +25,8 @@ class RemoteError(Exception):
 
 
 def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
-    """A failure as bytes. The traceback becomes a note of the error. What of it cannot be pickled,
-    or makes it too long, goes as a description."""
+    """A failure as bytes. The traceback travels as text and becomes a note of the error. What
+    cannot be pickled, or makes it too long, goes as a description."""
     error, item = failed.error, failed.item
     message = shorten_text(message_of(error), LONGEST_MESSAGE)
     try:
@@ -38,15 +41,16 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
         (description, shorten(item)),
     ):
         try:
-            candidate.add_note(text)
             candidate.__traceback__ = None
             packed = cloudpickle.dumps((candidate, what))
+            if len(packed) > MOST_PICKLED_BYTES:
+                continue
             pickle.loads(packed)
         except Exception:
             continue
         whole = zlib.compress(
             cloudpickle.dumps(
-                (failed.vertex, failed.processor, failed.edge, shorten(item), message, packed)
+                (failed.vertex, failed.processor, failed.edge, shorten(item), message, text, packed)
             ),
             9,
         )
@@ -57,9 +61,11 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
 
 def unpack_failure(data: bytes | memoryview) -> Failed:
     """The failure that the bytes are."""
-    vertex, processor, edge, item, message, packed = pickle.loads(zlib.decompress(data))
+    vertex, processor, edge, item, message, text, packed = pickle.loads(zlib.decompress(data))
     try:
         error, item = pickle.loads(packed)
     except Exception:  # its class is known over there only
         error = RemoteError(message)
+    # Added here, because an exception with a `__reduce__` of its own may drop its notes.
+    error.add_note(text)
     return Failed(error, vertex, processor, edge, item)

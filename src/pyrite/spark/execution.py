@@ -14,7 +14,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pyrite.context import Collections
+from pyrite.collections.redis import RedisCollections
 from pyrite.dag import DAG, EdgeSettings
 from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.failure import Failed
@@ -22,6 +22,7 @@ from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
+from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
@@ -30,7 +31,7 @@ from pyrite.processors.files import ReadFiles, WriteFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.transforms import noop
-from pyrite.spark.deployment import Deployment
+from pyrite.spark.collections import JobCollections, OnDriver, Store
 from pyrite.spark.failures import (
     SparkError,
     explained,
@@ -46,6 +47,7 @@ from pyrite.spark.job_session import job_session
 from pyrite.spark.liveness import is_connect
 from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
 from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
+from pyrite.spark.redis import InRedis
 from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.tasks import StageWork, TaskReport, failure_in
@@ -69,6 +71,7 @@ class SparkRun:
         *,
         session: LazySession,
         config: JobConfig,
+        deployment: Deployment,
         on_end: Callable[[BaseException | None], None],
         on_running: Callable[[], None],
     ) -> None:
@@ -77,7 +80,7 @@ class SparkRun:
         self._session = session
         self._members = config.members
         self._partitions = config.partitions
-        self._deployment = Deployment.of(config)
+        self._deployment = deployment
         self._on_end = on_end
         self._on_running = on_running
         self._metrics: dict[str, Any] = {}
@@ -86,6 +89,7 @@ class SparkRun:
         self._stages: tuple[Stage, ...] = ()
         self._lock = threading.Lock()
         self._cancelled: Future[None] = Future()
+        self._collections = _collections_of(run)
         check_serializable(dag)
 
     def begin(self, start: Callable[[Callable[[], None]], None]) -> None:
@@ -143,6 +147,7 @@ class SparkRun:
         try:
             with self._timed("session"):
                 spark = self._wait_for_session()
+            self._collections.begin()
             self._run.member_count = self._members or default_members(spark)
             suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
             topology = with_frames(
@@ -173,6 +178,7 @@ class SparkRun:
             error = halt.error(self._run.job_name)
             if meta_suppliers is not None:
                 meta_suppliers.close(error)
+            self._collections.end()
             self._on_end(error)
 
     def _explained(self, raised: BaseException, spark: SparkSession | None) -> Failed:
@@ -229,7 +235,7 @@ class SparkRun:
                     steps[name] = as_rows(number, arrow_schema_of(step.schema, spark))
             elif step is not None:
                 with at(name):
-                    steps[name] = for_tasks(name, supplier, self._run.collections)
+                    steps[name] = for_tasks(name, supplier, self._collections)
         return stage_works(
             self._stages,
             topology,
@@ -237,13 +243,14 @@ class SparkRun:
             by_member,
             choose_single_partitions(topology, random.Random()),
             self._run,
+            self._collections.store,
         )
 
     def _run_on(
         self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers
     ) -> None:
-        """Runs the stages, then makes visible what they wrote. Collections are changed last,
-        because that cannot fail: a failed job changes no collection."""
+        """Runs the stages, then makes visible what they wrote. Collections are changed last, and
+        all at once: a failed job changes no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
             uses_frames = any(
@@ -270,8 +277,7 @@ class SparkRun:
                 for number, name, step in written:
                     with at(name):
                         step.save(frame_of_rows(frame, number, step.schema))
-                for _, collected in driver_rows(table, (COLLECTED,)):
-                    collected.put(self._run.collections)
+                self._collections.commit([c for _, c in driver_rows(table, (COLLECTED,))])
         finally:
             if written:
                 with _ignoring_errors("giving memory back"):
@@ -349,6 +355,7 @@ def stage_works(
     by_member: Sequence[Mapping[str, Any]],
     single_partitions: Mapping[int, int],
     run: RunContext,
+    store: Store | None = None,
 ) -> list[StageWork]:
     """What the tasks of each stage need to know."""
     ranks = {edge: rank for stage in stages for edge, rank in stage.ranks.items()}
@@ -368,12 +375,21 @@ def stage_works(
                 job_name=run.job_name,
                 job_id=run.job_id,
                 execution_id=run.execution_id,
+                store=store,
             )
         )
     return works
 
 
-def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | None) -> StepSupplier:
+def _collections_of(run: RunContext) -> JobCollections:
+    if isinstance(run.collections, RedisCollections):
+        return InRedis(run.collections.server.url, run.execution_id)
+    return OnDriver(run.collections)
+
+
+def for_tasks(
+    vertex: str, supplier: StepSupplier, collections: JobCollections | None
+) -> StepSupplier:
     """The supplier of a step as it is sent to the tasks. A source in the driver's memory is
     replaced by its items, and a pattern of files by the list of files that match now, because each
     task might find others."""
@@ -402,12 +418,7 @@ def for_tasks(vertex: str, supplier: StepSupplier, collections: Collections | No
                 f"vertex '{vertex}' reads a named collection of an instance, but a DataFrame "
                 "belongs to no instance; use read_items()"
             )
-        of_map = isinstance(step, ReadMap)
-        return StepSupplier(
-            ReadItems(
-                list(collections.map(step.name).items() if of_map else collections.list(step.name))
-            )
-        )
+        return collections.source(step)
     return supplier
 
 

@@ -14,9 +14,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyrite.engine.fusion import step_of
+from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.stages import Skip, skips_of
 from pyrite.processors.spark import ReadSpark
-from pyrite.spark.deployment import Deployment
 from pyrite.spark.frames import packets_of
 from pyrite.spark.packets import SCHEMA, SEED_COLUMNS
 from pyrite.spark.tasks import StageWork, stage_function

@@ -29,9 +29,10 @@ from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
 from pyrite.engine.travelling import pack_failure, unpack_failure
+from pyrite.errors import PyriteError
+from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.stages import Stage
-from pyrite.spark.collections import TaskCollections
-from pyrite.spark.deployment import Deployment
+from pyrite.spark.collections import Store, TaskCollections
 from pyrite.spark.links import ExchangeLinks
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
@@ -63,6 +64,7 @@ class StageWork:
     job_name: str
     job_id: str
     execution_id: str
+    store: Store | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,19 @@ def run_stage(
         # The input has no items. It only makes Spark start one task per member.
         batches = iter(list(batches)[:0])
     reader = PacketReader(batches, work.stage.ranks, writer)
+    collections = (
+        TaskCollections(writer)
+        if work.store is None
+        else work.store.in_task(
+            writer, f"{work.stage.index}-{member}", attempt, work.stage.in_order
+        )
+    )
     run = RunContext(
         job_name=work.job_name,
         job_id=work.job_id,
         execution_id=work.execution_id,
         member_count=work.topology.member_count,
-        collections=TaskCollections(writer),
+        collections=collections,
         attempt=attempt,
         must_repeat=work.stage.in_order,
         memory_budget=memory_budget(),
@@ -171,6 +180,10 @@ def run_stage(
                 f"internal error: stage '{work.stage.label}' has read all its edges, but a packet "
                 f"of edge {left.edge} is left; please report this"
             )
+        try:
+            collections.flush()
+        except PyriteError as unwritten:
+            raise TaskFailed(Failed(unwritten)) from unwritten
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.stage.in_order:
             metrics = without_times(metrics)
@@ -195,6 +208,7 @@ def run_stage(
         raise
     finally:
         member_run.close(error)
+        collections.close()
         gc.set_threshold(*thresholds)
 
 

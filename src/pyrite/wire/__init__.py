@@ -1,2 +1,2 @@
-"""The wire that processes talk over: ZeroMQ connections, authenticated and encrypted, and the
-messages on them."""
+"""The wire between processes: ZeroMQ connections, authenticated and encrypted, and the messages
+on them."""

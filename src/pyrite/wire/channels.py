@@ -1,4 +1,4 @@
-"""One socket's end of a connection: what waits to be sent, and the pieces of what arrives."""
+"""One end of one socket: the messages that wait to be sent, and the pieces that arrive."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pyrite.wire.wire import Connection
 
 
-# As plain numbers: what `&` and `|` make of ZeroMQ's own takes longer than to send a message.
+# Plain ints: to combine the flag objects of ZeroMQ takes longer than to send a message.
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 _SNDMORE: Final = int(zmq.SNDMORE)
 
 
 class Channel:
-    """The end of a socket of its own, or, with a `route`, one of those that a listener's has."""
+    """Has a socket of its own; or, with a `route`, uses the listener's socket like other peers."""
 
     __slots__ = (
         "_pieces",
@@ -59,7 +59,8 @@ class Channel:
             self.unsent += len(data)
 
     def flush(self) -> bool:
-        """Sends what the socket takes. Whether all was sent, or nobody is there any more."""
+        """Sends as much as the socket takes. Returns False if something is left to send; nothing is
+        if the peer is gone."""
         if self.outgoing:
             with self.lock:
                 messages = list(self.outgoing)
@@ -72,10 +73,10 @@ class Channel:
                     self.socket.send(self.route, _NOBLOCK | _SNDMORE)
                 self.socket.send(piece, _NOBLOCK)
             except zmq.Again:
-                with self.lock:  # of what was added meanwhile nothing is among the pieces
+                with self.lock:  # what was added meanwhile is not among the pieces yet
                     self.unsent = sum(map(len, self._pieces)) + sum(map(len, self.outgoing))
                 return False
-            except zmq.ZMQError:  # gone: the monitor will say so, or has
+            except zmq.ZMQError:  # the peer is gone; the monitor reports that
                 self._pieces.clear()
                 break
             self._pieces.popleft()

@@ -1,4 +1,4 @@
-"""From the secret that members share to the keys that prove who knows it."""
+"""The secret of a cluster, and the key pair that is derived from it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ SHORTEST_SECRET = 16
 
 
 class Keys(NamedTuple):
-    """A CURVE key pair, as ZeroMQ takes it. All who know the secret have the same one: who does not
-    know it cannot even begin to talk to a member."""
+    """A CURVE key pair, encoded as ZeroMQ takes it. All processes that know the secret have the
+    same pair. A process without it cannot complete the handshake."""
 
     public: bytes
     secret: bytes
 
 
 def keys_from(secret: str, purpose: str = "members") -> Keys:
-    """The key pair that belongs to a secret. It is another one for each purpose, so that those who
-    use the wire for one thing do not even begin to talk to those who use it for another."""
+    """Derives the key pair from a secret. Each purpose has its own pair, so that a peer with the
+    same secret but another purpose is refused like any stranger."""
     if not isinstance(secret, str) or len(secret) < SHORTEST_SECRET:
         raise PyriteError(
             f"the secret of a cluster must be a string of at least {SHORTEST_SECRET} characters; "

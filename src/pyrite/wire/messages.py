@@ -1,7 +1,7 @@
-"""What members and clients say to each other: bytes in, messages out. Pure.
+"""The messages between members and clients, and how they are encoded. Pure.
 
-A message is one byte for its kind, fields of a fixed size, and a payload that only its receiver
-looks into: nothing here unpickles. Whatever is not exactly a message is a `BadMessage`.
+A message has one byte for its kind, fields of fixed size, and a payload. Nothing here unpickles a
+payload. Bytes that are not exactly one message raise `BadMessage`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ ID_BYTES: Final = 8
 HASH_BYTES: Final = 32
 PIECE_BYTES: Final = 128 << 10
 MOST_BYTES: Final = (1 << 30) + (1 << 20)
-"""A message has at most a gigabyte, and a little for what stands around it."""
+"""The largest message: 1 GB of payload, and some space for the other fields."""
 MOST_HELLO_BYTES: Final = 64 << 10
 
 
 class BadMessage(Exception):
-    """Bytes that are no message. Whoever sent them speaks another language."""
+    """Bytes that are not a message. The sender does not speak this protocol."""
 
 
 class Hello(NamedTuple):
@@ -31,19 +31,21 @@ class Hello(NamedTuple):
     pyrite: str
     python: str
     address: str
-    """Of the member that speaks; empty for a client."""
+    """The address of the member that sends it; empty for a client."""
     incarnation: str
-    """Which process it is: a member that was started again has another."""
+    """Identifies the process: a member that was restarted has a new one."""
     members: tuple[str, ...]
-    """The addresses of all members, in the order in which the speaker numbers them."""
+    """The addresses of all members, in the order of their numbers."""
+    cluster: str
+    """The name of the sender's cluster, if its members come and go. Then there is no list."""
     connection: str
-    """What the two sockets of one connection have in common."""
+    """The id of the connection. Its two sockets have the same."""
     urgent: bool
-    """Which of the two this is."""
+    """Whether this is the socket for urgent messages."""
 
 
 class Refused(NamedTuple):
-    """Instead of a hello: why there will be no connection."""
+    """Sent instead of a hello: why the connection is refused."""
 
     reason: str
 
@@ -59,14 +61,14 @@ class PacketMessage(NamedTuple):
 
 
 class DoneMessage(NamedTuple):
-    """The sender's last packet of an edge was the one before."""
+    """The sender has sent its last packet of an edge."""
 
     execution: bytes
     edge: int
 
 
 class Init(NamedTuple):
-    """Runs a member's part of an execution."""
+    """Orders a member to run its part of an execution."""
 
     execution: bytes
     plan: bytes
@@ -81,21 +83,34 @@ class Submit(NamedTuple):
     plan: bytes
 
 
+class Drive(NamedTuple):
+    """Asks a member to run a normal job on Spark."""
+
+    execution: bytes
+    order: Payload
+
+
+class Running(NamedTuple):
+    """Tells a client that its normal job runs now."""
+
+    execution: bytes
+
+
 class PlanMessage(NamedTuple):
-    """A plan, whole."""
+    """All bytes of a plan."""
 
     plan: bytes
     dag: Payload
 
 
 class WantPlan(NamedTuple):
-    """Asks for a plan that was named by a hash which is not known here."""
+    """Asks for a plan of which the sender has only the hash."""
 
     plan: bytes
 
 
 class Answer(NamedTuple):
-    """How an execution ended: for one member, or, to a client, on the whole."""
+    """The outcome of one member's part of an execution, or, to a client, of all of it."""
 
     execution: bytes
     outcome: Payload
@@ -118,19 +133,19 @@ class Cancel(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The executions that the sender has from the receiver."""
+    """The executions that the sender runs and the receiver coordinates."""
 
     executions: tuple[bytes, ...]
 
 
 class Unknown(NamedTuple):
-    """Those of them that the coordinator does not know."""
+    """The executions of a `Check` that the coordinator does not know."""
 
     executions: tuple[bytes, ...]
 
 
 class Ack(NamedTuple):
-    """By execution and edge, up to which unit the receiver may send."""
+    """By execution and edge, the unit up to which the receiver of this message may send."""
 
     limits: tuple[tuple[bytes, tuple[tuple[int, int], ...]], ...]
 
@@ -150,6 +165,8 @@ Message = (
     | DoneMessage
     | Init
     | Submit
+    | Drive
+    | Running
     | PlanMessage
     | WantPlan
     | Answer
@@ -162,7 +179,7 @@ Message = (
     | Parcel
 )
 URGENT: Final = (Cancel, Check, Unknown, Ack)
-"""Messages that overtake the others: they go by a socket of their own."""
+"""Messages that overtake the others, because they have a socket of their own."""
 
 
 def encode(message: Message) -> bytes:
@@ -172,17 +189,17 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: Payload) -> Message:
-    """The message that the bytes are. Raises BadMessage."""
+    """Decodes a message. Raises BadMessage."""
     view = memoryview(data)
     if not view:
-        raise BadMessage("a message of no bytes")
+        raise BadMessage("an empty message")
     decoder = _DECODERS.get(view[0])
     if decoder is None:
-        raise BadMessage(f"a message of the unknown kind {view[0]}")
+        raise BadMessage(f"a message of unknown kind {view[0]}")
     try:
         return decoder(view[1:])
     except (struct.error, ValueError, RecursionError) as error:
-        raise BadMessage(f"a message of kind {view[0]} that is cut short or spoilt") from error
+        raise BadMessage(f"a malformed message of kind {view[0]}") from error
 
 
 _WHOLE, _PART, _LAST_PART = 0, 1, 2
@@ -190,8 +207,8 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 def pieces(messages: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces to send for the bytes of some messages, in their order: small ones together, and
-    large ones in several."""
+    """Turns messages into the pieces that are sent, in order: several small messages go in one
+    piece, and a large message goes in several."""
     together: list[bytes] = []
     size = 0
     for data in messages:
@@ -215,7 +232,7 @@ def _joined(parts: list[bytes]) -> bytes:
 
 
 class Reassembly:
-    """Takes messages out of pieces again, for one direction of one socket."""
+    """Puts messages together from pieces, for one direction of one socket."""
 
     __slots__ = ("_held", "_most", "_parts")
 
@@ -225,13 +242,13 @@ class Reassembly:
         self._held = 0
 
     def add(self, piece: Payload) -> list[Payload]:
-        """The bytes of the messages that are whole now. Raises BadMessage."""
+        """The bytes of the messages that are complete now. Raises BadMessage."""
         view = memoryview(piece)
         kind = view[0] if view else -1
         if kind == _WHOLE:
             return _apart(view[1:])
         if kind not in (_PART, _LAST_PART):
-            raise BadMessage("a piece that does not say what it is a piece of")
+            raise BadMessage("a piece of unknown kind")
         self._parts.append(view[1:])
         self._held += len(view) - 1
         if self._held > self._most:
@@ -248,11 +265,11 @@ def _apart(view: memoryview) -> list[Payload]:
     at, end = 0, len(view)
     while at < end:
         if end - at < _LENGTH.size:
-            raise BadMessage("a piece that is cut short")
+            raise BadMessage("a truncated piece")
         (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
         if length > end - at:
-            raise BadMessage("a piece that is cut short")
+            raise BadMessage("a truncated piece")
         found.append(view[at : at + length])
         at += length
     return found
@@ -281,7 +298,8 @@ def _decode_hello(view: memoryview) -> Hello:
     fields: Any = json.loads(bytes(view))
     if not isinstance(fields, Mapping) or set(fields) != set(Hello._fields):
         raise ValueError("other fields")
-    texts = [fields[name] for name in ("pyrite", "python", "address", "incarnation", "connection")]
+    names = ("pyrite", "python", "address", "incarnation", "cluster", "connection")
+    texts = [fields[name] for name in names]
     members = fields["members"]
     if not isinstance(members, list) or not isinstance(fields["urgent"], bool):
         raise ValueError("fields of another type")
@@ -360,6 +378,8 @@ _CODECS: Final[
     (Check, (lambda message: _encode_ids(message.executions), lambda v: Check(_decode_ids(v)))),
     (Unknown, (lambda message: _encode_ids(message.executions), lambda v: Unknown(_decode_ids(v)))),
     (Ack, (_encode_ack, _decode_ack)),
+    (Drive, _with_payload(Drive, _EXECUTION)),
+    (Running, _fixed(Running, _EXECUTION)),
     (Parcel, _with_payload(Parcel, _LABEL)),
 )
 _KINDS: Final[dict[type[Any], int]] = {of: kind for kind, (of, _) in enumerate(_CODECS, 1)}

@@ -1,7 +1,7 @@
-"""The ZeroMQ sockets that members and clients talk over, with every bound set.
+"""The ZeroMQ sockets of members and clients, with all their limits.
 
 ZeroMQ does the framing, the reading and writing without Python's lock, the authentication, the
-encryption and the heartbeats. A connection that ended has ended: nothing here connects again.
+encryption and the heartbeats. A connection that has ended is never re-established.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from pyrite.wire.messages import PIECE_BYTES
 
 ZAP_DOMAIN: Final = "pyrite"
 PIECES_UNDER_WAY: Final = 32
-"""How many pieces of messages ZeroMQ may hold for one peer; what is more waits with us."""
+"""How many pieces ZeroMQ may queue for one peer. More than that waits in the `Channel`."""
 SEALING_BYTES: Final = 256
-"""What encryption adds to a piece, and a little more."""
+"""More than encryption adds to a piece."""
 
+_ACCEPTED: Final = zmq.EVENT_ACCEPTED
 _LOST: Final = zmq.EVENT_DISCONNECTED
 _REFUSED: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -34,15 +35,16 @@ _NOT_REACHED: Final = zmq.EVENT_CLOSED | zmq.EVENT_CONNECT_RETRIED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long the other side may take, in seconds."""
+    """How long the peer may take, in seconds."""
 
     handshake: float = 5.0
     silence: float = 30.0
-    """After this time without a sign of life the other side counts as gone."""
+    """A peer that sends nothing for this long, not even a heartbeat, counts as lost."""
 
 
 class Context:
-    """Makes the sockets of one process, for those who know a secret; without keys, for anybody."""
+    """Makes the sockets of one process. With keys, only peers with the same keys can connect;
+    without keys, any peer can."""
 
     def __init__(self, keys: Keys | None, limits: Limits) -> None:
         self._keys = keys
@@ -54,8 +56,8 @@ class Context:
     def listener(
         self, host: str, port: int, file: int | None = None
     ) -> tuple[zmq.Socket[bytes], int]:
-        """A socket that anybody may connect to, and its port, which is chosen if it is 0. With a
-        `file`, which is a socket that listens there already, that one is used and kept."""
+        """A socket that accepts connections, and its port. Port 0 means any free port. `file` is a
+        socket that listens there already; then that one is used and stays open."""
         socket = self._bounded(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if self._keys is not None:
@@ -80,7 +82,9 @@ class Context:
         return socket, monitor
 
     def monitor(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(_LOST | _REFUSED | _NOT_REACHED)
+        monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
+            _ACCEPTED | _LOST | _REFUSED | _NOT_REACHED
+        )
         return monitor
 
     def close(self) -> None:
@@ -103,7 +107,7 @@ class Context:
         return socket
 
     def _authenticate(self) -> None:
-        """From now on, only those who have our own public key are let in."""
+        """From now on, only peers with our own public key are accepted."""
         if self._authenticator is None:
             assert self._keys is not None
             self._authenticator = ThreadAuthenticator(self._context)
@@ -124,20 +128,24 @@ class _OnlyOurKey:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Something that a monitor saw: a connection that is lost, was refused, or not even reached."""
+    """An event from a socket's monitor: a connection was accepted by the listener, lost, refused,
+    or could not be made."""
 
+    accepted: bool
     lost: bool
     refused: bool
     file: int
-    """The number of the connection's file, if it is lost."""
+    """The file descriptor of a connection that was accepted or lost."""
 
 
 def seen_by(monitor: zmq.Socket[bytes]) -> Iterator[Seen]:
-    """What a monitor has seen since it was asked last."""
+    """The events of a monitor since the last call."""
     while True:
         try:
             event: Any = recv_monitor_message(monitor, zmq.NOBLOCK)
         except zmq.Again:
             return
         kind = event["event"]
-        yield Seen(bool(kind & _LOST), bool(kind & _REFUSED), int(event["value"]))
+        yield Seen(
+            bool(kind & _ACCEPTED), bool(kind & _LOST), bool(kind & _REFUSED), int(event["value"])
+        )

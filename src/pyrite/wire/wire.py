@@ -1,9 +1,9 @@
-"""The wire: the connections of one member or client to others, and the messages on them.
+"""The wire: all connections of one member or client, and the messages on them.
 
-A connection has two sockets, so that acks and cancels overtake data. It exists once both sides have
-said hello on both, and are of the same versions; it ends once, for good, as soon as either socket
-is lost. One thread owns the wire: it calls `turn` to send and receive, and may sleep in `park`;
-from other threads only `send` and `wake` may be called.
+A connection has two sockets, so that acks and cancels overtake data. It is established when both
+sides have said hello on both sockets and have the same versions. It ends when one of the sockets is
+lost. One thread owns the wire: it calls `turn` to send and receive, and waits in `park`. Other
+threads may call `send` and `wake` only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from typing import Any, Final
 
 import zmq
 
+from pyrite.forks import repair_after_fork
 from pyrite.wire.channels import Channel
+from pyrite.wire.forked import close_inherited
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import Keys
 from pyrite.wire.messages import (
@@ -41,11 +43,16 @@ logger = logging.getLogger("pyrite.cluster")
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 _POLLIN: Final = int(zmq.POLLIN)
 MESSAGES_PER_TURN: Final = 256
-"""How many messages are read from one socket before it is the others' turn."""
+"""How many messages are read from one socket before the next socket is read."""
+HELD_SECONDS: Final = 0.0002
+"""How long a message may wait to be sent together with others while the owner is busy."""
 RETRY_SECONDS: Final = 0.0005
-"""When to try again to send to a peer whose socket was full."""
+"""How soon to retry after a socket did not take all that there was to send."""
+UNREAD_SECONDS: Final = 60.0
+"""For this long, messages of a connection that was lost may still be unread."""
 WATCHED_FILES: Final = 1024
-"""`select` takes no file with a higher number; but it can wait for less than a millisecond."""
+"""`select` takes only file descriptors below this. Unlike `epoll`, it can wait for less than a
+millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class NotReached:
-    """A member that was dialed could not be connected to."""
+    """A dialed member could not be connected to."""
 
     address: str
     reason: str
@@ -93,16 +100,16 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """How messages to people name the other side."""
+        """The name of the peer in error messages."""
         return f"member {self.peer.address}" if self.peer.address else "a client"
 
     @property
     def unsent(self) -> int:
-        """How many bytes wait to be sent. ZeroMQ holds a little more."""
+        """How many bytes wait to be sent, besides a few that ZeroMQ has queued."""
         return self._data.unsent
 
     def send(self, message: Message) -> None:
-        """Sends a message, or nothing if the connection has ended. Any thread may call this."""
+        """Sends a message. Does nothing if the connection has ended. Any thread may call this."""
         if self.is_open:
             self._wire.put(self._urgent if isinstance(message, URGENT) else self._data, message)
 
@@ -132,47 +139,66 @@ class Wire:
         self._context = Context(keys, self._limits)
         self._events: list[Event] = []
         self._readers: dict[int, Callable[[], bool]] = {}
-        """By the number of a file, what reads when it has something. True if there may be more."""
+        """By file descriptor, the function that reads it. It returns True if there may be more."""
         self._unread: set[int] = set()
-        """Files that must be read though they may say nothing: a send can swallow the sign."""
+        """Files to read even if epoll does not report them. ZeroMQ signals only once, and a send
+        may use up the signal."""
         self._unsent: set[Channel] = set()
         """Channels that have something to send."""
         self._is_blocked = False
-        """Whether a socket did not take all that there was to send."""
+        """Whether a socket did not take everything at the last flush."""
         self._epoll = select.epoll()
         self._files: dict[zmq.Socket[bytes], int] = {}
         self._wake_file = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._watch(self._wake_file, self._read_wake)
         self._owner = threading.get_ident()
         self._routes: dict[bytes, Channel] = {}
+        self._open_files: set[int] = set()
+        """The files of connections that the listener has accepted and not lost."""
         self._route_of_file: dict[int, bytes] = {}
+        self._refusals = 0
+        """How many connections were refused whose end the monitor has not reported yet."""
+        self._ended_routes: dict[bytes, float] = {}
+        """Routes of connections that were lost recently, and when. What they sent before may still
+        be unread; it must not be taken for a new connection."""
         self._half: dict[str, dict[bool, tuple[Channel, Hello]]] = {}
-        """Connections of which one socket has said hello."""
+        """By id, connections of which only one socket has said hello so far."""
         self._listener: zmq.Socket[bytes] | None = None
         self._listener_monitor: zmq.Socket[bytes] | None = None
         self._dialing: dict[str, _Dialed] = {}
         self._warned: set[str] = set()
         self._closed = False
+        self._held_until = 0.0
+        self._port: int | None = None
+        self._dialed_addresses: set[str] = set()
+        repair_after_fork(self)
 
-    # The owner's part.
+    def after_fork(self) -> None:
+        """In a forked child, which cannot use the wire."""
+        if not self._closed:
+            close_inherited(self._port, self._dialed_addresses)
+
+    # For the owner only.
 
     def own(self) -> None:
         """Makes the calling thread the owner."""
         self._owner = threading.get_ident()
 
     def listen(self, host: str, port: int, file: int | None = None) -> int:
-        """Lets others connect. Returns the port. With a `file`, which is a socket that listens
-        there already, that one is used and kept."""
+        """Accepts connections. Returns the port. `file` is a socket that listens there already;
+        then that one is used and stays open."""
         self._listener, port = self._context.listener(host, port, file)
         self._listener_monitor = self._context.monitor(self._listener)
         self._watch_socket(self._listener_monitor, self._read_listener_monitor)
         self._watch_socket(self._listener, self._read_listener)
+        self._port = port
         return port
 
     def dial(self, address: str) -> None:
-        """Connects to a member. There will be a Connected, or a NotReached."""
+        """Connects to a member. A later turn returns Connected or NotReached."""
         dialed = _Dialed(address, secrets.token_hex(8), time.monotonic() + self._limits.handshake)
         self._dialing[dialed.token] = dialed
+        self._dialed_addresses.add(address)
         for urgent in (False, True):
             socket, monitor = self._context.dialer(address)
             channel = Channel(socket, None, partial(self._hello_to_dialer, dialed, urgent))
@@ -183,8 +209,9 @@ class Wire:
             self.put(channel, self.me.hello(dialed.token, urgent=urgent))
 
     def turn(self) -> list[Event]:
-        """Sends and receives what can be without waiting; says what happened."""
-        self._flush_all()
+        """Sends and receives without waiting. Returns what happened."""
+        if self._unsent and time.monotonic() >= self._held_until:
+            self.flush()
         for file in {file for file, _ in self._epoll.poll(0)} | self._unread:
             reader = self._readers.get(file)
             if reader is not None and reader():
@@ -198,18 +225,18 @@ class Wire:
 
     def fileno(self) -> int:
         """A file that can be read when something arrives or `wake` is called, for an owner that
-        waits for other files as well. It waits no longer than `patience` says, then calls
+        waits for other files as well. It waits at most as long as `patience` says, then calls
         `turn`."""
         return self._epoll.fileno()
 
     def patience(self, seconds: float | None) -> float | None:
-        """How long the owner may wait until the next turn, if it wants to wait so long; None for
-        ever. Sends what there is to send."""
+        """How long the owner may wait until the next turn, if it wants to wait `seconds`. None
+        means forever. Sends what there is to send."""
         if self._unsent and not self._is_blocked:
-            self._flush_all()
+            self.flush()
         if self._unread or self._events:
             return 0.0
-        if self._is_blocked:
+        if self._is_blocked and self._unsent:
             seconds = RETRY_SECONDS if seconds is None else min(seconds, RETRY_SECONDS)
         if self._dialing:
             first = min(dialed.give_up for dialed in self._dialing.values())
@@ -227,14 +254,21 @@ class Wire:
         else:
             self._epoll.poll(seconds, 1)
 
+    def flush(self) -> None:
+        """Sends what waits, without waiting for more. Only the owner may call this."""
+        self._is_blocked = False
+        if self._unsent:
+            for channel in tuple(self._unsent):
+                self._flush(channel)
+
     def drop(self, connection: Connection, reason: str) -> None:
-        """Ends a connection from this side, and tells the other why."""
+        """Ends a connection, and tells the peer why."""
         connection.send(Refused(reason))
-        self._flush_all()
+        self.flush()
         self._lose(connection, reason)
 
     def close(self) -> None:
-        """Ends everything, at once."""
+        """Ends all connections at once."""
         if self._closed:
             return
         self._closed = True
@@ -242,28 +276,24 @@ class Wire:
         self._context.close()
         os.close(self._wake_file)
 
-    # What any thread may call.
+    # For any thread.
 
     def wake(self) -> None:
-        """Lets `park` return."""
+        """Makes `park` return."""
         if not self._closed:
             os.eventfd_write(self._wake_file, 1)
 
     def put(self, channel: Channel, message: Message) -> None:
-        """Adds a message to those that the next turn sends, together: each piece that is sent wakes
-        a thread of ZeroMQ's."""
+        """Queues a message. All queued messages are sent together, when the owner parks or after
+        a moment: each piece wakes a thread of ZeroMQ, which costs more than the message."""
         channel.add(encode(message))
+        if not self._unsent:
+            self._held_until = time.monotonic() + HELD_SECONDS
         self._unsent.add(channel)
         if threading.get_ident() != self._owner:
             self.wake()
 
     # Reading and writing.
-
-    def _flush_all(self) -> None:
-        self._is_blocked = False
-        if self._unsent:
-            for channel in tuple(self._unsent):
-                self._flush(channel)
 
     def _flush(self, channel: Channel) -> None:
         self._unsent.discard(channel)
@@ -271,7 +301,7 @@ class Wire:
             self._unsent.add(channel)
             self._is_blocked = True
         file = self._files.get(channel.socket)
-        if file is not None:
+        if file is not None and _has_message(channel.socket):
             self._unread.add(file)
 
     def _watch(self, file: int, reader: Callable[[], bool]) -> None:
@@ -281,7 +311,7 @@ class Wire:
     def _watch_socket(self, socket: zmq.Socket[bytes], reader: Callable[[], bool]) -> None:
         file = self._files[socket] = int(socket.fd)
         self._watch(file, reader)
-        self._unread.add(file)  # what came before it was watched gave its sign already
+        self._unread.add(file)  # it may have signalled before it was registered
 
     def _forget_socket(self, socket: zmq.Socket[bytes]) -> None:
         file = self._files.pop(socket, None)
@@ -306,15 +336,30 @@ class Wire:
             route = socket.recv(_NOBLOCK)
             frame = socket.recv(_NOBLOCK, copy=False)
             more = frame.more
-            while more:  # no message of ours has more parts
+            while more:  # our messages have one part; others are ignored
                 more = socket.recv(_NOBLOCK, copy=False).more
-            channel = self._routes.get(route)
+            channel = self._routes.get(route) or self._new_channel(route, frame.get(zmq.SRCFD))
             if channel is None:
-                self._read_listener_monitor()  # the file may have been another connection's before
-                channel = self._routes[route] = Channel(socket, route, self._hello_to_listener)
-                self._route_of_file[frame.get(zmq.SRCFD)] = route
+                continue
             self._take(channel, frame.buffer)
         return True
+
+    def _new_channel(self, route: bytes, file: int) -> Channel | None:
+        """The channel of a connection whose first message has arrived; None if the connection is
+        lost already. Another connection may have had the same file before: then the later one is
+        open."""
+        assert self._listener is not None
+        self._read_listener_monitor()
+        if route in self._ended_routes or file not in self._open_files:
+            return None
+        other = self._route_of_file.get(file)
+        if other is not None:
+            if _is_earlier(route, other):
+                return None
+            self._lose_route(other)
+        self._route_of_file[file] = route
+        channel = self._routes[route] = Channel(self._listener, route, self._hello_to_listener)
+        return channel
 
     def _read_dialed(self, dialed: _Dialed, channel: Channel) -> bool:
         for _ in range(MESSAGES_PER_TURN):
@@ -327,14 +372,14 @@ class Wire:
         try:
             wholes = channel.reassembly.add(piece)
             if not wholes and channel.connection is None:
-                raise BadMessage("a first message that is too long for a hello")
+                raise BadMessage("a message that is too long for a hello")
             for whole in wholes:
                 self._arrived(channel, decode(whole))
         except BadMessage as error:
             if channel.connection is not None:
-                self.drop(channel.connection, f"it sent {error}")
+                self.drop(channel.connection, f"the peer sent {error}")
             elif not channel.token:
-                self._refuse(channel, f"the first message is no hello: {error}")
+                self._refuse(channel, f"the first message is not a hello: {error}")
 
     def _arrived(self, channel: Channel, message: Message) -> None:
         connection = channel.connection
@@ -345,13 +390,13 @@ class Wire:
         elif connection.is_open:
             self._events.append(Received(connection, message))
 
-    # How connections begin.
+    # The start of connections.
 
     def _hello_to_listener(self, channel: Channel, hello: Message) -> None:
         if channel.token:
             return  # refused, or waiting for the hello of its other socket
         if not isinstance(hello, Hello):
-            self._refuse(channel, "the first message is no hello")
+            self._refuse(channel, "the first message is not a hello")
             return
         objection = self.me.objection_to(hello)
         if objection is not None:
@@ -371,19 +416,22 @@ class Wire:
         self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
     ) -> None:
         if isinstance(message, Refused):
-            is_refusal = urgent not in dialed.hellos  # else it had let us in
+            is_refusal = urgent not in dialed.hellos  # else it had accepted us before
+            if is_refusal:
+                self._warn(f"cannot connect to {dialed.address}: {message.reason}")
             self._end_dialing(dialed, message.reason, is_refusal=is_refusal)
             return
         if urgent in dialed.hellos:
             dialed.early.append(message)
             return
-        if not isinstance(message, Hello):
-            self._end_dialing(dialed, "its first message is no hello", is_refusal=True)
-            return
-        objection = self.me.objection_to(message)
+        objection: str | None = "its first message is not a hello"
+        if isinstance(message, Hello):
+            objection = self.me.objection_to(message)
         if objection is not None:
+            self._warn(f"cannot connect to {dialed.address}: {objection}")
             self._end_dialing(dialed, objection, is_refusal=True)
             return
+        assert isinstance(message, Hello)
         dialed.hellos[urgent] = message
         if len(dialed.hellos) == 2:
             del self._dialing[dialed.token]
@@ -399,44 +447,70 @@ class Wire:
 
     def _refuse(self, channel: Channel, reason: str) -> None:
         channel.token = "refused"
+        self._refusals = max(self._refusals, 1)  # its other socket may end before it says hello
         self._warn(f"refused a connection to {self.me.address}: {reason}")
         self.put(channel, Refused(reason))
 
-    # How they end.
+    # The end of connections.
 
     def _read_listener_monitor(self) -> bool:
         assert self._listener_monitor is not None
         for seen in seen_by(self._listener_monitor):
-            if seen.refused:
+            if seen.accepted:
+                self._open_files.add(seen.file)
+            elif seen.refused:
+                self._refusals += 1
                 self._warn(
-                    f"refused a connection to {self.me.address}: whoever it was does not know the "
-                    "secret, or does not speak the protocol"
+                    f"refused a connection to {self.me.address}: the peer does not know the secret "
+                    "or does not speak the protocol"
                 )
-            route = self._route_of_file.pop(seen.file, None) if seen.lost else None
-            if route is not None:
-                channel = self._routes.pop(route)
-                self._unsent.discard(channel)
-                if channel.connection is not None:
-                    self._lose(channel.connection, "the connection was closed")
+            elif seen.lost:
+                self._open_files.discard(seen.file)
+                route = self._route_of_file.pop(seen.file, None)
+                if route is not None:
+                    self._lose_route(route)
+                elif self._refusals:
+                    self._refusals -= 1
                 else:
-                    self._half.pop(channel.token, None)
+                    self._warn(
+                        f"a connection to {self.me.address} ended before the peer said hello: the "
+                        "peer does not speak the cluster's protocol, or it is gone"
+                    )
         return False
+
+    def _lose_route(self, route: bytes) -> None:
+        channel = self._routes.pop(route)
+        self._remember_ended(route)
+        self._unsent.discard(channel)
+        if channel.connection is not None:
+            self._lose(channel.connection, "the connection was closed")
+        else:
+            self._half.pop(channel.token, None)
+
+    def _remember_ended(self, route: bytes) -> None:
+        now = time.monotonic()
+        while self._ended_routes:
+            oldest, at = next(iter(self._ended_routes.items()))
+            if now - at < UNREAD_SECONDS:
+                break
+            del self._ended_routes[oldest]
+        self._ended_routes[route] = now
 
     def _read_dialed_monitor(self, dialed: _Dialed, monitor: zmq.Socket[bytes]) -> bool:
         seen: list[Seen] = list(seen_by(monitor))
         if not seen or dialed.ended:
             return False
         for channel in dialed.channels.values():
-            self._read_dialed(dialed, channel)  # what it said before it went, as why it refuses
+            self._read_dialed(dialed, channel)  # its last message may say why it refuses
         connection = dialed.channels[False].connection
         if connection is not None:
             self._lose(connection, "the connection was closed")
         elif any(each.lost or each.refused for each in seen):
             self._end_dialing(
-                dialed, "it closed the connection: it has another secret, or is no member"
+                dialed, "it closed the connection: it has another secret, or it is not a member"
             )
         else:
-            self._end_dialing(dialed, "nobody listens there")
+            self._end_dialing(dialed, "nothing listens there")
         return False
 
     def _lose(self, connection: Connection, reason: str) -> None:
@@ -468,9 +542,15 @@ class Wire:
             channel.socket.close(linger=0)
 
     def _warn(self, text: str) -> None:
-        """Says each thing once: a port scan must not fill the log."""
+        """Logs each warning once, so that a port scan does not fill the log."""
         logger.log(logging.DEBUG if text in self._warned else logging.WARNING, "%s", text)
         self._warned.add(text)
+
+
+def _is_earlier(route: bytes, other: bytes) -> bool:
+    """Whether a route is older than another. ZeroMQ numbers them with 32 bits, which wrap."""
+    ahead = (int.from_bytes(other) - int.from_bytes(route)) % (1 << 32)
+    return ahead < 1 << 31
 
 
 def _has_message(socket: zmq.Socket[bytes]) -> bool:

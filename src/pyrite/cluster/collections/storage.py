@@ -8,21 +8,12 @@ the partition of its name. Each call is one step there, as with a map or list in
 from __future__ import annotations
 
 import builtins
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterable,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    MutableSequence,
-    Sequence,
-    ValuesView,
-)
+from collections.abc import Callable, Iterable, MutableMapping, MutableSequence, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
 from pyrite.collections import MemoryCollections
+from pyrite.collections.named import NamedList, NamedMap
 from pyrite.errors import PyriteError
 from pyrite.partitioning import InvalidKey, default_partition_count, partition_id
 
@@ -56,7 +47,7 @@ def served(collections: Storing, request: Request) -> Any:
     raise PyriteError(f"a {kind} cannot be asked for {method}")
 
 
-class RemoteMap(MutableMapping[Any, Any]):
+class RemoteMap(NamedMap):
     """A map that is elsewhere: each call goes there, and is one step. What gives no answer goes by
     `tell`, which may not wait until it is done; what comes later still finds it done."""
 
@@ -77,9 +68,6 @@ class RemoteMap(MutableMapping[Any, Any]):
     def __delitem__(self, key: Any) -> None:
         self._call("__delitem__", key)
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.copy())
-
     def __len__(self) -> int:
         count: int = self._call("__len__")
         return count
@@ -89,15 +77,8 @@ class RemoteMap(MutableMapping[Any, Any]):
         return contained
 
     def copy(self) -> dict[Any, Any]:
-        """What the map holds now, as a dict."""
         copied: dict[Any, Any] = self._call("copy")
         return copied
-
-    def items(self) -> ItemsView[Any, Any]:
-        return self.copy().items()
-
-    def values(self) -> ValuesView[Any]:
-        return self.copy().values()
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         self._tell(("map", self.name, "update", (dict(other, **more),)))
@@ -114,14 +95,6 @@ class RemoteMap(MutableMapping[Any, Any]):
 
     def clear(self) -> None:
         self._call("clear")
-
-    def __eq__(self, other: object) -> bool:
-        return self.copy() == (dict(other.items()) if isinstance(other, Mapping) else other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Map({self.name!r}, {self.copy()!r})"
 
 
 class PartitionedMap(RemoteMap):
@@ -168,7 +141,7 @@ class PartitionedMap(RemoteMap):
             part.clear()
 
 
-class RemoteList(MutableSequence[Any]):
+class RemoteList(NamedList):
     """A list that is elsewhere: each call goes there, and is one step; `tell` as with a map."""
 
     def __init__(self, name: str, ask: Ask, tell: Ask | None = None) -> None:
@@ -193,15 +166,11 @@ class RemoteList(MutableSequence[Any]):
         count: int = self._call("__len__")
         return count
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.copy())
-
     def __contains__(self, value: object) -> bool:
         contained: bool = self._call("__contains__", value)
         return contained
 
     def copy(self) -> builtins.list[Any]:
-        """What the list holds now."""
         copied: builtins.list[Any] = self._call("copy")
         return copied
 
@@ -225,14 +194,6 @@ class RemoteList(MutableSequence[Any]):
 
     def clear(self) -> None:
         self._call("clear")
-
-    def __eq__(self, other: object) -> bool:
-        return self.copy() == (other.copy() if isinstance(other, RemoteList) else other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"List({self.name!r}, {self.copy()!r})"
 
 
 class MemberCollections:

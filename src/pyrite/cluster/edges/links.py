@@ -1,9 +1,8 @@
-"""What joins a member to the others, for one execution."""
+"""The links between one member and the others, for one execution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from pyrite.cluster.edges.receiving import Arrivals, MemberInlet
@@ -16,8 +15,8 @@ from pyrite.exchange.spreading import write_spread
 
 
 class MemberLinks:
-    """The links of one member. `peers` has the others, by their numbers in this execution; what
-    arrived from them before is in `arrivals` already."""
+    """The links of one member. `peers` has the other members, by their numbers in this execution.
+    `arrivals` has what they sent before."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class MemberLinks:
         return list(self._senders.values())
 
     def acked(self, member: int, edge: int, limit: int) -> None:
-        """A member has said how far the sender of an edge may go."""
+        """A member has acknowledged data: the sender of the edge may send up to the limit."""
         sender = self._senders.get((edge, member))
         if sender is not None:
             sender.limit.acked(limit)
@@ -55,8 +54,8 @@ class MemberLinks:
     def outlet(
         self, edge: EdgePlan, processor: int, member: int, partition: int | None
     ) -> SpscQueue:
-        """One queue for all partitions that belong to the same processor over there: which of them
-        an item is of makes no difference to its way."""
+        """The queue for a partition. All partitions of the same processor on the other member share
+        one, because their items take the same way."""
         target = (
             None
             if partition is None
@@ -75,8 +74,15 @@ class MemberLinks:
     def spread(
         self, edge: EdgePlan, partition: Callable[[Any], int]
     ) -> Callable[[], Spread] | None:
-        """A loop that is generated for the edge, when it is needed first."""
-        return lru_cache(1)(lambda: write_spread(edge, partition, self._topology.partition_count))
+        """Generates the loop of the edge when it is first needed."""
+        written: list[Spread] = []
+
+        def spread() -> Spread:
+            if not written:
+                written.append(write_spread(edge, partition, self._topology.partition_count))
+            return written[0]
+
+        return spread
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         for (edge_id, _), sender in self._senders.items():

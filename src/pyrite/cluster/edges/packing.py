@@ -1,4 +1,4 @@
-"""How the items that a sender holds become the payload of a packet, and items again.
+"""Turns the items of a sender into payloads of packets, and payloads into items.
 
 A payload is a list of groups. A group has the partition that its items belong to, or None, and the
 items: as a list; or, if all are pairs, as two lists, of their halves.
@@ -23,12 +23,12 @@ Groups = list[tuple[int | None, list[Any]]]
 MOST_ITEMS: Final = 8192
 LARGEST_ITEM: Final = 1 << 30
 FIRST_GUESS: Final = 64
-"""Items in the first packet of an edge, whose sizes nobody knows yet."""
+"""Items in the first packet of an edge, as long as their size is unknown."""
 
 
 class Packing:
-    """Makes packets of about the size that the edge's settings ask for, and learns from each how
-    many items that is."""
+    """Makes packets of about the size in the edge's settings. It learns from each packet how many
+    items that is."""
 
     __slots__ = ("_edge", "_limit", "items_per_packet")
 
@@ -38,7 +38,7 @@ class Packing:
         self.items_per_packet = FIRST_GUESS
 
     def packets(self, groups: Groups) -> Iterator[tuple[bytes, int]]:
-        """The payloads for some items, and how many items each has."""
+        """The payloads for some items, each with the number of its items."""
         count = sum(len(items) for _, items in groups)
         payload = pickled(
             [_packed(partition, items) for partition, items in groups],

@@ -33,7 +33,7 @@ class Arrivals:
         return found
 
     def packet(self, sender: str, message: PacketMessage) -> bool:
-        """Adds a packet. Whether its sender now waits for a first ack."""
+        """Adds a packet. Returns whether its sender now waits for the first ack."""
         return self.edge(message.edge).packet(sender, message.weight, message.items)
 
     def done(self, sender: str, edge: int) -> None:
@@ -41,8 +41,8 @@ class Arrivals:
         self.edge(edge).done_senders.add(sender)
 
     def acks(self, now: int, *, first: bool = False) -> dict[str, list[tuple[int, int]]]:
-        """By sender, the edges and limits that it must be told; with `first`, only where it waits
-        for its first ack."""
+        """By sender, the edges and limits to send to it. With `first`, only those that wait for
+        their first ack."""
         by_sender: dict[str, list[tuple[int, int]]] = {}
         for edge, arrivals in list(self._edges.items()):
             for sender, window in list(arrivals.windows.items()):
@@ -53,7 +53,7 @@ class Arrivals:
 
     @property
     def held(self) -> int:
-        """The weight of all that has arrived and was not accepted yet."""
+        """The weight of all packets that have arrived and are not accepted yet."""
         return sum(window.held for edge in self._edges.values() for window in edge.windows.values())
 
 
@@ -77,15 +77,15 @@ class EdgeArrivals:
         return window.waits_for_first_ack
 
     def use_multiplier(self, multiplier: int) -> None:
-        """What the edge's settings say, which is known from the init on."""
+        """Sets the multiplier from the edge's settings, which are known since the init."""
         self.multiplier = multiplier
         for window in self.windows.values():
             window.multiplier = multiplier
 
 
 class MemberInlet:
-    """The packets of one edge. One is accepted when the next is asked for: its items are then with
-    the processors."""
+    """The packets of one edge. A packet is accepted when the next one is polled: then the
+    processors have its items."""
 
     __slots__ = ("_arrivals", "_groups", "_handed", "_senders")
 
@@ -104,7 +104,7 @@ class MemberInlet:
             window.accepted(weight)
             self._handed = None
         arrivals = self._arrivals
-        # Read before the queue: what came before the last marker is in it.
+        # Checked before the queue is read: packets arrive before their done marker.
         all_done = len(arrivals.done_senders) == self._senders
         if arrivals.packets:
             window, weight, items = arrivals.packets.popleft()

@@ -1,4 +1,4 @@
-"""The sending end of a distributed edge: one tasklet for each edge and member that it leads to."""
+"""The sending end of a distributed edge: one tasklet for each edge and target member."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyrite.engine.tasklets import DONE_NOW, IDLE, PROGRESS, Tasklet
 from pyrite.wire.messages import DoneMessage, Message, PacketMessage
 
 MOST_UNSENT: Final = 4 << 20
-"""Bytes that may wait to be sent to a member before its senders have no room."""
+"""With more bytes than this waiting to be sent to a member, its senders pause."""
 PACKETS_PER_CALL: Final = 8
 
 
 class To(Protocol):
-    """What a sender needs of a connection."""
+    """The part of a connection that a sender uses."""
 
     @property
     def unsent(self) -> int: ...
@@ -28,7 +28,7 @@ class To(Protocol):
 
 
 class SenderTasklet(Tasklet):
-    """Packs what processors emit for one member, and sends it as far as the receiver lets it."""
+    """Packs what processors emit for one member, and sends it up to the receiver's limit."""
 
     __slots__ = (
         "_edge",
@@ -51,14 +51,14 @@ class SenderTasklet(Tasklet):
         self._to = to
         self._producers = producers
         self._finished: list[int] = []
-        """The producers that are done. They may be on threads of their own; appending is safe."""
+        """The producers that are done. They may run on other threads; appending is thread-safe."""
         self._inputs: list[tuple[int | None, SpscQueue]] = []
         self._turn = 0
         self._packing = Packing(edge)
         self.limit = SendLimit()
 
     def input(self, partition: int | None) -> SpscQueue:
-        """A new queue for the items of one producer: of a partition, or of no particular one."""
+        """A new queue for the items of one producer, for one partition or for any (None)."""
         settings = self._edge.settings
         queue = SpscQueue(UNBOUNDED if settings.buffered else settings.queue_size)
         self._inputs.append((partition, queue))
@@ -86,7 +86,7 @@ class SenderTasklet(Tasklet):
         for _ in range(PACKETS_PER_CALL):
             if not self.limit.is_open or self._to.unsent > MOST_UNSENT:
                 return answer
-            # Read before the queues: what was put before it is in them.
+            # Checked before the queues are read: a producer finishes after its last item.
             all_finished = len(self._finished) == self._producers
             groups = self._gather()
             if groups:
@@ -105,7 +105,7 @@ class SenderTasklet(Tasklet):
         return answer
 
     def _gather(self) -> Groups:
-        """What the queues hold, up to a packet, beginning with another queue each time."""
+        """Takes items for one packet from the queues. It starts at another queue each time."""
         room = self._packing.items_per_packet
         groups: Groups = []
         inputs = self._inputs

@@ -1,8 +1,8 @@
-"""Flow control of one distributed edge between two members, as arithmetic: what the sender may
-send, and how large the receiver's window is. Pure; the clock is the caller's.
+"""Flow control of one distributed edge between two members, as arithmetic: how much the sender may
+send, and how large the receiver's window is. Pure; the caller passes the time.
 
-Totals of weights are counted in units of 2^16, and what travels of them is 32 bits wide: it wraps
-around, and only differences count.
+Totals of weights are counted in units of 2^16 and sent as 32-bit integers. These wrap around, so
+only their differences are used.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ FIRST_WINDOW: Final = 800
 PERIOD: Final = 100_000_000
 """Nanoseconds between acks."""
 ITEM_WEIGHT: Final = 56
-"""What an item weighs besides its bytes: about what a small object takes in memory."""
+"""Added to the bytes of each item: about the memory that a small object takes."""
 
 
 def int32(number: int) -> int:
-    """The number as 32 bits with a sign hold it.
+    """Wraps a number to a signed 32-bit integer.
 
     >>> int32(5), int32(2**31), int32(-(2**31) - 1)
     (5, -2147483648, 2147483647)
@@ -28,7 +28,7 @@ def int32(number: int) -> int:
 
 
 def compress(total: int) -> int:
-    """A total of weights in units.
+    """Converts a total of weights to units.
 
     >>> compress(UNIT - 1), compress(UNIT), compress(UNIT << 31)
     (0, 1, -2147483648)
@@ -37,12 +37,12 @@ def compress(total: int) -> int:
 
 
 def weight_of(size: int, count: int) -> int:
-    """What a packet of `size` bytes and `count` items weighs."""
+    """The weight of a packet of `size` bytes and `count` items."""
     return size + ITEM_WEIGHT * count
 
 
 class SendLimit:
-    """How far a sender may go. Before the first ack it may fill one unit, with one packet over."""
+    """How much a sender may send. Before the first ack that is one unit and one more packet."""
 
     __slots__ = ("_limit", "_sent")
 
@@ -59,13 +59,12 @@ class SendLimit:
         self._sent += weight
 
     def acked(self, limit: int) -> None:
-        """The receiver has said how far the sender may go."""
+        """The receiver allows the sender to send up to this limit."""
         self._limit = limit
 
 
 class ReceiveWindow:
-    """How much the receiver lets a sender have under way: some times what it takes in between two
-    acks."""
+    """The receiver's window for one sender: a multiple of what it accepts between two acks."""
 
     __slots__ = (
         "_accepted",
@@ -86,7 +85,7 @@ class ReceiveWindow:
         self._acked = compress(start)
         self._acked_at: int | None = None
         self._told: int | None = None
-        """The limit that the sender was told last."""
+        """The limit in the last ack."""
         self.window = FIRST_WINDOW
         """In units."""
 
@@ -95,22 +94,22 @@ class ReceiveWindow:
         self._received += weight
 
     def accepted(self, weight: int) -> None:
-        """Processors have taken over all items of a packet."""
+        """The processors have all items of a packet."""
         self._accepted += weight
 
     @property
     def waits_for_first_ack(self) -> bool:
-        """Whether the sender has sent what it may send before the first ack."""
+        """Whether the sender has sent all that it may send before the first ack."""
         return self._acked_at is None and int32(compress(self._received) - self._acked) > 0
 
     @property
     def held(self) -> int:
-        """The weight of what has arrived and was not accepted yet."""
+        """The weight of packets that have arrived and are not accepted yet."""
         return self._received - self._accepted
 
     def ack(self, now: int) -> int | None:
-        """The limit to tell the sender, at a time in nanoseconds; None if it knows already, or has
-        sent so little that it needs none."""
+        """The limit to send in an ack, at a time in nanoseconds. None if the sender knows it, or
+        needs none yet."""
         if self._acked_at is None and not self.waits_for_first_ack:
             return None
         acked = compress(self._accepted)
@@ -126,6 +125,6 @@ class ReceiveWindow:
     def _adapt(self, delta: int, elapsed: int) -> None:
         target = self.multiplier * -(-self._period * delta // elapsed)
         if target < self.window and not self.held:
-            return  # too little has come to tell how much could be taken in
+            return  # too little has arrived to measure how much could be accepted
         half = abs(target - self.window) // 2
         self.window += half if target > self.window else -half

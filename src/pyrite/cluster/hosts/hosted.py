@@ -13,11 +13,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from pyrite.closing import Closing
 from pyrite.cluster.client import Client
 from pyrite.cluster.member import Member
+from pyrite.collections import redis_at
 from pyrite.errors import PyriteError
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
@@ -32,11 +33,19 @@ logger = logging.getLogger("pyrite.cluster")
 START_SECONDS: Final = 120.0
 
 
-class HostedCluster:
+class HostedCluster(Closing):
     """A cluster of members inside Spark. Use it as a context manager, or call its `close()`: the
     members hold a slot of Spark's each until then."""
 
-    def __init__(self, spark: SparkSession, members: int, *, secret: str | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        members: int,
+        *,
+        secret: str | None = None,
+        collections: str = "memory",
+    ) -> None:
+        redis_at(collections)  # raises if it is neither memory nor a URL
         context = spark.sparkContext
         slots = context.defaultParallelism
         if members > slots:
@@ -48,7 +57,8 @@ class HostedCluster:
         host = context.getConf().get("spark.driver.host") or "127.0.0.1"
         self._wire = Wire(keys_from(self.secret), Identity())
         port = self._wire.listen(socket.gethostbyname(host), 0)
-        post = Post(f"{host}:{port}", self.secret, is_local=str(context.master).startswith("local"))
+        is_local = str(context.master).startswith("local")
+        post = Post(f"{host}:{port}", self.secret, collections, is_local)
         self._addresses: tuple[str, ...] = ()
         self._error: BaseException | None = None
         self._changed = threading.Condition()
@@ -112,17 +122,6 @@ class HostedCluster:
                         self._changed.notify_all()
             self._wire.park(None)
 
-    def __enter__(self) -> HostedCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 @dataclass(frozen=True, slots=True)
 class Post:
@@ -130,6 +129,7 @@ class Post:
 
     driver: str
     secret: str
+    collections: str
     is_local: bool
 
     def host(self, _: Iterator[int]) -> Iterator[int]:
@@ -141,7 +141,7 @@ class Post:
         own = context.getTaskInfos()[rank].address.rpartition(":")[0]
         host = "127.0.0.1" if self.is_local else own
         keys = keys_from(self.secret)
-        member = Member(keys)
+        member = Member(keys, driver=_no_driver, collections=self.collections)
         port = member.bind(socket.gethostbyname(host), 0)
         addresses = tuple(context.allGather(f"{host}:{port}"))
         complete = threading.Event()
@@ -177,3 +177,11 @@ class Post:
                 connection.send(m.Call(0, addresses))
                 wire.turn()
             wire.park(None)
+
+
+def _no_driver() -> NoReturn:
+    raise PyriteError(
+        "this member is a task of Spark, and a task cannot start jobs on Spark; run this job with "
+        "pyrite.instance(spark_master=...) on the same master, or on members that LocalCluster, "
+        "`pyrite cluster` without --spark-master, or `pyrite member` has started"
+    )

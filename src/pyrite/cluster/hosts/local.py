@@ -12,12 +12,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
-from types import TracebackType
 from typing import Any, Final
 
+from pyrite.closing import Closing
 from pyrite.cluster.client import Client
 from pyrite.cluster.hosts.process import HOST
+from pyrite.collections import redis_at
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.wire.keys import keys_from, new_secret
@@ -31,21 +33,26 @@ FIRST_RESTART_SECONDS: Final = 0.0
 LAST_RESTART_SECONDS: Final = 2.0
 MOST_MEMBERS: Final = 512
 
-# The path comes first: it may be what makes this package importable.
+# The path comes first: it may be what makes this package importable. The module that runs the
+# member stands above this one: it knows Spark, too, and gives the member its driver of normal jobs.
 _BOOT: Final = """import json, sys
 orders, reports = open(int(sys.argv[1])), open(int(sys.argv[2]), "w")
 config = json.loads(orders.readline())
 sys.path[:] = config["path"]
-from pyrite.cluster.hosts.process import main
+from pyrite.local_member import main
 main(config, orders, reports)
 """
 
 
-class LocalCluster:
+class LocalCluster(Closing):
     """Members on this machine. Use it as a context manager, or call its `close()` when done.
 
     The processes are started when they are needed first. Whoever knows `secret` may run code in
-    them; they get it by a pipe, and it is nowhere else.
+    them; they get it by a pipe, and it is nowhere else. The same holds for the URL of a Redis in
+    `collections`, which may have a password.
+
+    A member that gets a normal job starts a Spark session for it, on `spark_master` (default: local
+    mode) with the settings in `spark_conf`.
     """
 
     def __init__(
@@ -54,8 +61,12 @@ class LocalCluster:
         *,
         secret: str | None = None,
         cooperative_threads: int | None = None,
+        spark_master: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        collections: str = "memory",
         limits: Limits | None = None,
     ) -> None:
+        redis_at(collections)  # raises if it is neither memory nor a URL
         if (
             isinstance(members, bool)
             or not isinstance(members, int)
@@ -70,7 +81,10 @@ class LocalCluster:
         self._config = {
             "secret": self.secret,
             "cooperative_threads": cooperative_threads,
+            "collections": collections,
             "limits": asdict(limits or Limits()),
+            "spark_master": spark_master,
+            "spark_conf": dict(spark_conf or {}),
             "owner": os.getpid(),
         }
         self._limits = limits
@@ -124,17 +138,6 @@ class LocalCluster:
                     raise
                 self._keeper = keeper
             return self._keeper
-
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<local cluster of {self._count} members>"

@@ -13,8 +13,10 @@ from pyrite.job import Execution
 
 
 class OwnCluster:
-    def __init__(self, members: int, *, cooperative_threads: int | None) -> None:
-        self._cluster = LocalCluster(members, cooperative_threads=cooperative_threads)
+    def __init__(self, members: int, *, cooperative_threads: int | None, collections: str) -> None:
+        self._cluster = LocalCluster(
+            members, cooperative_threads=cooperative_threads, collections=collections
+        )
         self._client: Client | None = None
         self._lock = threading.Lock()
 
@@ -30,9 +32,9 @@ class OwnCluster:
         pids = [] if self._client is None else self._cluster.pids
         return [("member", pid) for pid in pids]
 
-    def executions(self) -> builtins.list[Execution]:
-        """The light jobs that were submitted here and are running."""
-        return [] if self._client is None else self._client.executions()
+    def light_jobs(self) -> builtins.list[Execution]:
+        """The light jobs that run on the members."""
+        return [] if self._client is None else self._client.light_jobs()
 
     def map(self, name: str) -> RemoteMap:
         return self.client.map(name)

@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn, TextIO
 
 import zmq
 
 from pyrite.cluster.member import Member
+from pyrite.cluster.normal.driving import Driver
 from pyrite.wire.keys import keys_from
 from pyrite.wire.sockets import Limits
 
@@ -22,7 +24,9 @@ BIND_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 
 
-def main(config: dict[str, Any], orders: TextIO, reports: TextIO) -> None:
+def run_member(
+    config: dict[str, Any], orders: TextIO, reports: TextIO, driver: Callable[[], Driver]
+) -> None:
     """Runs a member until its owner is gone, or sends SIGTERM."""
     die_with_parent(config["owner"])
     signal.signal(signal.SIGTERM, _exit)
@@ -33,7 +37,9 @@ def main(config: dict[str, Any], orders: TextIO, reports: TextIO) -> None:
     member = Member(
         keys_from(config["secret"]),
         cooperative_threads=config["cooperative_threads"],
+        collections=config["collections"],
         limits=Limits(**config["limits"]),
+        driver=driver,
     )
     port = _bind(member, config["port"])
     print("listening", port, file=reports, flush=True)

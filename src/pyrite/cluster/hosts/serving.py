@@ -12,6 +12,7 @@ from pathlib import Path
 import zmq
 
 from pyrite.cluster.member import Member
+from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.errors import PyriteError
 from pyrite.wire.keys import keys_from, new_secret
 
@@ -22,37 +23,51 @@ def serve_member(
     *,
     secret: str | None,
     cooperative_threads: int | None = None,
+    driver: Callable[[], Driver] = no_driver,
+    collections: str = "memory",
     on_complete: Callable[[bool], None] = lambda complete: None,
 ) -> None:
-    """Runs a member until SIGTERM or SIGINT. Light jobs that run then end abruptly."""
-    host, port = host_and_port(address)
+    """Runs a member until SIGTERM or SIGINT. Jobs that run then end abruptly."""
+    host_and_port(address)
     if address not in members:
         raise PyriteError(
             f"a member must be in the list of members by the address that it listens at: {address} "
             f"is not in {', '.join(members)}"
         )
     for other in members:
-        other_host, _ = host_and_port(other)
-        if secret is None and not _is_loopback(other_host):
-            raise PyriteError(
-                f"member {other} is on a network, so it needs a secret that all members share: "
-                "without one a member listens on loopback addresses only; use --secret-file"
-            )
+        check_secret(other, secret)
     block_signals()
     member = Member(
         keys_from(secret) if secret is not None else None,
         cooperative_threads=cooperative_threads,
+        driver=driver,
+        collections=collections,
     )
-    try:
-        member.bind(_ip_of(host), port)
-    except zmq.ZMQError as error:
-        member.wire.close()
-        raise PyriteError(f"member {address} cannot listen there: {error}") from error
+    listen(member, address)
     member.join(address, tuple(members), on_complete)
     try:
         wait_for_signal()
     finally:
         member.close()
+
+
+def check_secret(address: str, secret: str | None) -> None:
+    """Raises if a member on a network has no secret."""
+    host, _ = host_and_port(address)
+    if secret is None and not _is_loopback(host):
+        raise PyriteError(
+            f"member {address} is on a network, so it needs a secret that all members share: "
+            "without one a member listens on loopback addresses only; use --secret-file"
+        )
+
+
+def listen(member: Member, address: str) -> None:
+    host, port = host_and_port(address)
+    try:
+        member.bind(_ip_of(host), port)
+    except zmq.ZMQError as error:
+        member.wire.close()
+        raise PyriteError(f"member {address} cannot listen there: {error}") from error
 
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -82,10 +97,10 @@ def secret_in(path: Path, *, make: bool = False) -> str:
         raise PyriteError(f"the secret of the cluster cannot be read: {error}") from error
 
 
-def host_and_port(address: str) -> tuple[str, int]:
+def host_and_port(address: str, of: str = "a member") -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise PyriteError(f"the address of a member is HOST:PORT; got '{address}'")
+        raise PyriteError(f"the address of {of} is HOST:PORT; got '{address}'")
     return host, int(port)
 
 

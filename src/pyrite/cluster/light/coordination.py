@@ -1,5 +1,5 @@
-"""A light job on the member that coordinates it: meta-suppliers asked, members ordered to run,
-their answers gathered, sinks committed, the outcome told."""
+"""A light job on its coordinator, which calls the meta-suppliers, orders the members to run,
+collects their answers, commits the sinks and reports the outcome."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _CHOICE: Final = random.Random()
 
 
 class Coordination:
-    """One execution. All methods are called on the member's own thread, but for `_prepare` and
-    `_conclude`: if these may call the user's code, they are called where `run` runs them."""
+    """One execution. All methods are called on the member's own thread, except `_prepare` and
+    `_conclude`: if these may call user code, `run` runs them on another thread."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Coordination:
         self.id = id
         self._address = address
         self.members = tuple(members)
-        self._job_id = job_id
+        self.job_id = job_id
         self.plan = plan
         self.plan_hash = plan_hash
         self._parallelism = parallelism
@@ -75,7 +75,7 @@ class Coordination:
             self._run_somewhere(lambda: self._prepare(self._post))
 
     def cancel(self) -> None:
-        """Stops the members. What they answer decides how the job ends."""
+        """Stops the members. Their answers decide how the job ends."""
         self._run.halt.cancel()
         self._stop()
 
@@ -91,7 +91,7 @@ class Coordination:
             self._end()
 
     def lost(self, address: str, reason: str) -> None:
-        """A member is gone."""
+        """A member was lost."""
         for index in tuple(self._asked):
             if self.members[index][0] == address:
                 lost = MemberLost(f"member {address} was lost: {reason}")
@@ -123,7 +123,7 @@ class Coordination:
         single_partitions = choose_single_partitions(plan.topology, _CHOICE)
         return [
             Order(
-                job_id=self._job_id,
+                job_id=self.job_id,
                 index=index,
                 members=self.members,
                 parallelism=self._parallelism,
@@ -140,7 +140,9 @@ class Coordination:
         self._asked = set(range(len(orders)))
         own = next(i for i, (address, _) in enumerate(self.members) if address == self._address)
         for index in sorted(self._asked, key=lambda index: index == own):
-            self._send(index, orders[index])  # the others first: they start while this one does
+            self._send(
+                index, orders[index]
+            )  # the others first, so that they start at the same time
 
     def _stop(self) -> None:
         if not self._stopped:
@@ -158,7 +160,7 @@ class Coordination:
             self._run_somewhere(self._conclude)
 
     def _conclude(self) -> None:
-        """Everything has stopped: commit, or discard; close; tell."""
+        """Commits or discards, closes, and reports the outcome. All members have stopped."""
         outcome = self._outcome()
         if outcome.is_well and self._meta_suppliers is not None:
             reports: dict[str, list[object]] = {}
@@ -175,7 +177,7 @@ class Coordination:
         self._on_end(outcome)
 
     def _outcome(self) -> Outcome:
-        """Real errors win over cancellations, and the first of them over the others."""
+        """Errors win over cancellations, and the first error wins over later ones."""
         halt = self._run.halt
         if halt.failure is not None:
             return Outcome.failed(halt.failure, self._address)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyrite.cluster.light.coordination import Coordination
 from pyrite.cluster.light.outcomes import Order, Outcome
@@ -19,21 +20,70 @@ if TYPE_CHECKING:
     from pyrite.cluster.member import Member
 
 
+EARLY_CANCEL_SECONDS: Final = 300.0
+"""How long a client's cancel that overtook its submit is remembered. The submit may be late, behind
+a large plan on a slow network, and the checker does not cover clients."""
+
+
+class ListedJob(NamedTuple):
+    """A light job that runs, for those who ask."""
+
+    id: str
+    job_id: str
+    member: str
+    """The address of its coordinator."""
+    client: str
+    """The incarnation of the client that submitted it."""
+
+
 class Jobs:
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, clock: Callable[[], float] = time.monotonic) -> None:
         self._member = member
+        self._clock = clock
+        self._cancelled_early: dict[bytes, float] = {}
+        """By id, when the client's cancel came. The oldest come first."""
         self._running: dict[bytes, Coordination] = {}
         self._clients: dict[bytes, Connection] = {}
+        self._joined: dict[bytes, list[Future[bytes | None]]] = {}
+        """By execution, who else waits for its outcome."""
 
-    def ids(self) -> list[bytes]:
-        return list(self._running)
+    def listed(self) -> list[ListedJob]:
+        clients = self._clients.copy()
+        return [
+            ListedJob(id.hex(), job.job_id, self._member.address, clients[id].peer.incarnation)
+            for id, job in self._running.copy().items()
+            if id in clients
+        ]
+
+    def join(self, id: bytes) -> Future[bytes | None]:
+        """The outcome of an execution, packed, when it has ended; None if it does not run here. Any
+        thread may call this, and `cancel`."""
+        future: Future[bytes | None] = Future()
+
+        def join() -> None:
+            if id in self._running:
+                self._joined.setdefault(id, []).append(future)
+            else:
+                future.set_result(None)
+
+        self._member.on_thread(join)
+        return future
+
+    def cancel(self, id: bytes) -> None:
+        """Cancels an execution that is coordinated here."""
+
+        def cancel() -> None:
+            if id in self._running:
+                self._running[id].cancel()
+
+        self._member.on_thread(cancel)
 
     def unknown(self, ids: Iterable[bytes]) -> tuple[bytes, ...]:
-        """Those of the executions that are not coordinated here."""
+        """The executions among these that are not coordinated here."""
         return tuple(id for id in ids if id not in self._running)
 
     def plan(self, hash: bytes) -> KeptPlan | None:
-        """The plan of a job that is running, though it may have been dropped meanwhile."""
+        """The plan of a running job, even if the cache has dropped it."""
         return next((job.plan for job in self._running.values() if job.plan_hash == hash), None)
 
     def on_submit(self, connection: Connection, message: m.Submit) -> None:
@@ -42,11 +92,15 @@ class Jobs:
         def answer(outcome: Outcome) -> None:
             connection.send(m.Answer(id, outcome.packed()))
 
-        if member.parts.executions.was_cancelled(id, time.monotonic()):
+        if self._cancelled_early.pop(id, None) is not None:
             answer(Outcome(cancelled=True))
             return
         if member.is_closing:
             answer(not_there(member.address, "is shutting down"))
+            return
+        objection = member.peers.objection
+        if objection is not None:
+            answer(not_there(member.address, objection))
             return
         plan = member.plan_for(connection, message)
         if plan is None:
@@ -54,7 +108,7 @@ class Jobs:
         members = []
         for address, incarnation in member.peers.incarnations:
             if incarnation is None:
-                answer(not_there(address, f"is not connected to member {member.address}"))
+                answer(not_there(address, member.missing(address)))
                 return
             members.append((address, incarnation))
         job = Coordination(
@@ -76,7 +130,7 @@ class Jobs:
         self._clients[id] = connection
         try:
             job.begin()
-        except Exception as error:  # as that no thread can be started
+        except Exception as error:  # for example, no thread can be started
             self._ended(id, answer, Outcome.failed(Failed(error), member.address))
 
     def on_answer(self, connection: Connection, message: m.Answer) -> None:
@@ -92,15 +146,26 @@ class Jobs:
             connection.send(m.Unknown(unknown))
 
     def on_cancel(self, connection: Connection, message: m.Cancel) -> None:
-        """Of a client, for a job; or of a coordinator, for the part that this member has in one."""
+        """From a client, cancels a job; from a coordinator, this member's part of one."""
         if self._clients.get(message.execution) is connection:
             self._running[message.execution].cancel()
-        else:
+        elif connection.peer.address:
             self._member.parts.cancel(message.execution)
+        else:
+            self._remember_cancel(message.execution)
+
+    def _remember_cancel(self, id: bytes) -> None:
+        now = self._clock()
+        while self._cancelled_early:
+            oldest, at = next(iter(self._cancelled_early.items()))
+            if now - at < EARLY_CANCEL_SECONDS:
+                break
+            del self._cancelled_early[oldest]
+        self._cancelled_early[id] = now
 
     def client_lost(self, connection: Connection) -> None:
         for id, client in list(self._clients.items()):
-            if client is connection:  # nobody is left who could be told the outcome
+            if client is connection:  # nobody is left to receive the outcome
                 self._running[id].cancel()
 
     def member_lost(self, address: str, reason: str) -> None:
@@ -110,15 +175,18 @@ class Jobs:
     def _ended(self, id: bytes, answer: Callable[[Outcome], None], outcome: Outcome) -> None:
         del self._running[id], self._clients[id]
         answer(outcome)
+        for joined in self._joined.pop(id, ()):
+            joined.set_result(outcome.packed())
 
     def _send_init(self, id: bytes, hash: bytes, plan: KeptPlan, index: int, order: Order) -> None:
         member, job = self._member, self._running[id]
         address, _ = order.members[index]
         if address == member.address:
+            member.wire.flush()  # the others start meanwhile
             member.parts.begin(id, address, plan, order, partial(job.answered, index))
             return
         peer = member.peers.get(address)
-        if peer is None:  # lost while the meta-suppliers were asked
+        if peer is None:  # lost while the meta-suppliers were called
             job.lost(address, "the connection was closed")
             return
         member.send_plan(peer, hash, plan)

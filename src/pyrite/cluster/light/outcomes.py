@@ -1,4 +1,4 @@
-"""What travels besides items: orders to members, and how executions ended."""
+"""Orders to members, and outcomes of executions, as they travel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyrite.wire.messages import Payload
 
 
 class MemberLost(PyriteError):
-    """A member that an execution needs is not there, or not there any more."""
+    """A member that an execution needs is not connected, or was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Order:
     members: tuple[tuple[str, str], ...]
     """The address and the incarnation of each, in the order of their numbers."""
     parallelism: int
-    """Of vertices that do not say."""
+    """The parallelism of vertices that do not set it."""
     single_partitions: Mapping[int, int]
     suppliers: bytes
     """The user's suppliers for this member, by vertex, pickled; empty if there are none."""
@@ -62,19 +62,19 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an execution ended: on one member, or on the whole."""
+    """How an execution ended, on one member or as a whole."""
 
     failure: bytes = b""
-    """What went wrong, as `pack_failure` makes it; empty if nothing did."""
+    """The failure, from `pack_failure`; empty if there is none."""
     member: str = ""
-    """Where it went wrong."""
+    """The member where it failed."""
     cancelled: bool = False
     reports: Mapping[str, list[Any]] = field(default_factory=dict)
-    """What the writers of each sink said."""
+    """By sink, what its writers returned."""
 
     @staticmethod
     def of(halt: Halt, member: str) -> Outcome | None:
-        """What a sign to stop means for the outcome; None if there was none."""
+        """The outcome of an execution that was halted; None if it was not."""
         if halt.failure is not None:
             return Outcome.failed(halt.failure, member)
         return Outcome(cancelled=True) if halt.cancelled else None
@@ -88,7 +88,7 @@ class Outcome:
         return not self.failure and not self.cancelled
 
     def error(self, job: str) -> JobFailed | JobCancelled | None:
-        """What the user sees."""
+        """The error that the user sees; None if it ended well."""
         if self.failure:
             failed = unpack_failure(self.failure)
             if isinstance(failed.error, MemberLost):

@@ -1,5 +1,5 @@
-"""A member's part of one execution: made by its init or by data that came before it, run, and
-answered for."""
+"""One member's part of one execution, from its init, or from data that arrives before, to its
+outcome."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pyrite.cluster.edges.sending import To
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
 from pyrite.context import Collections
+from pyrite.engine.execution import flush_into
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
 from pyrite.engine.service import ExecutionService
@@ -24,7 +25,7 @@ logger = logging.getLogger("pyrite.cluster")
 
 
 class Participant:
-    """Before its init, it only holds what has arrived."""
+    """Before its init, it only holds what arrives."""
 
     def __init__(self, id: bytes) -> None:
         self.id = id
@@ -48,8 +49,8 @@ class Participant:
         flush: Callable[[], None],
         on_end: Callable[[Outcome], None],
     ) -> None:
-        """Runs. `flush` is called at the end: it waits for what is still being written. `on_end` is
-        called once, from whichever thread, when everything has stopped and is closed."""
+        """Starts it. `flush` is called at the end and waits for pending writes. `on_end` is called
+        once, on any thread, when everything has stopped and is closed."""
         self._order = order
         self._plan = plan
         self._peers = peers
@@ -68,7 +69,7 @@ class Participant:
         return f"light job {self.id.hex()}"
 
     def uses(self, address: str) -> bool:
-        """Whether a member takes part. Known once it has begun."""
+        """Whether a member takes part. May be called after `begin` only."""
         return any(address == other for other, _ in self._order.members)
 
     def acked(self, address: str, edge: int, limit: int) -> None:
@@ -94,7 +95,7 @@ class Participant:
         assert self._run is not None
         self._left = len(tasklets) + len(self._run.tasklets)
         self._run.start(self._service, self._tasklet_done)
-        if tasklets:  # after the others: what these emit is sent in the same round
+        if tasklets:  # last, so that they send in the same round what the others emit
             self._service.submit(tasklets, self._tasklet_done)
 
     def _prepare(self) -> list[Tasklet]:
@@ -136,11 +137,7 @@ class Participant:
     def _end(self) -> None:
         address, _ = self._order.members[self._order.index]
         run = self._run
-        if not self.halt.is_set:
-            try:
-                self._flush()
-            except BaseException as error:
-                self.halt.fail(Failed(error))
+        flush_into(self.halt, self._flush)
         outcome = Outcome.of(self.halt, address)
         if outcome is None:
             assert run is not None

@@ -1,4 +1,4 @@
-"""A member's parts in executions: how they begin, what arrives for them, and how they end."""
+"""All parts of executions that a member runs: their start, their messages and their end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
-from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.edges.window import PERIOD
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.participant import Participant
@@ -29,10 +28,10 @@ class Parts:
         self._clock = clock
         self.executions: Executions[Participant] = Executions(Participant)
         self._acking: set[bytes] = set()
-        """The executions with senders that were acked once, and so are acked every period."""
+        """The executions whose senders got a first ack. They get one every period."""
         self._next_ack = self._next_check = 0.0
 
-    # Beginning and end.
+    # Start and end.
 
     def on_init(self, connection: Connection, message: m.Init) -> None:
         def answer(outcome: Outcome) -> None:
@@ -56,8 +55,8 @@ class Parts:
         order: Order,
         answer: Callable[[Outcome], None],
     ) -> None:
-        """Runs a part, with what arrived for it before, and answers when it has ended. One that was
-        cancelled already is not run."""
+        """Runs a part, with the data that arrived before, and answers when it has ended. A part
+        that was cancelled before is not run."""
         participant = self.executions.init(id, coordinator, self._clock())
         if participant is None:
             answer(Outcome(cancelled=True))
@@ -75,27 +74,27 @@ class Parts:
                 continue
             peer = member.peers.get(address)
             if peer is None or peer.peer.incarnation != incarnation:
-                ended(not_there(address, f"is not connected to member {member.address}"))
+                ended(not_there(address, member.missing(address)))
                 return
             peers[index] = peer
-        writes = Writes(member.start_call, member.wait)
+        collections, flush = member.collections_for_execution()
         try:
             participant.begin(
                 order,
                 plan,
                 peers,
                 service=member.service,
-                collections=member.collections_for(writes),
-                flush=writes.flush,
+                collections=collections,
+                flush=flush,
                 on_end=lambda outcome: member.on_thread(lambda: ended(outcome)),
             )
-        except Exception as error:  # as that no thread can be started
+        except Exception as error:  # for example, no thread can be started
             ended(Outcome.failed(Failed(error), member.address))
             return
         self._send_acks((id,), first=True)
 
     def cancel(self, id: bytes) -> None:
-        """Stops a part; or, if its init is still to come, lets it not begin."""
+        """Stops a part. If its init has not come yet, it will be refused."""
         participant = self.executions.cancel(id, self._clock())
         if participant is not None:
             participant.halt.cancel()
@@ -112,7 +111,7 @@ class Parts:
         for participant in self.executions.running():
             participant.halt.cancel()
 
-    # What arrives.
+    # Messages.
 
     def on_packet(self, connection: Connection, message: m.PacketMessage) -> None:
         participant = self.executions.data(message.execution, self._clock())
@@ -136,7 +135,7 @@ class Parts:
     def on_unknown(self, connection: Connection, message: m.Unknown) -> None:
         self._stop_unknown(connection.peer.address, message.executions)
 
-    # What is due now and then.
+    # Periodic work.
 
     def do_what_is_due(self, now: float) -> None:
         if self._acking and now >= self._next_ack:
@@ -155,8 +154,8 @@ class Parts:
         return min(times, default=None)
 
     def _send_acks(self, ids: Iterable[bytes], *, first: bool = False) -> None:
-        """Tells senders how far they may go: one message for each member. With `first`, only those
-        that wait for their first ack."""
+        """Sends acks, one message to each member. With `first`, only to senders that wait for their
+        first ack."""
         now = time.monotonic_ns()
         by_member: dict[str, list[tuple[bytes, tuple[tuple[int, int], ...]]]] = {}
         for id in tuple(ids):
@@ -171,7 +170,7 @@ class Parts:
                 peer.send(m.Ack(tuple(limits_of)))
 
     def _check(self) -> None:
-        """Asks coordinators whether they still know the executions that are here from them."""
+        """Asks coordinators whether they still know their executions that run here."""
         for address, ids in self.executions.to_check().items():
             peer = self._member.peers.get(address)
             if address == self._member.address:
@@ -185,5 +184,5 @@ class Parts:
 
 
 def not_there(address: str, why: str) -> Outcome:
-    """The outcome of an execution that misses a member."""
+    """The outcome of an execution when a member that it needs is missing."""
     return Outcome.failed(Failed(MemberLost(f"member {address} {why}")), address)

@@ -1,4 +1,4 @@
-"""The plans that a member was sent, by their hash: a plan travels once, however often it is
+"""The plans that a member has received, by hash: a plan is sent once, however often it is
 executed."""
 
 from __future__ import annotations
@@ -18,25 +18,31 @@ from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.wire.messages import HASH_BYTES, Payload
 
+LARGEST_DAG: Final = 1 << 30
 MOST_BYTES_KEPT: Final = 256 << 20
 MOST_PLANS_KEPT: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PackedDag:
-    """A DAG as bytes, and their hash, which stands for it once they were sent."""
+    """A pickled DAG, and the hash that identifies it after it was sent once."""
 
     data: bytes
     hash: bytes
 
     @staticmethod
     def of(dag: DAG) -> PackedDag:
-        """Pickles a DAG. Raises, with the vertex or edge, what cannot be pickled."""
+        """Pickles a DAG. Raises PyriteError with the vertex or edge that cannot be pickled."""
         dag.validate()
         try:
             data = cloudpickle.dumps(dag)
         except Exception as error:
             raise PyriteError(f"{_culprit(dag)} cannot be sent to the members: {error}") from error
+        if len(data) > LARGEST_DAG:
+            raise PyriteError(
+                f"the DAG has {len(data)} bytes when pickled, most of them in {_largest(dag)}; the "
+                "members take up to 1 GB; let the job read large data from files or a named map"
+            )
         return PackedDag(data, hash_of(data))
 
 
@@ -54,6 +60,11 @@ def _culprit(dag: DAG) -> str:
     return "the DAG"
 
 
+def _largest(dag: DAG) -> str:
+    vertex = max(dag.vertices, key=lambda vertex: len(cloudpickle.dumps(vertex.supplier)))
+    return f"vertex '{vertex.name}'"
+
+
 def _can_be_pickled(thing: Any) -> bool:
     try:
         cloudpickle.dumps(thing)
@@ -63,8 +74,8 @@ def _can_be_pickled(thing: Any) -> bool:
 
 
 class Plans:
-    """The plans of one member. The oldest that were not used for longest go when there are too
-    many; who then names one by its hash is asked for it again."""
+    """The plans of one member. If there are too many, the least recently used are dropped; a peer
+    that then sends the hash of one is asked for the plan."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, KeptPlan] = OrderedDict()
@@ -91,20 +102,20 @@ class Plans:
 
 @dataclass(slots=True)
 class KeptPlan:
-    """A plan as it came, and what was made of it."""
+    """The bytes of a plan, and the plan made of them."""
 
     data: bytes
     _made: dict[tuple[int, int], Plan] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def starts_at_once(self, members: int, parallelism: int) -> bool:
-        """Whether starting an execution calls nothing that may take long: the plan is made, and has
-        no suppliers of the user's."""
+        """Whether an execution can start without a call that may block: the plan is made, and has
+        no suppliers of the user."""
         plan = self._made.get((members, parallelism))
         return plan is not None and not plan.runs_users_life_cycles
 
     def plan(self, members: int, parallelism: int) -> Plan:
-        """Unpickles and plans, the first time."""
+        """The plan for so many members. The first call unpickles the DAG and plans it."""
         with self._lock:
             found = self._made.get((members, parallelism))
             if found is None:
@@ -115,6 +126,6 @@ class KeptPlan:
         return found
 
     def fresh_suppliers(self) -> dict[str, Any]:
-        """The suppliers of the vertices, unpickled anew: executions share nothing of the user's."""
+        """New copies of the vertices' suppliers, so that executions do not share user objects."""
         dag: DAG = pickle.loads(self.data)
         return {vertex.name: vertex.supplier for vertex in dag.vertices}

@@ -1,10 +1,10 @@
-"""The executions that a member knows, and what becomes of messages about them, in whatever order
-they arrive. Pure; the clock is the caller's.
+"""The executions that a member knows, and what to do with messages about them, which may arrive in
+any order. Pure; the caller passes the time.
 
-Data may come before its execution's init, or after its end; a cancel may overtake the init; an init
-may never come. An execution is here in one of three states: it waits for its init and holds what
-has arrived; it runs; or it ended badly and is remembered for a while, so that what still arrives
-for it does not bring it back.
+Data may arrive before the init of its execution, or after the end. A cancel may overtake the init.
+An init may never come. An execution is in one of three states: it waits for its init and holds the
+data that has arrived; it runs; or it ended badly and is remembered for a while, so that late data
+does not create it again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ Context = TypeVar("Context")
 REMEMBERED_SECONDS: Final = 5.0
 """How long the id of an execution that failed or was cancelled is remembered."""
 NEVER_INITIALIZED_SECONDS: Final = 300.0
-"""How long what arrived before init is kept. Should init come after all, what was dropped would be
-missing without a trace; so this is long. What is kept is little: nothing was acked yet."""
+"""How long data that arrived before the init is kept, and for how long after that the init is
+refused: without the dropped data the result would be wrong. It is little data, since nothing is
+acked before the init."""
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class _Known(Generic[Context]):
     context: Context
     since: float
     coordinator: str | None = None
-    """None as long as it waits for its init."""
+    """None until its init."""
 
 
 class Executions(Generic[Context]):
@@ -37,13 +38,13 @@ class Executions(Generic[Context]):
         self._new = new
         self._known: dict[bytes, _Known[Context]] = {}
         self._remembered: dict[bytes, float] = {}
-        """By id, when it is forgotten. In this order, since all are remembered equally long."""
+        """By id, when it is forgotten."""
 
     def __len__(self) -> int:
         return len(self._known)
 
     def find(self, id: bytes) -> Context | None:
-        """The context of an execution that waits or runs."""
+        """The context of an execution that waits for its init or runs."""
         known = self._known.get(id)
         return known.context if known is not None else None
 
@@ -51,7 +52,7 @@ class Executions(Generic[Context]):
         return [known.context for known in self._known.values() if known.coordinator is not None]
 
     def data(self, id: bytes, now: float) -> Context | None:
-        """Where data that arrived belongs; None if it is to be dropped."""
+        """The context that data belongs to; None if the data must be dropped."""
         known = self._known.get(id)
         if known is None:
             if self.was_cancelled(id, now):
@@ -60,7 +61,7 @@ class Executions(Generic[Context]):
         return known.context
 
     def init(self, id: bytes, coordinator: str, now: float) -> Context | None:
-        """What to run, with all that arrived for it before; None if it is not to be run: it was
+        """The context to run, with the data that arrived before. None if it must not run: it was
         cancelled, or runs already."""
         known = self._known.get(id)
         if known is None:
@@ -73,7 +74,7 @@ class Executions(Generic[Context]):
         return known.context
 
     def cancel(self, id: bytes, now: float) -> Context | None:
-        """What to stop, if it runs. Else it will not run should its init still come."""
+        """The context to stop, if it runs. Otherwise a later init is refused."""
         known = self._known.get(id)
         if known is not None and known.coordinator is not None:
             return known.context
@@ -81,34 +82,33 @@ class Executions(Generic[Context]):
         return None
 
     def was_cancelled(self, id: bytes, now: float) -> bool:
-        """Whether an execution ended badly, or was cancelled before it began, not long ago."""
+        """Whether an execution recently failed or was cancelled."""
         return self._remembered.get(id, now) > now
 
     def ended(self, id: bytes, now: float, *, well: bool) -> None:
-        """A run has ended here. After one that ended well nothing arrives any more."""
+        """An execution has ended here. If it ended well, no more data arrives."""
         if well:
             self._known.pop(id, None)
         else:
             self._forget(id, now)
 
     def tick(self, now: float) -> list[bytes]:
-        """Drops what is too old; gives the ids of executions that were never initialized."""
+        """Drops what is too old. Returns the ids of executions that were never initialized."""
         for id, until in list(self._remembered.items()):
-            if until > now:
-                break
-            del self._remembered[id]
+            if until <= now:
+                del self._remembered[id]
         dropped = [
             id
             for id, known in self._known.items()
             if known.coordinator is None and known.since + NEVER_INITIALIZED_SECONDS <= now
         ]
         for id in dropped:
-            del self._known[id]
+            self._forget(id, now, NEVER_INITIALIZED_SECONDS)
         return dropped
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing that a tick could ever drop."""
+        """Whether a tick has nothing to do, now or later."""
         return not self._known and not self._remembered
 
     def to_check(self) -> dict[str, list[bytes]]:
@@ -120,7 +120,7 @@ class Executions(Generic[Context]):
         return by_coordinator
 
     def unknown(self, coordinator: str, ids: Collection[bytes]) -> list[Context]:
-        """What to stop after a coordinator said which executions it does not know."""
+        """What to stop after a coordinator has said which executions it does not know."""
         return [
             known.context
             for id in ids
@@ -128,10 +128,9 @@ class Executions(Generic[Context]):
         ]
 
     def coordinator_gone(self, coordinator: str) -> list[Context]:
-        """What to stop: a coordinator that is gone knows none."""
+        """What to stop after a coordinator was lost: it knows none any more."""
         return self.unknown(coordinator, self.to_check().get(coordinator, ()))
 
-    def _forget(self, id: bytes, now: float) -> None:
+    def _forget(self, id: bytes, now: float, seconds: float = REMEMBERED_SECONDS) -> None:
         self._known.pop(id, None)
-        self._remembered.pop(id, None)
-        self._remembered[id] = now + REMEMBERED_SECONDS
+        self._remembered[id] = max(now + seconds, self._remembered.get(id, 0.0))

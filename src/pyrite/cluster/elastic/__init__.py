@@ -1,0 +1,1 @@
+"""Members that come and go: ZooKeeper says who there is."""

@@ -1,0 +1,253 @@
+"""What the tasks of a job on Spark write: each attempt at a task under keys of its own, and all of
+that into the real maps and lists in one step, when the job has completed.
+
+All keys of a job are in the set `pyrite:job:ID`. Without that set nothing can be written for the
+job, so that an attempt that runs on after its end leaves nothing behind. All of them expire; the
+driver keeps them as long as it lives.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyrite.collections.redis.names import Kind, job_key, key_of
+from pyrite.collections.redis.server import CollectionsUnavailable, Script, Server
+from pyrite.collections.redis.values import unpacked
+from pyrite.collections.redis.writes import WriteLine, Writes, in_commands
+
+logger = logging.getLogger("pyrite.collections")
+
+KEEP_SECONDS: Final = 3600
+REFRESH_SECONDS: Final = 300.0
+COMMIT_SECONDS: Final = 600.0
+"""A commit moves everything that the job has written."""
+MOST_IN_A_SCRIPT: Final = 5000
+"""Lua passes no more than some 8,000 arguments."""
+ITEMS_READ_AT_ONCE: Final = 10_000
+
+_MOVE: Final = """
+local function add(command, target, values)
+    for at = 1, #values, 5000 do
+        redis.call(command, target, unpack(values, at, math.min(at + 4999, #values)))
+    end
+end
+"""
+WRITE: Final = Script("""
+if redis.call('EXISTS', KEYS[2]) == 0 then
+    return redis.error_reply('ENDED the job that it is for has ended')
+end
+redis.call('SADD', KEYS[2], KEYS[1])
+redis.call(ARGV[1], KEYS[1], unpack(ARGV, 3))
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+""")
+PUBLISH: Final = Script("""
+if redis.call('EXISTS', KEYS[1]) == 0 then
+    return redis.error_reply('ENDED the job that it is for has ended')
+end
+for at = 2, #KEYS, 2 do
+    redis.call('RENAME', KEYS[at], KEYS[at + 1])
+    redis.call('SADD', KEYS[1], KEYS[at + 1])
+end
+""")
+COPY: Final = Script(
+    _MOVE
+    + """
+if ARGV[1] == 'list' then
+    redis.call('COPY', KEYS[1], KEYS[2])
+else
+    add('RPUSH', KEYS[2], redis.call('HVALS', KEYS[1]))
+end
+redis.call('SADD', KEYS[3], KEYS[2])
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+return redis.call('LLEN', KEYS[2])
+"""
+)
+# All checks come first: what a script has done is not undone when it raises.
+COMMIT: Final = Script(
+    _MOVE
+    + """
+local types = {map = 'hash', list = 'list'}
+for at = 2, #KEYS, 2 do
+    local kind = ARGV[at / 2 + 1]
+    if redis.call('EXISTS', KEYS[at]) == 0 then
+        return redis.error_reply('LOST what a task has written is gone; does Redis evict keys?')
+    end
+    local found = redis.call('TYPE', KEYS[at + 1]).ok
+    if found ~= 'none' and found ~= types[kind] then
+        return redis.error_reply('WRONGTYPE ' .. KEYS[at + 1])
+    end
+end
+for at = 2, #KEYS, 2 do
+    local written, target = KEYS[at], KEYS[at + 1]
+    if redis.call('EXISTS', target) == 0 then
+        redis.call('RENAME', written, target)
+        redis.call('PERSIST', target)
+    elseif ARGV[at / 2 + 1] == 'map' then
+        add('HSET', target, redis.call('HGETALL', written))
+    else
+        add('RPUSH', target, redis.call('LRANGE', written, 0, -1))
+    end
+end
+redis.call('SET', KEYS[1], '', 'EX', ARGV[1])
+"""
+)
+KEEP: Final = Script("""
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('EXPIRE', key, ARGV[1]) end
+""")
+END: Final = Script("""
+local committed = redis.call('EXISTS', KEYS[2])
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('UNLINK', key) end
+redis.call('UNLINK', KEYS[1], KEYS[2])
+return committed
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one attempt has written to one map or list."""
+
+    kind: Kind
+    name: str
+    key: bytes
+
+
+class WrittenJob:
+    """The driver's side: `begin`, then `commit` or not, then `end`."""
+
+    def __init__(self, url: str, id: str) -> None:
+        self._server = Server(url)
+        self._patient = Server(url, answer_seconds=COMMIT_SECONDS)
+        self._of = "what a job writes"
+        self._key = job_key(id)
+        self._committed = self._key + b":committed"
+        self._ended = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def begin(self) -> None:
+        self._server.write(
+            self._of, [("SADD", self._key, self._key), ("EXPIRE", self._key, KEEP_SECONDS)]
+        )
+        self._keeper = threading.Thread(target=self._keep, name="pyrite-redis", daemon=True)
+        self._keeper.start()
+
+    def copy(self, kind: Kind, name: str) -> Copied:
+        """A copy of what a map or list holds now, for all tasks."""
+        copied = self._key + b":in:" + key_of(kind, name)
+        keys = [key_of(kind, name), copied, self._key]
+        count = self._patient.run(f"the {kind} '{name}'", COPY, keys, kind, KEEP_SECONDS)
+        return Copied(kind, name, copied, count)
+
+    def commit(self, written: Sequence[Written]) -> None:
+        """Puts what attempts have written into the real maps and lists, as one step."""
+        if not written:
+            return
+        keys = [key for each in written for key in (each.key, key_of(each.kind, each.name))]
+        names = ", ".join(sorted({f"the {each.kind} '{each.name}'" for each in written}))
+        kinds = [each.kind for each in written]
+        try:
+            self._patient.run(names, COMMIT, [self._committed, *keys], KEEP_SECONDS, *kinds)
+        except CollectionsUnavailable as error:
+            # Maybe it was done, and only the reply did not come. If not, it never will be.
+            try:
+                committed = self._end()
+            except CollectionsUnavailable:
+                raise error from None
+            if not committed:
+                raise
+
+    def _end(self) -> bool:
+        """Removes the keys of the job. Returns whether it was committed."""
+        return bool(self._server.run(self._of, END, [self._key, self._committed]))
+
+    def end(self) -> None:
+        """Removes what is left of the job."""
+        self._ended.set()
+        if self._keeper is not None:
+            self._keeper.join()
+            try:
+                self._end()
+            except CollectionsUnavailable as error:
+                logger.warning("what is left of a job is removed in an hour: %s", error)
+        self._server.close()
+        self._patient.close()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(REFRESH_SECONDS):
+            try:
+                self._server.run(self._of, KEEP, [self._key], KEEP_SECONDS)
+            except CollectionsUnavailable as error:
+                logger.warning("%s", error)
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a map or list held when a job began: the pickles of its pairs or items."""
+
+    kind: Kind
+    name: str
+    key: bytes
+    count: int
+
+    def read(self, server: Server, share: int, shares: int) -> Iterator[Any]:
+        """One of several shares of it."""
+        of = f"the {self.kind} '{self.name}'"
+        start, stop = (self.count * number // shares for number in (share, share + 1))
+        for at in range(start, stop, ITEMS_READ_AT_ONCE):
+            last = min(at + ITEMS_READ_AT_ONCE, stop) - 1
+            values = server.call(of, "LRANGE", self.key, at, last)
+            if len(values) != last + 1 - at:
+                raise CollectionsUnavailable(
+                    f"{of} is in Redis at {server.address}, and the copy of it that the job reads "
+                    "is gone; has Redis too little memory? Run the job again"
+                )
+            yield from map(unpacked, values)
+
+
+class Attempt:
+    """A task's side: it adds, and names what it has added to. `task` is what all attempts at the
+    same task have in common. If all of them must say the same (`must_repeat`), an attempt that has
+    added everything puts that in the place of what an earlier one has added."""
+
+    def __init__(
+        self, server: Server, job: str, task: str, attempt: str, *, must_repeat: bool = False
+    ) -> None:
+        self._server = server
+        self._job = job_key(job)
+        self._task = b"%b:%b:" % (self._job, task.encode())
+        self._own = b"%b%b:" % (self._task, attempt.encode())
+        self._must_repeat = must_repeat
+        self._line = WriteLine(server)
+        self._writes = Writes(server, self._line)
+        self._written: dict[tuple[str, str], Written] = {}
+
+    def add(self, kind: Kind, name: str, values: Sequence[bytes]) -> None:
+        of = f"the {kind} '{name}'"
+        written = self._written.get((kind, name))
+        if written is None and values:
+            if not self._written:
+                self._server.call(of, "SCRIPT", "LOAD", WRITE.text)
+            written = Written(kind, name, self._own + key_of(kind, name))
+            self._written[kind, name] = written
+        if written is not None:
+            start = ("EVALSHA", WRITE.sha, 2, written.key, self._job)
+            command = ("HSET" if kind == "map" else "RPUSH", KEEP_SECONDS)
+            for each in in_commands((*start, *command), values, MOST_IN_A_SCRIPT - 2):
+                self._writes.write(of, [each])
+
+    def flush(self) -> list[Written]:
+        """Waits until everything is written."""
+        self._writes.flush()
+        written = list(self._written.values())
+        if not self._must_repeat or not written:
+            return written
+        common = [replace(each, key=self._task + key_of(each.kind, each.name)) for each in written]
+        pairs = [key for own, other in zip(written, common) for key in (own.key, other.key)]
+        self._server.run("what a task writes", PUBLISH, [self._job, *pairs])
+        return common
+
+    def close(self) -> None:
+        self._line.close()

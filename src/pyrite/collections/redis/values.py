@@ -1,0 +1,52 @@
+"""Values as bytes. They are pickled, so whoever can write to the server can run code in those who
+read."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, Final
+
+import cloudpickle
+
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+
+MOST_BYTES: Final = 512 << 20
+"""Redis takes no longer string."""
+
+unpacked = pickle.loads
+
+
+class CannotStore(PyriteError, TypeError):
+    """A key or a value that cannot be stored in Redis."""
+
+
+def packed(value: Any) -> bytes:
+    """Pickles a value. Classes and functions of the program itself are pickled as code, because
+    other processes cannot import them."""
+    data = _by_reference(value)
+    if data is None or b"__main__" in data:
+        data = _with_code(value)
+    if len(data) > MOST_BYTES:
+        raise CannotStore(
+            f"{shorten(value)} cannot be stored in Redis: it takes {len(data) >> 20} MB, and Redis "
+            f"takes at most {MOST_BYTES >> 20}; store it in parts"
+        )
+    return data
+
+
+def _by_reference(value: Any) -> bytes | None:
+    try:
+        return pickle.dumps(value, 5)
+    except Exception:
+        return None
+
+
+def _with_code(value: Any) -> bytes:
+    try:
+        data: bytes = cloudpickle.dumps(value, 5)
+        return data
+    except Exception as error:
+        raise CannotStore(
+            f"{shorten(value)} cannot be stored in Redis, because it cannot be pickled: {error}"
+        ) from error

@@ -1,0 +1,83 @@
+"""Clients that come and go: members keep nothing of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pyrite import PyriteError
+from pyrite import processors as p
+from pyrite.cluster import Client, LocalCluster
+from tests.cluster.test_light_jobs import nothing_is_left, run, running, straight
+
+CLIENT = """
+import sys, threading
+from pyrite.cluster import Client
+from pyrite.wire.keys import keys_from
+from tests.cluster.test_light_jobs import Endless, straight
+from pyrite import processors as p
+client = Client([sys.argv[1]], keys_from(sys.stdin.readline().strip()))
+for _ in range(3):
+    client.new_light_job(straight(Endless, p.noop())).execute()
+print("submitted", flush=True)
+threading.Event().wait()
+"""
+
+
+def open_files(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_a_client_that_is_killed_cancels_its_jobs(cluster: LocalCluster, client: Client) -> None:
+    for address in cluster.addresses:
+        other = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, address],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with other:
+            assert other.stdin is not None
+            print(cluster.secret, file=other.stdin, flush=True)
+            running(client, 3)
+            other.kill()
+        assert nothing_is_left(client)
+
+
+def test_many_short_lived_clients_leave_no_open_files(cluster: LocalCluster) -> None:
+    def come_and_go(times: int) -> None:
+        for _ in range(times):
+            with cluster.client() as client:
+                run(client, straight(p.read_items([1]), p.noop()))
+
+    come_and_go(3)
+    before = [open_files(pid) for pid in cluster.pids]
+    come_and_go(20)
+    give_up = time.monotonic() + 5
+    while any(now > then + 2 for now, then in zip(map(open_files, cluster.pids), before)):
+        assert time.monotonic() < give_up, (before, [*map(open_files, cluster.pids)])
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_client_that_is_closed_while_a_call_waits_fails_the_call(connected: bool) -> None:
+    with LocalCluster(members=1) as cluster:
+        client = cluster.client()
+        (pid,) = cluster.pids
+        os.kill(pid, signal.SIGSTOP)
+        if not connected:
+            client._connection = None  # as after a loss: it dials, and nobody answers
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(client.map("m").copy)
+            give_up = time.monotonic() + 5
+            while not client._calls._waiting and not client._waiting:
+                assert time.monotonic() < give_up
+            client.close()
+            with pytest.raises(PyriteError, match="this client is closed"):
+                waiting.result(5)
+        os.kill(pid, signal.SIGCONT)

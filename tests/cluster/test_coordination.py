@@ -1,0 +1,106 @@
+"""A light job on its coordinator: what members answer, and what becomes of the job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyrite import JobCancelled, JobFailed
+from pyrite import processors as p
+from pyrite.cluster.light.coordination import Coordination
+from pyrite.cluster.light.outcomes import Outcome
+from pyrite.cluster.light.plans import KeptPlan, PackedDag
+from pyrite.collections import MemoryCollections
+from pyrite.engine.failure import Failed
+from tests.cluster.test_light_jobs import straight
+
+CANCELLED = Outcome(cancelled=True)
+FAILED = Outcome.failed(Failed(ValueError("real")), "b")
+
+
+class Coordinated:
+    """A job on three members, of which the test plays all."""
+
+    def __init__(self) -> None:
+        packed = PackedDag.of(straight(p.read_items([1]), p.noop()))
+        self.sent: list[int] = []
+        self.cancelled: list[int] = []
+        self.outcomes: list[Outcome] = []
+        self.job = Coordination(
+            b"01234567",
+            "job",
+            KeptPlan(packed.data),
+            packed.hash,
+            address="a",
+            members=[("a", "1"), ("b", "1"), ("c", "1")],
+            parallelism=1,
+            collections=MemoryCollections(),
+            run=lambda call: call(),
+            post=lambda call: call(),
+            send=lambda index, order: self.sent.append(index),
+            cancel=self.cancelled.append,
+            on_end=self.outcomes.append,
+        )
+        self.job.begin()
+
+    @property
+    def error(self) -> Any:
+        (outcome,) = self.outcomes
+        return outcome.error("job")
+
+
+@pytest.fixture
+def coordinated() -> Coordinated:
+    return Coordinated()
+
+
+def test_all_members_are_ordered_to_run_the_coordinator_last(coordinated: Coordinated) -> None:
+    assert coordinated.sent == [1, 2, 0]
+
+
+def test_a_job_ends_well_when_every_member_has(coordinated: Coordinated) -> None:
+    for index in range(3):
+        assert coordinated.outcomes == []
+        coordinated.job.answered(index, Outcome())
+    assert coordinated.error is None
+
+
+@pytest.mark.parametrize("failed", [0, 1, 2])
+@pytest.mark.parametrize("by_user", [False, True])
+def test_a_real_error_wins_over_cancellations_in_any_order(
+    coordinated: Coordinated, failed: int, by_user: bool
+) -> None:
+    if by_user:
+        coordinated.job.cancel()
+    for index in range(3):
+        coordinated.job.answered(index, FAILED if index == failed else CANCELLED)
+    assert isinstance(coordinated.error, JobFailed)
+    assert isinstance(coordinated.error.__cause__, ValueError)
+
+
+def test_the_first_failure_stops_the_other_members(coordinated: Coordinated) -> None:
+    coordinated.job.answered(1, FAILED)
+    assert sorted(coordinated.cancelled) == [0, 2]
+
+
+def test_a_member_that_is_lost_counts_as_failed_with_its_name(coordinated: Coordinated) -> None:
+    coordinated.job.lost("c", "the connection was closed")
+    for index in (0, 1):
+        coordinated.job.answered(index, CANCELLED)
+    assert "member c was lost: the connection was closed" in str(coordinated.error)
+
+
+def test_a_cancelled_job_ends_when_its_members_have_stopped(coordinated: Coordinated) -> None:
+    coordinated.job.cancel()
+    assert sorted(coordinated.cancelled) == [0, 1, 2]
+    assert coordinated.outcomes == []
+    for index in range(3):
+        coordinated.job.answered(index, CANCELLED)
+    assert isinstance(coordinated.error, JobCancelled)
+
+
+def test_an_answer_that_comes_twice_counts_once(coordinated: Coordinated) -> None:
+    for index in (0, 0, 0, 1):
+        coordinated.job.answered(index, Outcome())
+    assert coordinated.outcomes == []
