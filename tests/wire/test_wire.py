@@ -176,7 +176,7 @@ def test_another_thread_may_send_and_wakes_the_owner(
 def test_what_arrives_before_the_second_hello_is_not_lost(
     listener: tuple[Wire, str], make_wire: MakeWire
 ) -> None:
-    (a, address), b = listener, make_wire()
+    (a, address), b = listener, make_wire(limits=Limits())
     b.dial(address)
     while not (events := a.turn()):
         b.turn()
@@ -217,6 +217,19 @@ def test_a_socket_that_listens_already_can_be_given(make_wire: MakeWire) -> None
     port = server.getsockname()[1]
     assert a.listen("127.0.0.1", port, server.detach()) == port
     assert connected(a, b, f"127.0.0.1:{port}")
+
+
+def test_one_that_dialed_before_the_wire_took_over_the_socket_is_let_in(
+    make_wire: MakeWire,
+) -> None:
+    for _ in range(10):
+        a, b = make_wire(), make_wire(limits=Limits())
+        server = socket.create_server(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        b.dial(f"127.0.0.1:{port}")
+        b.turn()
+        a.listen("127.0.0.1", port, server.detach())
+        assert len(turned([a, b], Connected, 2)) == 2
 
 
 def test_keys_for_another_purpose_are_others(

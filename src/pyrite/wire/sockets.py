@@ -55,9 +55,9 @@ class Context:
 
     def listener(
         self, host: str, port: int, file: int | None = None
-    ) -> tuple[zmq.Socket[bytes], int]:
-        """A socket that accepts connections, and its port. Port 0 means any free port. `file` is a
-        socket that listens there already; then that one is used and stays open."""
+    ) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes], int]:
+        """A socket that accepts connections, its monitor, and its port. Port 0 means any free port.
+        `file` is a socket that listens there already; then that one is used and stays open."""
         socket = self._bounded(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if self._keys is not None:
@@ -66,9 +66,10 @@ class Context:
             socket.zap_domain = ZAP_DOMAIN.encode()
         if file is not None:
             socket.setsockopt(zmq.USE_FD, file)
+        monitor = self.monitor(socket)  # before the first connection, which may wait already
         socket.bind(f"tcp://{host}:{port or '*'}")
         endpoint: Any = socket.getsockopt(zmq.LAST_ENDPOINT)
-        return socket, int(endpoint.rstrip(b"\0").rpartition(b":")[2])
+        return socket, monitor, int(endpoint.rstrip(b"\0").rpartition(b":")[2])
 
     def dialer(self, address: str) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
         """A socket that connects to a member, and its monitor."""

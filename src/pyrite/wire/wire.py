@@ -187,8 +187,7 @@ class Wire:
     def listen(self, host: str, port: int, file: int | None = None) -> int:
         """Accepts connections. Returns the port. `file` is a socket that listens there already;
         then that one is used and stays open."""
-        self._listener, port = self._context.listener(host, port, file)
-        self._listener_monitor = self._context.monitor(self._listener)
+        self._listener, self._listener_monitor, port = self._context.listener(host, port, file)
         self._watch_socket(self._listener_monitor, self._read_listener_monitor)
         self._watch_socket(self._listener, self._read_listener)
         self._port = port
