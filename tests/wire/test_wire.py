@@ -176,7 +176,7 @@ def test_another_thread_may_send_and_wakes_the_owner(
 def test_what_arrives_before_the_second_hello_is_not_lost(
     listener: tuple[Wire, str], make_wire: MakeWire
 ) -> None:
-    (a, address), b = listener, make_wire()
+    (a, address), b = listener, make_wire(limits=Limits())
     b.dial(address)
     while not (events := a.turn()):
         b.turn()

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyrite.workload.queues import CrashStrategy, LostMessage, Queue
+from pyrite.workload.storage.queues import CrashStrategy, LostMessage, Queue
 
 Make = Callable[..., Queue]
 

@@ -18,8 +18,8 @@ import pytest
 
 from pyrite import PyriteError
 from pyrite.workload import Run, RunBroken, Workload
-from pyrite.workload.alive import Identity
-from pyrite.workload.processes import Reaper
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.processes import Reaper
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until
 
@@ -78,7 +78,7 @@ def test_a_failed_start_is_recorded_in_the_status(tmp_path: Path) -> None:
 def test_cancelling_a_run_that_is_starting_does_not_kill_the_process_that_starts_it(
     tmp_path: Path,
 ) -> None:
-    from pyrite.workload.store import Store
+    from pyrite.workload.storage.store import Store
 
     run = Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()
     store = Store(tmp_path / "run")
@@ -281,3 +281,11 @@ def test_only_as_many_workers_start_as_there_is_work_for(tmp_path: Path) -> None
         workload.add(f"j{n}", os.getpid)
     run = workload.run(workers=50, store=tmp_path / "run").wait()
     assert len(set(run.results.values())) < 20
+
+
+def test_a_store_that_another_version_wrote_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()
+    (plan,) = (tmp_path / "run" / "plans").glob("*/plan.pickle")
+    plan.write_bytes(b"cpyrite.workload.gone\nPlan\n.")
+    with pytest.raises(PyriteError, match="written by another version of Pyrite"):
+        Run.attach(tmp_path / "run")

@@ -12,7 +12,7 @@ import pytest
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.workload.fingerprints import Fingerprints, of_files
+from pyrite.workload.input.fingerprints import Fingerprints, of_files
 
 
 def of(value: Any) -> bytes:

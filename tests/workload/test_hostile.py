@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from pyrite.workload import InvalidWorkload, Run, RunBroken, Schedule, Workload
-from pyrite.workload.store import Store
+from pyrite.workload.storage.store import Store
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until
 
@@ -171,7 +171,7 @@ def test_many_timeouts_in_a_row_do_not_break_the_run(tmp_path: Path) -> None:
 _KILLED_START = """
 import os, signal, sys
 from pyrite.workload import Workload, run
-from pyrite.workload.journal import Journal
+from pyrite.workload.storage.journal import Journal
 where = sys.argv[2]
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)

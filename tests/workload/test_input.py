@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pyrite import DAG
 from pyrite.workload import InvalidWorkload, Schedule, Workload
-from pyrite.workload.schedule import find_cycle, in_order, remaining_paths, upstream_of
+from pyrite.workload.input.schedule import find_cycle, in_order, remaining_paths, upstream_of
 from tests.workload import commands
 
 ROWS = [

@@ -26,9 +26,10 @@ from pyrite.version import __version__
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.wire import NotReached, Wire
-from pyrite.workload import JobState, Run, RunBroken, Workload, hosting, launching
-from pyrite.workload.launching import Post
-from pyrite.workload.parcels import PURPOSE
+from pyrite.workload import JobState, Run, RunBroken, Workload
+from pyrite.workload.workers import hosting, launching
+from pyrite.workload.workers.launching import Post
+from pyrite.workload.workers.parcels import PURPOSE
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrite.workload.queues import CrashStrategy, SqliteQueue
+from pyrite.workload.storage.queues import CrashStrategy, SqliteQueue
 from tests.workload.queue_contract import QueueContract
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.workload.schedule import in_order, remaining_paths, upstream_of
-from pyrite.workload.scheduler import (
+from pyrite.workload.input.schedule import in_order, remaining_paths, upstream_of
+from pyrite.workload.scheduling.scheduler import (
     LONG_SECONDS,
     MOST_SHORT_JOBS,
     Assignment,
     Rules,
     Scheduler,
 )
-from pyrite.workload.states import JobState
+from pyrite.workload.scheduling.states import JobState
 
 
 def rules(count: int, edges: Sequence[tuple[int, int]] = (), **options: Any) -> Rules:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyrite.workload.fingerprints import NO_FINGERPRINT
-from pyrite.workload.results import Encoded, Kind, decode, encode
-from pyrite.workload.segments import (
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT
+from pyrite.workload.storage.results import Encoded, Kind, decode, encode
+from pyrite.workload.storage.segments import (
     INLINE_BYTES,
     Ending,
     SegmentWriter,

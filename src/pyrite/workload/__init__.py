@@ -2,11 +2,11 @@
 and `Run` is the handle of a run."""
 
 from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
+from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.outcomes import NoResult
 from pyrite.workload.run import Run
-from pyrite.workload.schedule import Schedule
-from pyrite.workload.spark_executor import SparkExecutor
-from pyrite.workload.states import JobState, OnError
+from pyrite.workload.scheduling.states import JobState, OnError
+from pyrite.workload.workers.spark_executor import SparkExecutor
 from pyrite.workload.workload import Workload
 
 __all__ = [

@@ -23,7 +23,7 @@ import yaml
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
-from pyrite.workload.schedule import Schedule
+from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.workload import Workload
 
 OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "rerun", "max_jobs")

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyrite.errors import PyriteError
-from pyrite.workload.journal import Entry
-from pyrite.workload.states import JobState
+from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage.journal import Entry
 
 if TYPE_CHECKING:
     from pyrite.workload.run import Run

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from pyrite.workload.states import JobState
+from pyrite.workload.scheduling.states import JobState
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -25,22 +25,23 @@ from typing import IO, Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
-from pyrite.workload import launching, processes
-from pyrite.workload.alive import NOBODY, Identity
-from pyrite.workload.copies import above_streams
-from pyrite.workload.doing import load, run_command
-from pyrite.workload.journal import Entry, Journal, read_entries, read_plan_number
-from pyrite.workload.launching import Launcher, Post
-from pyrite.workload.options import Options, checked
+from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.input.schedule import remaining_paths
+from pyrite.workload.masters.transient import CONTROL, TransientMaster
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, row_of
-from pyrite.workload.plan import CommandBook, Plan
-from pyrite.workload.queues import SqliteQueue
-from pyrite.workload.results import decode
-from pyrite.workload.schedule import remaining_paths
-from pyrite.workload.segments import read_error, read_result
-from pyrite.workload.states import JobState
-from pyrite.workload.store import Commands, Status, Store
-from pyrite.workload.transient import CONTROL, TransientMaster
+from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage.journal import Entry, Journal, read_entries, read_plan_number
+from pyrite.workload.storage.queues import SqliteQueue
+from pyrite.workload.storage.results import decode
+from pyrite.workload.storage.segments import read_error, read_result
+from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.system import processes
+from pyrite.workload.system.alive import NOBODY, Identity
+from pyrite.workload.system.copies import above_streams
+from pyrite.workload.workers import launching
+from pyrite.workload.workers.doing import load, run_command
+from pyrite.workload.workers.launching import Launcher, Post
 
 POLL_SECONDS = 0.1
 
@@ -150,7 +151,7 @@ def _start_apart(
         files.append(listener.fileno())
         (store.folder / "launcher.error").unlink(missing_ok=True)
     process = processes.start(
-        "master", config, log=store.folder / "master.log", files=files, waits=True
+        "masters.master", config, log=store.folder / "master.log", files=files, waits=True
     )
     assert process.stdin is not None
     try:

@@ -9,15 +9,15 @@ from typing import Any, Literal, TypeVar, overload
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import describe, shorten
-from pyrite.workload.commands import parameters_of
-from pyrite.workload.jobs import OPTIONS, Job
-from pyrite.workload.launching import Launcher
-from pyrite.workload.options import Options, checked
-from pyrite.workload.plan import CommandBook, Plan, make_plan
+from pyrite.workload.input.commands import parameters_of
+from pyrite.workload.input.jobs import OPTIONS, Job
+from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.plan import CommandBook, Plan, make_plan
+from pyrite.workload.input.schedule import Schedule
+from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
 from pyrite.workload.run import Run, begin
-from pyrite.workload.schedule import Schedule
-from pyrite.workload.states import OnError
-from pyrite.workload.tables import as_columns, is_missing, job_id, without_garbage_collection
+from pyrite.workload.scheduling.states import OnError
+from pyrite.workload.workers.launching import Launcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

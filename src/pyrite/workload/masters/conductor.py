@@ -8,18 +8,18 @@ import sqlite3
 from collections.abc import Iterable
 
 from pyrite.errors import RunBroken
-from pyrite.workload import results
-from pyrite.workload.fingerprints import NO_FINGERPRINT, digest, of_files
-from pyrite.workload.journal import Entry, Journal, with_record
-from pyrite.workload.options import Options
-from pyrite.workload.orders import Order
-from pyrite.workload.plan import Plan
-from pyrite.workload.queues import put_message
-from pyrite.workload.schedule import remaining_paths
-from pyrite.workload.scheduler import DEPTH, Assignment, Cause, Rules, Scheduler
-from pyrite.workload.segments import Record, end_of, read_error, read_result
-from pyrite.workload.states import JobState
-from pyrite.workload.store import Store
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
+from pyrite.workload.input.options import Options
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.schedule import remaining_paths
+from pyrite.workload.scheduling.scheduler import DEPTH, Assignment, Cause, Rules, Scheduler
+from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage import results
+from pyrite.workload.storage.journal import Entry, Journal, with_record
+from pyrite.workload.storage.queues import put_message
+from pyrite.workload.storage.segments import Record, end_of, read_error, read_result
+from pyrite.workload.storage.store import Store
+from pyrite.workload.workers.orders import Order
 
 # The segments are ahead of the journal. If a batch is lost, its records are read from them again.
 BATCH_JOBS = 250

@@ -23,9 +23,9 @@ from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from pyrite.workload import processes
-from pyrite.workload.alive import Identity
-from pyrite.workload.copies import own_pipe
+from pyrite.workload.system import processes
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.copies import own_pipe
 
 Result = TypeVar("Result")
 
@@ -177,7 +177,7 @@ class _Process:
         answers, their_answers = own_pipe()
         try:
             self._process = processes.start(
-                "executors",
+                "workers.executors",
                 {"answers": their_answers},
                 log=Path(os.devnull),
                 files=(their_answers,),

@@ -20,10 +20,10 @@ from pyrite.wire.keys import keys_from
 from pyrite.wire.messages import Message, Parcel
 from pyrite.wire.sockets import Limits
 from pyrite.wire.wire import Connected, Connection, Event, NotReached, Received, Wire
-from pyrite.workload.parcels import PURPOSE, Label
-from pyrite.workload.processes import Reaper
-from pyrite.workload.store import Store
-from pyrite.workload.worker_process import WorkerProcess
+from pyrite.workload.storage.store import Store
+from pyrite.workload.system.processes import Reaper
+from pyrite.workload.workers.parcels import PURPOSE, Label
+from pyrite.workload.workers.worker_process import WorkerProcess
 
 
 def host_workers(store: Store, address: str, secret: str, limits: dict[str, float]) -> None:

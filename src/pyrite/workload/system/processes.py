@@ -14,10 +14,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyrite.workload import reaper
-from pyrite.workload.alive import Identity
-from pyrite.workload.copies import OwnFile, above_streams
-from pyrite.workload.reaper import all_processes
+from pyrite.workload.system import reaper
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.copies import OwnFile, above_streams
+from pyrite.workload.system.reaper import all_processes
 
 # sys.path is set first, because the import of this package may depend on it.
 _BOOT = """import json, sys

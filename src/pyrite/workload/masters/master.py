@@ -20,21 +20,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyrite.errors import RunBroken
-from pyrite.workload import launching, orders, processes
-from pyrite.workload.alive import LONGEST_SECONDS
-from pyrite.workload.conductor import Conductor
-from pyrite.workload.journal import Journal
-from pyrite.workload.options import Options
-from pyrite.workload.plan import Plan
-from pyrite.workload.scheduler import Cause
-from pyrite.workload.segments import HEAD_BYTES, Record, end_of, head, read_records
-from pyrite.workload.store import Store
-from pyrite.workload.worker import READY, TROUBLE
-from pyrite.workload.worker_process import WorkerProcess
-from pyrite.workload.workers import Listeners, LocalWorker, WorkerLink
+from pyrite.workload.input.options import Options
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.scheduling.scheduler import Cause
+from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.segments import HEAD_BYTES, Record, end_of, head, read_records
+from pyrite.workload.storage.store import Store
+from pyrite.workload.system import processes
+from pyrite.workload.system.alive import LONGEST_SECONDS
+from pyrite.workload.workers import launching, orders
+from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink
+from pyrite.workload.workers.worker import READY, TROUBLE
+from pyrite.workload.workers.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
-    from pyrite.workload.arrivals import Arrival, Arrivals, LaunchedWorker
+    from pyrite.workload.workers.arrivals import Arrival, Arrivals, LaunchedWorker
 
 STILLBIRTHS_MAX = 3  # consecutive workers that may die before they take a job
 LEAVING_SECONDS = 10.0
@@ -114,7 +115,7 @@ class Master:
         """A launcher starts the workers, and their hosts connect to the listener."""
         # Imported here, because a master that starts its workers itself needs no wire.
         from pyrite.wire.sockets import Limits
-        from pyrite.workload.arrivals import Arrivals, LaunchedWorker
+        from pyrite.workload.workers.arrivals import Arrivals, LaunchedWorker
 
         def welcome(arrival: Arrival) -> LaunchedWorker:
             worker = LaunchedWorker(*self._new_name(), arrival, plan=self._journal.plan)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from pyrite.workload.fingerprints import NO_FINGERPRINT, SIZE, digest
-from pyrite.workload.results import Encoded, Kind
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE, digest
+from pyrite.workload.storage.results import Encoded, Kind
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
 _ERROR = 100  # instead of a Kind: the payload is the message and the traceback of an error

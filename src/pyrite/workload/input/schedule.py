@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
-from pyrite.workload.tables import as_columns, job_id, without_garbage_collection
+from pyrite.workload.input.tables import as_columns, job_id, without_garbage_collection
 
 
 class Schedule:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyrite.errors import PyriteError, RunBroken
-from pyrite.workload import queues
-from pyrite.workload.plan import Plan
-from pyrite.workload.segments import Record, end_of, files_of, read_error, read_records
-from pyrite.workload.states import JobState
-from pyrite.workload.store import Store
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage import queues
+from pyrite.workload.storage.segments import Record, end_of, files_of, read_error, read_records
+from pyrite.workload.storage.store import Store
 
 
 class Entry(NamedTuple):

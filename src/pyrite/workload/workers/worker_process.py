@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import socket
 
-from pyrite.workload import orders, processes
-from pyrite.workload.copies import OwnFile, above_streams, own_pipe
-from pyrite.workload.store import Store
+from pyrite.workload.storage.store import Store
+from pyrite.workload.system import processes
+from pyrite.workload.system.copies import OwnFile, above_streams, own_pipe
+from pyrite.workload.workers import orders
 
 
 class WorkerProcess:
@@ -45,7 +46,9 @@ class WorkerProcess:
             config["lock"] = lock
             files.append(lock)
         try:
-            self._process = processes.start("worker", config, log=store.log(segment), files=files)
+            self._process = processes.start(
+                "workers.worker", config, log=store.log(segment), files=files
+            )
         finally:
             os.close(their_reports)
         reaper.watch(self._process.pid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from pyrite.workload.fingerprints import SIZE
+from pyrite.workload.input.fingerprints import SIZE
 
 _HEAD = struct.Struct(f"<II{SIZE}sI")
 _INPUT = struct.Struct("<IQ")

@@ -17,10 +17,10 @@ from typing import Any
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
-from pyrite.workload.commands import Call, Command, Program, RunDag
-from pyrite.workload.orders import Order
-from pyrite.workload.results import Encoded, decode, encode, why_unloadable
-from pyrite.workload.segments import Ending
+from pyrite.workload.input.commands import Call, Command, Program, RunDag
+from pyrite.workload.storage.results import Encoded, decode, encode, why_unloadable
+from pyrite.workload.storage.segments import Ending
+from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000
 TRACEBACK_CHARACTERS = 1_000_000

@@ -13,8 +13,8 @@ from pyrite.wire.keys import keys_from
 from pyrite.wire.messages import Message, Parcel
 from pyrite.wire.sockets import Limits
 from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
-from pyrite.workload.parcels import PURPOSE, Label
-from pyrite.workload.workers import Listeners, WorkerLink
+from pyrite.workload.workers.links import Listeners, WorkerLink
+from pyrite.workload.workers.parcels import PURPOSE, Label
 
 
 class Arrivals:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.spark.session import LazySession
-from pyrite.workload.executors import KillableExecutor, KillableFuture, WorkerDied, answer_call
+from pyrite.workload.workers.executors import (
+    KillableExecutor,
+    KillableFuture,
+    WorkerDied,
+    answer_call,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import message_of
-from pyrite.workload.commands import (
+from pyrite.workload.input.commands import (
     Call,
     Command,
     Parameters,
@@ -30,9 +30,9 @@ from pyrite.workload.commands import (
     interpret,
     parameters_of,
 )
-from pyrite.workload.fingerprints import Fingerprints, digest
-from pyrite.workload.jobs import Job, option_problems
-from pyrite.workload.schedule import Schedule, find_cycle, in_order, upstream_of
+from pyrite.workload.input.fingerprints import Fingerprints, digest
+from pyrite.workload.input.jobs import Job, option_problems
+from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import Any
 
-from pyrite.workload.doing import do
-from pyrite.workload.orders import Order
-from pyrite.workload.results import Encoded
-from pyrite.workload.segments import Ending
+from pyrite.workload.storage.results import Encoded
+from pyrite.workload.storage.segments import Ending
+from pyrite.workload.workers.doing import do
+from pyrite.workload.workers.orders import Order
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,20 +21,20 @@ from typing import Any
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
-from pyrite.workload import processes
-from pyrite.workload.alive import Identity
-from pyrite.workload.conductor import Conductor
-from pyrite.workload.copies import OwnFile
-from pyrite.workload.doing import span_of
-from pyrite.workload.executors import KillableExecutor, ProcessExecutor, WorkerDied
-from pyrite.workload.journal import Journal
-from pyrite.workload.options import Options
-from pyrite.workload.orders import Order
-from pyrite.workload.queues import SqliteQueue
-from pyrite.workload.scheduler import Assignment
-from pyrite.workload.segments import Ending, SegmentWriter, head, read_result
-from pyrite.workload.store import Commands, Status, Store
-from pyrite.workload.tasks import Outcome, Task, run_task
+from pyrite.workload.input.options import Options
+from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.scheduling.scheduler import Assignment
+from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.queues import SqliteQueue
+from pyrite.workload.storage.segments import Ending, SegmentWriter, head, read_result
+from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.system import processes
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.copies import OwnFile
+from pyrite.workload.workers.doing import span_of
+from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor, WorkerDied
+from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.tasks import Outcome, Task, run_task
 
 CONTROL = "control"
 """The queue for requests of other processes to this master. It is polled every LOOK_SECONDS."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
 
-from pyrite.workload.queue import PriorityQueue
-from pyrite.workload.states import JobState, OnError
+from pyrite.workload.scheduling.queue import PriorityQueue
+from pyrite.workload.scheduling.states import JobState, OnError
 
 Cause = Literal["crash", "timeout", "cancel"]
 

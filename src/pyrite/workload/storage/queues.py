@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from pyrite.workload.alive import Identity
+from pyrite.workload.system.alive import Identity
 
 CrashStrategy = Literal["fail", "requeue"] | int
 """What happens to the message of a consumer that died: it fails, or it becomes ready again; with a

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrite.workload.copies import above_streams
-from pyrite.workload.store import Store
+from pyrite.workload.storage.store import Store
+from pyrite.workload.system.copies import above_streams
 
 SECRET_LENGTH = 64
 LIMITS = {"handshake": 10.0, "silence": 30.0}
@@ -69,6 +69,6 @@ def host_worker(post: Post) -> None:
         if folder not in sys.path:
             sys.path.append(folder)
     # Imported here, because runs without a launcher need no wire.
-    from pyrite.workload.hosting import host_workers
+    from pyrite.workload.workers.hosting import host_workers
 
     host_workers(Store(post.store), post.address, post.secret, post.limits)

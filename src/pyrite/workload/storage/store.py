@@ -29,9 +29,9 @@ from typing import Any
 
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
 from pyrite.functions import message_of
-from pyrite.workload.alive import Identity
-from pyrite.workload.copies import above_streams
-from pyrite.workload.plan import CommandBook, Plan
+from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.copies import above_streams
 
 STATUS_BYTES = 8192
 LOCK_SECONDS = 10.0  # the workers of a master that was killed may need this time to end
@@ -184,7 +184,11 @@ class Store:
 
     def read_plan(self, number: int) -> Plan:
         with self.explaining("read"):
-            form, plan = pickle.loads((self.plan(number) / "plan.pickle").read_bytes())
+            data = (self.plan(number) / "plan.pickle").read_bytes()
+        try:
+            form, plan = pickle.loads(data)
+        except (ImportError, AttributeError):  # its classes were elsewhere, or others
+            form, plan = None, None
         if form != FORMAT:
             raise PyriteError(
                 f"the store '{self.folder}' was written by another version of Pyrite; run the "

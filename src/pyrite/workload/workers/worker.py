@@ -19,15 +19,16 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pyrite.workload import orders, processes
-from pyrite.workload.commands import Command
-from pyrite.workload.copies import OwnFile
-from pyrite.workload.doing import do
-from pyrite.workload.orders import Order
-from pyrite.workload.results import Encoded
-from pyrite.workload.segments import SegmentWriter, read_result
-from pyrite.workload.store import Commands, Store
-from pyrite.workload.surroundings import Surroundings
+from pyrite.workload.input.commands import Command
+from pyrite.workload.storage.results import Encoded
+from pyrite.workload.storage.segments import SegmentWriter, read_result
+from pyrite.workload.storage.store import Commands, Store
+from pyrite.workload.system import processes
+from pyrite.workload.system.copies import OwnFile
+from pyrite.workload.workers import orders
+from pyrite.workload.workers.doing import do
+from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.surroundings import Surroundings
 
 TROUBLE = b"!"
 """The first byte of a report that is not the head of a record: the worker cannot write to the

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyrite.workload.scheduler import Cause
-from pyrite.workload.worker_process import WorkerProcess
+from pyrite.workload.scheduling.scheduler import Cause
+from pyrite.workload.workers.worker_process import WorkerProcess
 
 
 @dataclass(frozen=True, slots=True)

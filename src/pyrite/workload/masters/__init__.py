@@ -1,0 +1,1 @@
+"""What gives the jobs to the workers and records how they end."""

@@ -1,0 +1,1 @@
+"""What is on disk: the store with its journal, segments, results and queues."""

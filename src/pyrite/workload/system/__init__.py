@@ -1,0 +1,1 @@
+"""Processes of the machine: starting, killing and watching them, and the files that they share."""

@@ -1,0 +1,1 @@
+"""What runs jobs: persistent workers, on this machine or launched on others, and executors."""
