@@ -17,8 +17,9 @@ import pyrite
 from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
+from tests.cluster.test_faults import has_ended
 from tests.cluster.test_light_jobs import Where, straight
-from tests.cluster.test_normal_jobs import descendants, has_ended
+from tests.cluster.test_normal_jobs import descendants
 
 Command = subprocess.Popen[str]
 
