@@ -20,8 +20,9 @@ from pyrite import AbstractProcessor, JobCancelled, JobFailed, ProcessorContext
 from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.wire.keys import new_secret
+from tests.cluster.test_faults import has_ended
 from tests.cluster.test_light_jobs import Where, straight
-from tests.cluster.test_normal_jobs import descendants, has_ended
+from tests.cluster.test_normal_jobs import descendants
 from tests.redis_server import RedisServer
 
 Command = subprocess.Popen[str]

@@ -141,6 +141,36 @@ def test_a_member_ends_well_when_it_is_asked_to(trio: LocalCluster) -> None:
         os.close(file)
 
 
+def has_ended(process: int, seconds: float) -> bool:
+    try:
+        file = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([file], [], [], seconds)[0])
+    finally:
+        os.close(file)
+
+
+class StartSleep(AbstractProcessor):
+    """Emits the number of a process that it has started, and that would go on for long."""
+
+    def complete(self) -> bool:
+        self.emit(subprocess.Popen(["sleep", "1000"]).pid)
+        return True
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["closed", "killed"])
+def test_what_a_member_has_started_ends_with_it(killed: bool) -> None:
+    with LocalCluster(members=1) as cluster, cluster.client() as client:
+        run(client, straight(StartSleep, p.write_list("pids")))
+        (process,) = client.list("pids")
+        if killed:
+            os.kill(cluster.pids[0], signal.SIGKILL)
+            assert has_ended(process, 5)
+    assert has_ended(process, 5)
+
+
 OWNER = """
 import sys, threading
 from pyrite.cluster import LocalCluster

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
+from tests.cluster.test_faults import has_ended
 from tests.cluster.test_light_jobs import straight
 
 CONF = {"spark.ui.enabled": "false", "spark.driver.memory": "1g"}
@@ -197,17 +197,6 @@ def test_modules_and_files_are_read_where_the_client_is(client: Client, tmp_path
     source.unlink()
     job.execute().result(60)
     assert sorted(client.list("out")) == [2, 4]
-
-
-def has_ended(process: int, seconds: float) -> bool:
-    try:
-        file = os.pidfd_open(process)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([file], [], [], seconds)[0])
-    finally:
-        os.close(file)
 
 
 def test_a_client_that_closes_cancels_its_job(

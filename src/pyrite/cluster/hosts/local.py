@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -179,15 +180,18 @@ class _Process:
         return [line.decode().split() for line in lines]
 
     def terminate(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.ended, signal.SIGTERM)
 
     def close(self, give_up: float) -> None:
-        """Waits for its end, which comes by force if it takes too long."""
-        try:
-            self._process.wait(max(0.0, give_up - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        """Waits for its end, which comes by force if it takes too long. What it has started ends
+        with it: Spark by itself would not before it has finished starting."""
+        if not select.select([self.ended], [], [], max(0.0, give_up - time.monotonic()))[0]:
             self._process.kill()
-            self._process.wait()
+            select.select([self.ended], [], [])
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGTERM)  # before `wait`, after which the number is free
+        self._process.wait()
         for file in (self._orders, self.reports, self.ended):
             os.close(file)
 
