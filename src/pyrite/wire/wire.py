@@ -123,6 +123,9 @@ class _Dialed:
         self.channels: dict[bool, Channel] = {}
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
+        self.early: list[tuple[Channel, Message]] = []
+        """Messages on one socket that came before the hello on the other: the peer, which has both
+        hellos, may send already."""
         self.ended = False
 
 
@@ -389,6 +392,9 @@ class Wire:
     def _hello_to_dialer(
         self, dialed: _Dialed, urgent: bool, channel: Channel, message: Message
     ) -> None:
+        if urgent in dialed.hellos:
+            dialed.early.append((channel, message))
+            return
         if isinstance(message, Refused):
             objection: str | None = message.reason
         elif isinstance(message, Hello):
@@ -405,6 +411,9 @@ class Wire:
             del self._dialing[dialed.token]
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
+            for on_channel, each in dialed.early:
+                self._arrived(on_channel, each)
+            dialed.early.clear()
 
     def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)
