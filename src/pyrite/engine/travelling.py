@@ -41,9 +41,7 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
         (description, shorten(item)),
     ):
         try:
-            candidate.add_note(text)
-            candidate.__traceback__ = None
-            packed = cloudpickle.dumps((candidate, what))
+            packed = _with_note(candidate, text, what)
             if len(packed) > MOST_PICKLED_BYTES:
                 continue
             pickle.loads(packed)
@@ -58,6 +56,19 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
         if len(whole) < most_bytes:
             break
     return whole
+
+
+def _with_note(error: BaseException, note: str, item: object) -> bytes:
+    """Pickles an error and an item. The note goes along, but does not stay: an error that fails
+    many executions, or is raised again and again, would collect notes."""
+    notes = list(getattr(error, "__notes__", ()))
+    try:
+        error.add_note(note)
+        error.__traceback__ = None
+        packed: bytes = cloudpickle.dumps((error, item))
+    finally:
+        error.__notes__ = notes
+    return packed
 
 
 def unpack_failure(data: bytes | memoryview) -> Failed:
