@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import wait
 from typing import Any
 
 import pytest
@@ -102,6 +103,17 @@ def test_a_job_that_waits_for_a_connection_can_be_cancelled(trio: LocalCluster) 
         execution = client.new_light_job(straight(Endless, p.noop())).execute()
         execution.cancel()
         assert isinstance(execution.exception(5), JobCancelled)
+
+
+def test_a_kill_under_a_thousand_jobs_fails_them_within_seconds(trio: LocalCluster) -> None:
+    with trio.client() as client:
+        job = client.new_light_job(straight(Endless, p.noop()))
+        executions = [job.execute() for _ in range(1000)]
+        running(client, 1000)
+        os.kill(trio.pids[1], signal.SIGKILL)
+        assert not wait(executions, timeout=5).not_done
+        assert all(trio.addresses[1] in str(each.exception()) for each in executions)
+        assert nothing_is_left(client)
 
 
 def test_a_missing_member_fails_a_job_at_once_with_its_name(trio: LocalCluster) -> None:

@@ -62,3 +62,14 @@ def test_an_item_that_cannot_travel_or_is_too_large_goes_as_a_description(item: 
     assert isinstance(failed.item, str)
     assert len(failed.error.__notes__) == 1
     assert time.monotonic() - started < 2
+
+
+def test_an_error_that_fails_many_executions_collects_no_notes() -> None:
+    error = ValueError("again")
+    error.add_note("the user's own")
+    sizes = [len(pack_failure(Failed(error))) for _ in range(20)]
+    assert max(sizes) < 1.1 * min(sizes)
+    assert error.__notes__ == ["the user's own"]
+    notes = unpack_failure(pack_failure(Failed(error))).error.__notes__
+    assert notes[0] == "the user's own"
+    assert len(notes) == 2

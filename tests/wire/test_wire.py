@@ -157,6 +157,33 @@ def test_what_an_owner_sends_goes_out_though_it_never_parks(
     assert [type(event) for event in received] == [Received]
 
 
+def test_a_message_that_overtakes_the_hello_on_the_other_socket_arrives(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    b.dial(address)
+    while not b._dialing or not (events := a.turn()):
+        b.turn()
+    (at_a,) = (event.connection for event in events if isinstance(event, Connected))
+    at_a.send(m.Cancel(b"12345678"))  # behind the hello of the urgent socket
+    urgent, data = (b._files[at.socket] for at in reversed(_dialed(b).channels.values()))
+    held_back = b._readers.pop(data)
+    b._unread.discard(data)
+    while not _dialed(b).early:
+        a.turn()
+        b._unread.add(urgent)
+        assert b.turn() == []
+    b._readers[data] = held_back
+    b._unread.add(data)
+    (received,) = turned([a, b], Received)
+    assert received.message == m.Cancel(b"12345678")
+
+
+def _dialed(wire: Wire) -> Any:
+    (dialed,) = wire._dialing.values()
+    return dialed
+
+
 def test_another_thread_may_send_and_wakes_the_owner(
     listener: tuple[Wire, str], make_wire: MakeWire
 ) -> None:

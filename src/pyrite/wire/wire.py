@@ -128,7 +128,8 @@ class _Dialed:
         self.monitors: list[zmq.Socket[bytes]] = []
         self.hellos: dict[bool, Hello] = {}
         self.early: list[tuple[Channel, Message]] = []
-        """What came by one socket after its hello, and before that of the other."""
+        """Messages on one socket that came before the hello on the other: the peer, which has both
+        hellos, may send already."""
         self.ended = False
 
 
@@ -437,8 +438,9 @@ class Wire:
             del self._dialing[dialed.token]
             connection = self._connect(message, dialed.channels[False], dialed.channels[True])
             connection.on_lost.append(lambda _: self._close_dialed(dialed))
-            for early_channel, early in dialed.early:
-                self._arrived(early_channel, early)
+            for on_channel, each in dialed.early:
+                self._arrived(on_channel, each)
+            dialed.early.clear()
 
     def _connect(self, peer: Hello, data: Channel, urgent: Channel) -> Connection:
         connection = Connection(self, peer, data, urgent)

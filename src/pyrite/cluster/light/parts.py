@@ -102,10 +102,10 @@ class Parts:
     def member_lost(self, address: str, reason: str) -> None:
         for participant in self.executions.coordinator_gone(address):
             participant.halt.cancel()
-        failed = Failed(MemberLost(f"member {address} was lost: {reason}"))
         for participant in self.executions.running():
             if participant.uses(address):
-                participant.halt.fail(failed)
+                lost = MemberLost(f"member {address} was lost: {reason}")
+                participant.halt.fail(Failed(lost))
 
     def stop_all(self) -> None:
         """Lets all parts fail: nobody has cancelled them, this member ends."""
