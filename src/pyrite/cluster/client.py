@@ -79,12 +79,12 @@ class Client(Closing):
         self._connection: Connection | None = None
         self._failed_dials: list[str] = []
         self._waiting: list[tuple[Callable[[Connection], None], Callable[[Exception], None]]] = []
-        """What is to be done once there is a connection, and what if there will be none."""
+        """Calls that wait for a connection: what to do with it, and what to do if there is none."""
         self._running: dict[bytes, Execution] = {}
         self._submitted: set[bytes] = set()
-        """Those of them that a member was asked to run."""
+        """The running executions that were sent to a member."""
         self._figures: dict[bytes, RemoteFigures] = {}
-        """Of the normal jobs among them."""
+        """The metrics, progress and timings of running normal jobs."""
         self._joined: dict[str, Execution] = {}
         """Handles of light jobs that other clients submitted."""
         self._packed: dict[bytes, PackedDag] = {}
@@ -151,7 +151,8 @@ class Client(Closing):
         )
 
     def execution_counts(self) -> builtins.list[int]:
-        """How many executions each member that is there takes part in, or holds data for."""
+        """For each connected member, in how many executions it takes part or for how many it holds
+        data."""
         return self._ask_members("execution_count")
 
     def map(self, name: str) -> RemoteMap:
@@ -163,8 +164,8 @@ class Client(Closing):
         return RemoteList(name, self._ask_stored)
 
     def collections(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
-        """What the named collections hold: (`map` or `list`, name, items or pairs) for each that
-        has anything."""
+        """The contents of all collections that are not empty: (`map` or `list`, name, pairs or
+        items) for each."""
         found: dict[tuple[str, str], builtins.list[Any]] = {}
         for of_member in self._ask_members("contents"):
             for kind, name, contents in of_member:

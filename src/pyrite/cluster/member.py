@@ -93,7 +93,7 @@ class Member:
         """By address, why a member could not be connected to when it was dialed last."""
         self._posted: deque[Callable[[], None]] = deque()
         self._events: deque[Event] = deque()
-        """What has happened on the wire and was not dealt with yet, in this order."""
+        """Events of the wire that were not handled yet, in their order."""
         self._on_complete: Callable[[bool], None] = lambda complete: None
         self._thread = 0
         self._wire_thread: threading.Thread | None = None
@@ -202,7 +202,7 @@ class Member:
         return threading.get_ident() == self._thread
 
     def turn(self) -> bool:
-        """Deals with what has arrived and what is due. Whether there was anything."""
+        """Handles what has arrived and what is due. Returns whether there was anything."""
         self._events.extend(self.wire.turn())
         busy = bool(self._events or self._posted)
         while self._events:
@@ -234,7 +234,7 @@ class Member:
             self.wire.wake()
 
     def on_thread(self, call: Callable[[], None]) -> None:
-        """Calls on the member's thread: at once if this is it."""
+        """Calls on the member's thread; at once if the caller is on it."""
         if self.is_own_thread():
             call()
         else:
@@ -254,7 +254,7 @@ class Member:
             self._not_reached(event)
 
     def _guarded(self, call: Callable[[], None]) -> None:
-        """A fault of ours in one execution must not end the others."""
+        """A bug that one execution meets must not end the others."""
         try:
             call()
         except Exception:
@@ -278,7 +278,7 @@ class Member:
             self._on_complete(True)
 
     def missing(self, address: str) -> str:
-        """What to say of a member that is not connected, after its address."""
+        """Why a member is missing, as the end of a sentence that begins with its address."""
         reason = self._unreached.get(address)
         return f"is not connected to member {self.address}" + (f" ({reason})" if reason else "")
 
@@ -308,8 +308,8 @@ class Member:
     # Plans.
 
     def plan_for(self, connection: Connection, message: m.Init | m.Submit) -> KeptPlan | None:
-        """The plan that a message names; None if it must be asked for first. Then the message is
-        dealt with when the plan has come."""
+        """The plan that a message names. None if it is not known here: then the sender is asked for
+        it, and the message is handled when it has come."""
         plan = self._plans.get(message.plan)
         if plan is None:
             self._wanting.setdefault(message.plan, []).append((connection, message))
@@ -450,12 +450,11 @@ _ABOUT_A_JOB: Final[dict[str, Callable[[Member, bytes], Any]]] = {
 """What the member of a job, whose address is the argument, can be asked about it."""
 
 _NEVER_WAITING: Final = (m.Reply, m.Call, m.PacketMessage, m.DoneMessage, m.Ack)
-"""Messages that can be dealt with while something waits: none of them comes to wait itself."""
+"""Messages that can be handled while a call waits for its reply: they never wait themselves."""
 
 
 class NetworkParking(Parking):
-    """Lets the worker of a pool of one deal with the network between its rounds, and wait for
-    it."""
+    """Lets the only worker of a pool serve the network between its rounds, and wait for it."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -468,8 +467,8 @@ class NetworkParking(Parking):
         return self._member.turn()
 
     def park(self, seconds: float | None) -> None:
-        """A short wait is for what other threads do, which wake nobody. Without them, it is the
-        network that there is to wait for, and that ends the wait."""
+        """A short wait polls for the work of other threads, which do not wake this one. Without
+        such threads only the network can bring work, and it ends the wait."""
         if seconds is not None and not self._member.service.threads.is_busy:
             seconds = LONGEST_PARK
         self._member.park(seconds)
@@ -479,7 +478,7 @@ class NetworkParking(Parking):
             self._member.wire.wake()
 
     def run(self) -> None:
-        """On a thread of its own, where workers have better to do."""
+        """Serves the network on its own thread, if the pool has several workers."""
         while not self._member.is_closing:
             if not self.turn():
                 self.park(None)

@@ -1,7 +1,7 @@
 """The other members, as one member sees them: who is connected, and whom to dial when.
 
-Of two members the lower-numbered dials. A connection that ended is not taken up again: the next one
-is another connection, maybe to another incarnation.
+Of two members the lower-numbered one dials. A connection that has ended is not resumed: the next
+one is a new connection, possibly to another incarnation.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Peers:
         ]
 
     def connected(self, connection: Connection) -> Connection | None:
-        """A member has connected. Gives the connection to drop, if it has two now."""
+        """A member has connected. Returns the connection to drop, if it has two now."""
         address = connection.peer.address
         before = self._connections.get(address)
         self._connections[address] = connection
@@ -69,7 +69,8 @@ class Peers:
         return before
 
     def lost(self, connection: Connection, now: float) -> bool:
-        """Whether a member is gone: else it was an old connection of one that is here."""
+        """A connection has ended. Returns whether its member is gone; it may have another
+        connection."""
         address = connection.peer.address
         if self._connections.get(address) is not connection:
             return False
