@@ -220,3 +220,34 @@ def test_what_cannot_be_a_member_is_refused(arguments: tuple[str, ...], message:
     result = CliRunner().invoke(app, ["member", *arguments])
     assert result.exit_code == 1
     assert message in result.output
+
+
+def test_a_member_that_is_twice_in_the_list_is_refused_by_name() -> None:
+    both = "127.0.0.1:5701,127.0.0.1:5702,127.0.0.1:5701"
+    result = CliRunner().invoke(app, ["member", "--listen", "127.0.0.1:5702", "--members", both])
+    assert result.exit_code == 1
+    assert "127.0.0.1:5701 is 2 times in the list" in " ".join(result.output.split())
+
+
+class Starts(AbstractProcessor):
+    """Starts a program, ends it, and says of which signal."""
+
+    cooperative = False
+
+    def init(self, context: ProcessorContext) -> None:
+        self.out = context.collections.list("ended")
+
+    def complete(self) -> bool:
+        program = subprocess.Popen(["sleep", "60"])
+        program.terminate()
+        self.out.append(program.wait(10))
+        return True
+
+
+def test_the_programs_that_processors_start_can_be_ended(started: list[Command]) -> None:
+    (address,) = free_addresses(1)
+    command = start(started, "member", "--listen", address, "--members", address)
+    line_with(command, "all members are connected")
+    with pyrite.client(f"pyrite://{address}") as client:
+        client.new_light_job(straight(Starts)).execute().result(20)
+        assert client.list("ended") == [-signal.SIGTERM]

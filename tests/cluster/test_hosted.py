@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pyrite import Instance, JobFailed, PyriteError
+from pyrite import AbstractProcessor, Instance, JobFailed, PyriteError
 from pyrite import processors as p
 from pyrite.cluster import Client
 from pyrite.cluster.hosts.hosted import HostedCluster
@@ -57,3 +60,24 @@ def test_members_that_spark_hosts_have_their_collections_in_a_redis(
         assert client.map("m") == {1: 2}
     with redis.client() as plain:
         assert plain.hlen("pyrite:map:m") == 1
+
+
+def test_if_a_member_dies_all_end_and_the_owner_is_told(local_spark: Instance) -> None:
+    ended = threading.Event()
+    with (
+        HostedCluster(local_spark.spark(), 2, on_end=ended.set) as cluster,
+        cluster.client() as client,
+    ):
+        cluster.check()
+        execution = client.new_light_job(straight(Suicide)).execute()
+        with pytest.raises(JobFailed):
+            execution.result(20)
+        assert ended.wait(60)
+        with pytest.raises(PyriteError, match="inside Spark have ended: a member has died"):
+            cluster.check()
+
+
+class Suicide(AbstractProcessor):
+    def complete(self) -> bool:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,34 +65,46 @@ def cluster(
     Clients need the secret: it is read from the file, which is made if it does not exist.
     """
     from pyrite.cluster import LocalCluster
-    from pyrite.cluster.hosts.serving import block_signals, secret_in, wait_for_signal
+    from pyrite.cluster.hosts.serving import secret_in
+    from pyrite.cluster.hosts.signals import EndingSignals
 
     console = Console()
     with reporting_errors():
         path = secret_file or Path("pyrite.secret")
         secret = secret_in(path, make=True)
         place = _place(collections, collections_file)
-        block_signals()
+        signals = EndingSignals()
         with (
             LocalCluster(members, secret=secret, cooperative_threads=threads, collections=place)
             if spark_master is None
-            else _hosted(spark_master, members, secret, place)
+            else _hosted(spark_master, members, secret, threads, place)
         ) as running:
             url = "pyrite://" + ",".join(running.addresses)
             console.print(f"{members} members run at {url}", soft_wrap=True)
             console.print(f"their secret is in {path}", soft_wrap=True)
-            wait_for_signal()
+            signals.wait()
 
 
 @contextmanager
-def _hosted(master: str, members: int, secret: str, collections: str) -> Iterator[HostedCluster]:
+def _hosted(
+    master: str, members: int, secret: str, threads: int | None, collections: str
+) -> Iterator[HostedCluster]:
+    """Members inside Spark. When they end by themselves, so does this process."""
     from pyrite.cluster.hosts.hosted import HostedCluster
 
     with (
         instance(spark_master=master) as pyr,
-        HostedCluster(pyr.spark(), members, secret=secret, collections=collections) as running,
+        HostedCluster(
+            pyr.spark(),
+            members,
+            secret=secret,
+            cooperative_threads=threads,
+            collections=collections,
+            on_end=lambda: os.kill(os.getpid(), signal.SIGTERM),
+        ) as running,
     ):
         yield running
+        running.check()
 
 
 def member(

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from pyrite.cluster.elastic.peers import ElasticPeers
 from pyrite.cluster.elastic.zookeeper import Registration, check_installed
 from pyrite.cluster.hosts.serving import (
-    block_signals,
     check_secret,
     host_and_port,
     listen,
-    wait_for_signal,
 )
+from pyrite.cluster.hosts.signals import EndingSignals
 from pyrite.cluster.member import Member
 from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.errors import PyriteError
@@ -46,7 +45,7 @@ def serve_elastic_member(
         host_and_port(server, "a ZooKeeper server")
     check_secret(address, secret)
     check_installed()
-    block_signals()
+    signals = EndingSignals()
     member = Member(
         keys_from(secret) if secret is not None else None,
         cooperative_threads=cooperative_threads,
@@ -97,7 +96,7 @@ def serve_elastic_member(
     assert isinstance(peers, ElasticPeers)
     registration.start(lambda roster: member.post(lambda: peers.listed(roster)))
     try:
-        wait_for_signal()
+        signals.wait()
     finally:
         registration.close()
         member.close()

@@ -11,7 +11,7 @@ import logging
 import pickle
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -34,8 +34,11 @@ START_SECONDS: Final = 120.0
 
 
 class HostedCluster(Closing):
-    """A cluster of members inside Spark. Use it as a context manager, or call its `close()`: the
-    members hold a slot of Spark's each until then."""
+    """A cluster of members inside Spark. Use it as a context manager, or call its `close()`: until
+    then each member holds a slot of Spark.
+
+    If one member dies, Spark ends all of them. Then `on_end` is called, and `check` raises.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,9 @@ class HostedCluster(Closing):
         members: int,
         *,
         secret: str | None = None,
+        cooperative_threads: int | None = None,
         collections: str = "memory",
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         redis_at(collections)  # raises if it is neither memory nor a URL
         context = spark.sparkContext
@@ -58,9 +63,12 @@ class HostedCluster(Closing):
         self._wire = Wire(keys_from(self.secret), Identity())
         port = self._wire.listen(socket.gethostbyname(host), 0)
         is_local = str(context.master).startswith("local")
-        post = Post(f"{host}:{port}", self.secret, collections, is_local)
+        post = Post(f"{host}:{port}", self.secret, cooperative_threads, collections, is_local)
         self._addresses: tuple[str, ...] = ()
+        self._has_ended = False
+        self._lost_one = False
         self._error: BaseException | None = None
+        self._on_end = on_end
         self._changed = threading.Condition()
         self._closing = False
         self._listening = threading.Thread(target=self._listen, name="pyrite-hosted", daemon=True)
@@ -84,18 +92,24 @@ class HostedCluster(Closing):
         """A client of this cluster."""
         return Client(self._addresses, keys_from(self.secret))
 
+    def check(self) -> None:
+        """Raises PyriteError if the members have ended."""
+        if self._has_ended and not self._closing:
+            why = "a member has died" if self._lost_one else self._error
+            raise PyriteError(
+                f"the members inside Spark have ended: {why or 'they do not reach the driver'}"
+            )
+
     def close(self) -> None:
         """Ends the members, and with them the barrier job."""
         self._closing = True
         self._wire.wake()
         self._listening.join()
-        self._wire.close()
         self._job.join(timeout=START_SECONDS)
 
     def _wait(self) -> None:
         def is_settled() -> bool:
-            if self._error is not None:
-                raise PyriteError(f"Spark could not run the members: {self._error}")
+            self.check()
             return bool(self._addresses)
 
         with self._changed:
@@ -108,19 +122,29 @@ class HostedCluster(Closing):
                 post.host
             ).collect()
         except BaseException as error:
-            with self._changed:
-                self._error = error
-                self._changed.notify_all()
+            self._error = error
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+        if not self._closing:
+            self._on_end()
 
     def _listen(self) -> None:
+        """Until the cluster is closed, or a member is lost: then the others end with their
+        connection to the driver. So do members that Spark starts in its place, since clients do not
+        know their addresses."""
         self._wire.own()
-        while not self._closing:
+        while not self._closing and not self._lost_one:
             for event in self._wire.turn():
                 if isinstance(event, Received) and isinstance(event.message, m.Call):
                     with self._changed:
                         self._addresses = pickle.loads(event.message.request)
                         self._changed.notify_all()
-            self._wire.park(None)
+                elif isinstance(event, Lost) and self._addresses:
+                    self._lost_one = True
+            if not self._lost_one:
+                self._wire.park(None)
+        self._wire.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +153,7 @@ class Post:
 
     driver: str
     secret: str
+    cooperative_threads: int | None
     collections: str
     is_local: bool
 
@@ -141,7 +166,12 @@ class Post:
         own = context.getTaskInfos()[rank].address.rpartition(":")[0]
         host = "127.0.0.1" if self.is_local else own
         keys = keys_from(self.secret)
-        member = Member(keys, driver=_no_driver, collections=self.collections)
+        member = Member(
+            keys,
+            cooperative_threads=self.cooperative_threads,
+            driver=_no_driver,
+            collections=self.collections,
+        )
         port = member.bind(socket.gethostbyname(host), 0)
         addresses = tuple(context.allGather(f"{host}:{port}"))
         complete = threading.Event()
@@ -175,7 +205,6 @@ class Post:
             if connection is not None and complete.is_set() and not told:
                 told = True
                 connection.send(m.Call(0, addresses))
-                wire.turn()
             wire.park(None)
 
 

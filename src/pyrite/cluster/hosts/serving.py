@@ -4,13 +4,13 @@ list."""
 from __future__ import annotations
 
 import ipaddress
-import signal
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import zmq
 
+from pyrite.cluster.hosts.signals import EndingSignals
 from pyrite.cluster.member import Member
 from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.errors import PyriteError
@@ -36,7 +36,12 @@ def serve_member(
         )
     for other in members:
         check_secret(other, secret)
-    block_signals()
+        if members.count(other) > 1:
+            raise PyriteError(
+                f"{other} is {members.count(other)} times in the list of members; give each member "
+                "once"
+            )
+    signals = EndingSignals()
     member = Member(
         keys_from(secret) if secret is not None else None,
         cooperative_threads=cooperative_threads,
@@ -46,7 +51,7 @@ def serve_member(
     listen(member, address)
     member.join(address, tuple(members), on_complete)
     try:
-        wait_for_signal()
+        signals.wait()
     finally:
         member.close()
 
@@ -68,21 +73,6 @@ def listen(member: Member, address: str) -> None:
     except zmq.ZMQError as error:
         member.wire.close()
         raise PyriteError(f"member {address} cannot listen there: {error}") from error
-
-
-_ENDING = (signal.SIGTERM, signal.SIGINT)
-
-
-def block_signals() -> None:
-    """From now on the signals to end are kept for `wait_for_signal`, also in threads that are
-    started later."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-
-
-def wait_for_signal() -> None:
-    """Waits until this process is told to end."""
-    signal.sigwait(_ENDING)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def secret_in(path: Path, *, make: bool = False) -> str:
