@@ -1,0 +1,47 @@
+"""Makes the coordinator's view from the nodes of the store, as a new leader finds them after it has
+replayed the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyrite.durable.protocol.tree import paths
+from pyrite.durable.protocol.tree.nodes import NOW, JobNode, Served, Standing
+from pyrite.durable.protocol.view.cluster import Cluster
+from pyrite.durable.protocol.view.job import Job
+from pyrite.durable.protocol.workflow import Part, Workflow
+
+
+def read_cluster(nodes: Mapping[str, str]) -> Cluster:
+    """`nodes` has the data of each node by its path."""
+    cluster = Cluster()
+    cluster.entry = int(nodes.get(paths.CHECKPOINT, "0"))
+    if paths.JOB_LOG in nodes:
+        cluster.served = Served.read(nodes[paths.JOB_LOG])
+    complete: dict[str, set[Part]] = {}
+    states: dict[str, list[int]] = {}
+    jobs: list[str] = []
+    for path in nodes:
+        match path.split("/")[1:]:
+            case ["task", job, name]:
+                part = paths.completed_part(job, name)
+                if part is not None:
+                    complete.setdefault(job, set()).add(part)
+            case ["peer-state", peer, name]:
+                states.setdefault(peer, []).append(int(name.removeprefix("state-")))
+            case ["job", job]:
+                jobs.append(job)
+    for name in jobs:
+        node = JobNode.read(nodes[paths.job(name)])
+        if node.status.has_ended:
+            cluster.ended[name] = node
+        else:
+            workflow = Workflow.read(nodes[paths.workflow(name)])
+            cluster.add(Job(name, node, workflow, complete.get(name, ())))
+    for peer, entries in states.items():
+        last = max(entries)
+        cluster.stand(peer, Standing.read(nodes[paths.peer_state(peer, last)]), last)
+        cluster.outdated.update({(peer, entry): None for entry in entries if entry != last})
+        if nodes.get(paths.shutdown(peer)) == NOW:
+            cluster.leaves(peer)
+    return cluster
