@@ -106,7 +106,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """The coordinator's own: nodes that nobody needs any more are deleted."""
+    """The coordinator's own: nodes that nobody needs any more are deleted. It comes when no other
+    event waits: the birth of a peer that was forgotten must not come again."""
 
 
 Event = (

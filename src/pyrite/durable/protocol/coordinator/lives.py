@@ -13,14 +13,13 @@ from pyrite.durable.protocol.states import (
     SEALING,
 )
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import NOW, Payload, Standing
+from pyrite.durable.protocol.tree.nodes import NOW, Standing
 
 
 def born(draft: Draft, peer: str) -> None:
     if draft.cluster.standing(peer) is not None:
         return
     draft.create(paths.status(peer))
-    draft.put(paths.payload(peer), Payload().text())
     draft.move(peer, Standing(IDLE))
     draft.watches.append(PulseWatch(peer))
 

@@ -13,8 +13,8 @@ from pyrite.durable.protocol.tree.writes import Create, Put, Write, pack, unpack
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event and all the writes that it decided. No two of these concern the same node, so their
-    order does not matter."""
+    """An event and all the writes that it decided, each node once. They are done in their order: a
+    peer that sees its payload finds the nodes for its requests."""
 
     number: int
     event: tuple[str | int, ...]

@@ -21,8 +21,8 @@ MOST_GARBAGE: Final = 500
 
 
 def wish(cluster: Cluster) -> Event | None:
-    """What the coordinator wants to do by itself, if anything. A loop of events and wishes never
-    stops with work to do and a peer to do it."""
+    """What the coordinator wants to do by itself when no event waits, if anything. A loop of events
+    and wishes never stops with work to do and a peer to do it."""
     for name in cluster.closing:
         return _evict_from(cluster, cluster.jobs[name])
     if len(cluster.idle) and cluster.is_hungry:

@@ -47,10 +47,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a peer is to do. The peer is free if the offer is not above its cooldown."""
+    """What a peer is to do. A peer is free if it has no payload, or if the offer is not above its
+    cooldown."""
 
-    offer: int = 0
-    part: Part | None = None
+    offer: int
+    part: Part
 
     def text(self) -> str:
         return _text(self.offer, self.part)
@@ -58,7 +59,7 @@ class Payload:
     @classmethod
     def read(cls, text: str) -> Payload:
         offer, part = json.loads(text)
-        return cls(offer, _part(part))
+        return cls(offer, Part(*part))
 
 
 class JobStatus(str, Enum):

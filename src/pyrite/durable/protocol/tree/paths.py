@@ -8,7 +8,7 @@
 | /peer-state/<peer>/state-<entry> | coordinator | a `Standing`; the last one counts |
 | /payload/<peer> | coordinator | the peer's last `Payload`: the offer to take |
 | /cooldown/<peer> | coordinator | the number of the peer's last offer that is over |
-| /shutdown/<peer> | a client: WANTED; coordinator: NOW | the peer stops when it is NOW |
+| /shutdown/<peer> | a client creates: WANTED; coordinator: NOW | the peer stops at NOW |
 | /ack/<offer> | coordinator creates, peer sets | the peer takes the offer |
 | /seal/<offer> | coordinator creates, peer sets | the peer asks whether it may seal |
 | /exhaust/<offer> | coordinator | the answer: sealing or waiting |

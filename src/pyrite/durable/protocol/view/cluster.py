@@ -79,6 +79,7 @@ class Cluster:
                 self.outdated[name, peer.since] = None
             self._leave(name, peer.standing)
             peer.standing, peer.since = standing, entry
+            peer.is_leaving &= standing.state is not DEAD
         self._sit(name, peer)
 
     def leaves(self, name: str) -> None:
