@@ -29,7 +29,11 @@ DIAMOND = Workflow(
     )
 )
 TWO_SINKS = Workflow(
-    (task("in", "concurrent", 1), task("a", "sequential", 1, "in"), task("b", "concurrent", 1, "in"))
+    (
+        task("in", "concurrent", 1),
+        task("a", "sequential", 1, "in"),
+        task("b", "concurrent", 1, "in"),
+    )
 )
 SHAPES = {
     "one": ONE,

@@ -21,9 +21,10 @@ WHICH = st.integers(0, 5)
 
 
 class Interleavings(RuleBasedStateMachine):
-    @initialize(shape=SHAPE, peers=st.integers(1, 4))
-    def start(self, shape: str, peers: int) -> None:
+    @initialize(shape=SHAPE, peers=st.integers(1, 4), seed=st.none() | st.integers(0, 99))
+    def start(self, shape: str, peers: int, seed: int | None) -> None:
         self.world = World()
+        self.seed = seed
         self.world.submit("job1", SHAPES[shape])
         for number in range(peers):
             self.world.born(f"p{number}")
@@ -136,7 +137,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "world"):
-            self.world.finish()
+            self.world.finish(self.seed)
             self.world.check_nothing_is_left()
 
 

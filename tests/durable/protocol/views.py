@@ -32,5 +32,6 @@ def _job(job: Job) -> dict[str, object]:
         "evictable": job.evictable.ranks(),
         "peers": job.peer_count,
         "late": job.died_sealing,
+        "in vain": job.sealed_in_vain,
         "seats": {part: (s.busy, s.sealing, set(s.waiting)) for part, s in seats.items()},
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from random import Random
 
 from pyrite.durable.protocol.coordinator.decide import decide
 from pyrite.durable.protocol.coordinator.draft import Decision, Timer
@@ -319,16 +320,20 @@ class World:
 
     # The end
 
-    def finish(self) -> None:
-        """No more faults: whoever lives behaves. All jobs must end."""
-        for _ in range(300):
+    def finish(self, seed: int | None = None) -> None:
+        """No more faults: whoever lives behaves. All jobs must end. Without a seed all peers go in
+        step, with one they are of different speed."""
+        luck = Random(seed)
+        for _ in range(400):
             if not any(True for _ in self.healthy()):
                 self.born(f"late{len(self.peers)}")
             self.coordinate()
-            for name, peer in self.peers.items():
-                if peer.is_running:
-                    self.look(name)
-            moved = [name for name, p in self.peers.items() if p.is_running and self.act(name)]
+            running = [name for name, peer in self.peers.items() if peer.is_running]
+            if seed is not None:
+                running = luck.sample(running, luck.randint(0, len(running)))
+            for name in running:
+                self.look(name)
+            moved = [name for name in running if self.peers[name].is_running and self.act(name)]
             if not moved and self._is_over():
                 break
         else:
@@ -365,4 +370,3 @@ class World:
                 for write in entry.writes:
                     apply(nodes, write)
             assert nodes == self.nodes, f"replay from {self.log[start].event}"
-

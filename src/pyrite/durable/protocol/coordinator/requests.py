@@ -15,7 +15,7 @@ from pyrite.durable.protocol.states import (
     WAITING,
 )
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import Standing
+from pyrite.durable.protocol.tree.nodes import SEALED_IN_VAIN, Standing
 from pyrite.durable.protocol.workflow import Part
 
 
@@ -53,6 +53,9 @@ def complete(draft: Draft, peer: str, offer: int) -> None:
         draft.release(peer)
         if not job.seats(standing.part).busy:
             _complete(draft, standing.part)
+        else:
+            job.sealed_in_vain.add(standing.part)
+            draft.put(paths.part(standing.part), SEALED_IN_VAIN)
     elif offer in job.died_sealing.get(standing.part, ()) and not len(job.seats(standing.part)):
         _complete(draft, standing.part)
 

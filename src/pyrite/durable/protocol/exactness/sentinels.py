@@ -45,7 +45,7 @@ class Verdict:
 def judge(last: Sentinel | None, *, leader: str | None, only_leaders: bool) -> Verdict:
     """What the last message of a batch means. `last` is None if it is a segment. `leader` is the id
     in the node of the leader, read after this peer tried to write its own. `only_leaders` tells
-    whether the queue, in-flight messages included, has nothing but leaders; see `tails`.
+    whether the queue, in-flight messages included, has nothing but leaders; see `TailCheck`.
 
     The leader goes back into the queue even at the tail, so that the other peers find the end too.
 

@@ -14,6 +14,8 @@ UNTOUCHED: Final = ""
 """What the coordinator creates a request node with. A peer sets it to TOUCHED or to a failure."""
 TOUCHED: Final = "touched"
 FAILED: Final = "failed: "
+SEALED_IN_VAIN: Final = "sealed in vain"
+"""A part that was sealed and stayed open, because a peer had come to it meanwhile."""
 WANTED: Final = "wanted"
 NOW: Final = "now"
 

@@ -16,7 +16,7 @@
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
 | /catalog/<job>, /workflow/<job> | a client, before the plan | where the code is; the `Workflow` |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
-| /task/<job>/<part> | coordinator, at the first offer | exists as long as the job runs |
+| /task/<job>/<part> | coordinator, at the first offer | "", or SEALED_IN_VAIN |
 | /task/<job>/<part>/<edge and upstream part> | peers, first wins | a `Leader` |
 | /task/<job>/<part>.complete | coordinator | exists when the part is complete |
 | /job-log | coordinator | a `Served`: the last offer number, the last job served |
@@ -123,17 +123,14 @@ def complete(of: Part) -> str:
     return f"{part(of)}.complete"
 
 
-def completed_part(job: str, name: str) -> Part | None:
-    """The part that a child of /task/<job> marks as complete.
+def part_named(job: str, name: str) -> tuple[Part, bool]:
+    """The part that a child of /task/<job> stands for, and whether it marks it as complete.
 
-    >>> completed_part("j1", "a%2Fb-2.complete")
-    Part(job='j1', task='a/b', member=2)
-    >>> completed_part("j1", "a%2Fb-2")
+    >>> part_named("j1", "a%2Fb-2.complete")
+    (Part(job='j1', task='a/b', member=2), True)
     """
-    if not name.endswith(".complete"):
-        return None
     task, _, member = name.removesuffix(".complete").rpartition("-")
-    return Part(job, unquote(task), int(member))
+    return Part(job, unquote(task), int(member)), name.endswith(".complete")
 
 
 def leader(of: Part, edge: str, upstream: Upstream) -> str:

@@ -18,7 +18,11 @@ class Job:
     """`free` has the open parts without a peer, the lowest phase first. `shared` has the open
     concurrent parts with peers, the one with fewest peers first. `evictable` has the peers that can
     be evicted, the one of the highest phase first. `died_sealing` has the offers whose peer died
-    while it sealed an open part, with that peer."""
+    while it sealed an open part, with that peer.
+
+    `sealed_in_vain` has the open parts that were sealed once while another peer came to them. Such
+    a part takes no more peers while it is sealed again. Else two peers could go on for ever: one
+    joins while the other seals, so the part stays open; then they change places."""
 
     def __init__(
         self, name: str, node: JobNode, workflow: Workflow, complete: Collection[Part] = ()
@@ -36,6 +40,7 @@ class Job:
         self.evictable: Ranked[str] = Ranked()
         self.peer_count = 0
         self.died_sealing: dict[Part, dict[int, str]] = {}
+        self.sealed_in_vain: set[Part] = set()
         self._seats: dict[Part, Seats] = {}
 
     @property
@@ -95,18 +100,24 @@ class Job:
     def completed(self, part: Part) -> None:
         self.complete.add(part)
         self.died_sealing.pop(part, None)
+        self.sealed_in_vain.discard(part)
         self._place(part)
 
     def _place(self, part: Part) -> None:
-        count = len(self.seats(part))
+        seats = self.seats(part)
         self.free.discard(part)
         self.shared.discard(part)
         if part in self.complete:
             return
-        if not count:
+        if not len(seats):
             self.free.put(part, self._rank(part))
-        elif self.workflow.by_name[part.task].kind == "concurrent":
-            self.shared.put(part, (count, *self._rank(part)))
+        elif self._takes_more(part, seats):
+            self.shared.put(part, (len(seats), *self._rank(part)))
+
+    def _takes_more(self, part: Part, seats: Seats) -> bool:
+        if self.workflow.by_name[part.task].kind == "sequential":
+            return False
+        return not (seats.sealing and part in self.sealed_in_vain)
 
     def _rank(self, part: Part) -> tuple[int, int, int]:
         return self.phase(part), self.workflow.positions[part.task], part.member

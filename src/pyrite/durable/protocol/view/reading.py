@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import NOW, JobNode, Served, Standing
+from pyrite.durable.protocol.tree.nodes import NOW, SEALED_IN_VAIN, JobNode, Served, Standing
 from pyrite.durable.protocol.view.cluster import Cluster
 from pyrite.durable.protocol.view.job import Job
 from pyrite.durable.protocol.workflow import Part, Workflow
@@ -19,25 +19,30 @@ def read_cluster(nodes: Mapping[str, str]) -> Cluster:
     if paths.JOB_LOG in nodes:
         cluster.served = Served.read(nodes[paths.JOB_LOG])
     complete: dict[str, set[Part]] = {}
+    in_vain: dict[str, set[Part]] = {}
     states: dict[str, list[int]] = {}
     jobs: list[str] = []
-    for path in nodes:
+    for path, data in nodes.items():
         match path.split("/")[1:]:
-            case ["task", job, name]:
-                part = paths.completed_part(job, name)
-                if part is not None:
-                    complete.setdefault(job, set()).add(part)
+            case ["task", parent, name]:
+                part, is_complete = paths.part_named(parent, name)
+                if is_complete:
+                    complete.setdefault(parent, set()).add(part)
+                elif data == SEALED_IN_VAIN:
+                    in_vain.setdefault(parent, set()).add(part)
             case ["peer-state", peer, name]:
                 states.setdefault(peer, []).append(int(name.removeprefix("state-")))
-            case ["job", job]:
-                jobs.append(job)
+            case ["job", name]:
+                jobs.append(name)
     for name in jobs:
         node = JobNode.read(nodes[paths.job(name)])
         if node.status.has_ended:
             cluster.ended[name] = node
         else:
             workflow = Workflow.read(nodes[paths.workflow(name)])
-            cluster.add(Job(name, node, workflow, complete.get(name, ())))
+            job = Job(name, node, workflow, complete.get(name, ()))
+            job.sealed_in_vain |= in_vain.get(name, set())
+            cluster.add(job)
     for peer, entries in states.items():
         last = max(entries)
         cluster.stand(peer, Standing.read(nodes[paths.peer_state(peer, last)]), last)
