@@ -18,8 +18,10 @@ def apply(nodes: dict[str, str], write: Write) -> None:
         case Put(path, data):
             nodes[path] = data
         case Delete(path):
-            for other in [o for o in nodes if o == path or o.startswith(f"{path}/")]:
-                del nodes[other]
+            nodes.pop(path, None)
+            if path.startswith(("/task/", "/peer-state/")):  # the only ones with nodes below
+                for other in [other for other in nodes if other.startswith(f"{path}/")]:
+                    del nodes[other]
         case CloseQueues():
             pass
 

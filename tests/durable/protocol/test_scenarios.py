@@ -227,5 +227,5 @@ def test_scenario_with_the_death_of_the_coordinator_at_every_step(run: Scenario)
         world = World(crash_at=crash_at)
         run(world)
         assert world.store.epoch == 2
-        world.check_replay(most=1000)
+        world.check_replay(most=5)
         world.check_nothing_is_left()

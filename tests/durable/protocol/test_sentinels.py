@@ -181,7 +181,7 @@ class Queue(RuleBasedStateMachine):
         leader = self.leaders.get(message.end)
         verdict = judge(
             Sentinel(message.end, message.id),
-            leader=leader and leader.id,
+            leader=leader.id if leader else None,
             only_leaders=consumer.check.only_leaders,
         )
         if verdict.is_tail:
@@ -202,8 +202,9 @@ class Queue(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 2))
     def a_consumer_dies(self, which: int) -> None:
-        if self.consumers[which].held is not None:
-            self.consumers[which].held[1].holder = None
+        held = self.consumers[which].held
+        if held is not None:
+            held[1].holder = None
         self.consumers[which] = Consumer()
 
     def teardown(self) -> None:

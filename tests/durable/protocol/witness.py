@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 from pyrite.durable.protocol.coordinator.log import Entry
-from pyrite.durable.protocol.states import PeerState
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus, Payload, Standing
 from pyrite.durable.protocol.tree.writes import Create, Put, Write
 from pyrite.durable.protocol.workflow import Part, Workflow
@@ -91,7 +90,3 @@ class Witness:
             for part in self.workflows[job].parts_of(job):
                 assert part in self.sealed, f"{job} is complete, but {part} was never sealed"
                 assert not set(self._on(part)) & {"acking", "active"}, f"somebody is on {part}"
-
-
-def states(*names: str) -> list[str]:
-    return [PeerState(name).value for name in names]

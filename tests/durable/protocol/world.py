@@ -313,10 +313,9 @@ class World:
 
     def healthy(self) -> Iterator[str]:
         for name, peer in self.peers.items():
-            is_new = name not in self.witness.standings
-            if peer.is_running and paths.pulse(name) in self.nodes:
-                if is_new or paths.status(name) in self.nodes:
-                    yield name
+            may_work = paths.status(name) in self.nodes or name not in self.witness.standings
+            if peer.is_running and may_work and paths.pulse(name) in self.nodes:
+                yield name
 
     # The end
 
