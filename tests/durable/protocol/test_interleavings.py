@@ -150,7 +150,8 @@ class FewerFaults(Interleavings):
     a_peer_dies = None  # type: ignore[assignment]
 
 
+SETTINGS = settings(stateful_step_count=50, deadline=None, report_multiple_bugs=False)
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestInterleavings.settings = settings(SETTINGS, max_examples=150)
 TestFewerFaults = FewerFaults.TestCase
-TestFewerFaults.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestFewerFaults.settings = settings(SETTINGS, max_examples=100)

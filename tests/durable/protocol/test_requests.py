@@ -6,6 +6,7 @@ import pytest
 
 from pyrite.durable.protocol.coordinator.events import (
     Ack,
+    Born,
     Complete,
     Death,
     Event,
@@ -32,11 +33,15 @@ def test_the_last_active_peer_seals_and_the_others_wait() -> None:
     assert [desk.seal(peer) for peer in THREE] == ["waiting", "waiting", "sealing"]
 
 
-def test_nobody_seals_while_another_does() -> None:
-    desk = busy("p0", "p1")
-    desk.seal("p0")
-    desk.seal("p1")
-    assert [desk.state("p0"), desk.state("p1")] == ["waiting", "sealing"]
+def test_who_comes_while_another_seals_waits_for_it() -> None:
+    desk = busy("p0")
+    assert desk.seal("p0") == "sealing"
+    desk.handle(Born("p1"))
+    desk.offer()
+    desk.ack("p1")
+    assert desk.seal("p1") == "waiting"
+    desk.handle(Complete("p0", desk.offer_of("p0")))
+    assert "job" in desk.cluster.ended
 
 
 def test_a_peer_waits_for_one_that_is_acking() -> None:
@@ -120,6 +125,12 @@ def test_after_an_ack_the_later_requests_are_watched() -> None:
     desk.offer()
     watches = desk.handle(Ack("p0", 1)).watches
     assert [watch.path for watch in watches] == ["/seal/1", "/completion/1"]
+
+
+def test_the_completion_of_a_peer_that_died_active_does_not_count() -> None:
+    desk = busy("p0")
+    desk.handle(Death("p0"))
+    assert desk.handle(Complete("p0", 1)).entry is None
 
 
 def test_a_revoke_after_the_ack_changes_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pyrite.durable.protocol.coordinator.events import (
     Ack,
     Born,
@@ -16,8 +18,10 @@ from pyrite.durable.protocol.coordinator.events import (
 )
 from pyrite.durable.protocol.coordinator.takeover import take_over
 from pyrite.durable.protocol.coordinator.watches import PulseWatch, planned
+from pyrite.durable.protocol.states import ProtocolError
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import FAILED, NOW, TOUCHED, WANTED
+from pyrite.durable.protocol.workflow import Part
 from tests.durable.protocol.shapes import ONE
 from tests.durable.protocol.world import World
 
@@ -137,3 +141,24 @@ def test_a_workflow_that_cannot_be_read_fails_its_job_and_not_the_coordinator() 
         event = planned("job", text)
         assert isinstance(event, Reject)
         assert event.reason
+
+
+def test_a_running_job_without_its_workflow_is_a_clear_error() -> None:
+    world = begun("ack")
+    del world.nodes[paths.workflow("job")]
+    with pytest.raises(ProtocolError, match="job 'job' is running, but the store has no node"):
+        take_over(world.nodes)
+
+
+def test_a_part_that_was_sealed_in_vain_is_remembered() -> None:
+    world = begun("ack", "seal")
+    world.born("p1")
+    for act in (world.look, world.act):
+        world.coordinate()
+        act("p1")
+    for _ in range(2):
+        world.coordinate()
+        world.act("p0")
+    world.coordinate()
+    part = Part("job", "only", 0)
+    assert take_over(world.nodes).cluster.jobs["job"].sealed_in_vain == {part}

@@ -30,7 +30,7 @@ from pyrite.durable.protocol.tree.nodes import (
     WANTED,
     JobNode,
     JobStatus,
-    Payload,
+    open_offer,
 )
 from pyrite.durable.protocol.tree.writes import Write
 from pyrite.durable.protocol.view.cluster import Cluster
@@ -261,10 +261,10 @@ class World:
             if name in self.witness.standings:
                 self.kill(name)
             return
-        text = self.nodes.get(paths.payload(name))
-        payload = Payload.read(text) if text else None
-        cooldown = int(self.nodes.get(paths.cooldown(name), "0"))
-        if payload is None or payload.offer <= cooldown:
+        payload = open_offer(
+            self.nodes.get(paths.payload(name)), self.nodes.get(paths.cooldown(name))
+        )
+        if payload is None:
             peer.offer, peer.part, peer.mode = 0, None, "free"
             if self.nodes.get(paths.shutdown(name)) not in (None, WANTED):
                 self.kill(name)
@@ -337,6 +337,9 @@ class World:
                 break
         else:
             raise AssertionError(f"a stall: {facts(read_cluster(self.nodes))}")
+        for name in list(self.healthy()):
+            self.look(name)
+        self.coordinate()
         self.check_view()
         self.check_replay()
 

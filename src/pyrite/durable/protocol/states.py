@@ -40,7 +40,7 @@ EVICTABLE: Final = frozenset({ACKING, ACTIVE, WAITING})
 
 
 class ProtocolError(PyriteError):
-    """A rule of the protocol was broken. This is a bug of Pyrite."""
+    """A rule of the protocol was broken."""
 
 
 def check_transition(peer: str, before: PeerState, after: PeerState) -> None:

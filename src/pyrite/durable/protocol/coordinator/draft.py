@@ -11,14 +11,7 @@ from pyrite.durable.protocol.coordinator.watches import Watch
 from pyrite.durable.protocol.states import IDLE, ProtocolError, check_transition
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import Standing
-from pyrite.durable.protocol.tree.writes import (
-    CloseQueues,
-    Create,
-    Delete,
-    Put,
-    Write,
-    is_below,
-)
+from pyrite.durable.protocol.tree.writes import CloseQueues, Create, Delete, Put, Write
 from pyrite.durable.protocol.view.cluster import Cluster
 from pyrite.durable.protocol.workflow import Part
 
@@ -72,12 +65,6 @@ class Draft:
     def delete(self, *deleted: str) -> None:
         for path in deleted:
             self._writes[path] = Delete(path)
-
-    def delete_tree(self, path: str) -> None:
-        """Also forgets what this decision wrote below the node."""
-        for written in [written for written in self._writes if is_below(written, path)]:
-            del self._writes[written]
-        self.delete(path)
 
     def close_queues(self, job: str) -> None:
         close = CloseQueues(job)

@@ -64,7 +64,7 @@ def end_if_over(draft: Draft, name: str) -> None:
         draft.delete(*(paths.completion(offer) for offer in late))
     draft.cluster.end(job, node)
     draft.put(paths.job(name), node.text())
-    draft.delete_tree(paths.tasks(name))
+    draft.delete(paths.tasks(name))
     draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name), paths.catalog(name))
     draft.close_queues(name)
 

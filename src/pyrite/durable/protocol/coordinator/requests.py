@@ -15,7 +15,7 @@ from pyrite.durable.protocol.states import (
     WAITING,
 )
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import SEALED_IN_VAIN, Standing
+from pyrite.durable.protocol.tree.nodes import Standing
 from pyrite.durable.protocol.workflow import Part
 
 
@@ -55,7 +55,7 @@ def complete(draft: Draft, peer: str, offer: int) -> None:
             _complete(draft, standing.part)
         else:
             job.sealed_in_vain.add(standing.part)
-            draft.put(paths.part(standing.part), SEALED_IN_VAIN)
+            draft.create(paths.sealed_in_vain(standing.part))
     elif offer in job.died_sealing.get(standing.part, ()) and not len(job.seats(standing.part)):
         _complete(draft, standing.part)
 
@@ -69,6 +69,7 @@ def evict(draft: Draft, peer: str, offer: int) -> None:
 def _complete(draft: Draft, part: Part) -> None:
     job = draft.cluster.jobs[part.job]
     draft.create(paths.complete(part))
+    draft.delete(paths.part(part), paths.sealed_in_vain(part))
     draft.delete(*(paths.completion(offer) for offer in job.died_sealing.get(part, ())))
     draft.cluster.complete(part)
     draft.jobs[part.job] = None

@@ -14,8 +14,6 @@ UNTOUCHED: Final = ""
 """What the coordinator creates a request node with. A peer sets it to TOUCHED or to a failure."""
 TOUCHED: Final = "touched"
 FAILED: Final = "failed: "
-SEALED_IN_VAIN: Final = "sealed in vain"
-"""A part that was sealed and stayed open, because a peer had come to it meanwhile."""
 WANTED: Final = "wanted"
 NOW: Final = "now"
 
@@ -49,8 +47,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a peer is to do. A peer is free if it has no payload, or if the offer is not above its
-    cooldown."""
+    """An offer to a peer. It is over when the cooldown of the peer has its number."""
 
     offer: int
     part: Part
@@ -62,6 +59,16 @@ class Payload:
     def read(cls, text: str) -> Payload:
         offer, part = json.loads(text)
         return cls(offer, Part(*part))
+
+
+def open_offer(payload: str | None, cooldown: str | None) -> Payload | None:
+    """What a peer is to do now, by the data of its two nodes. None if it is free.
+
+    >>> open_offer(None, None), open_offer(Payload(7, Part("j", "map", 0)).text(), "7")
+    (None, None)
+    """
+    offered = Payload.read(payload) if payload else None
+    return offered if offered and offered.offer > int(cooldown or "0") else None
 
 
 class JobStatus(str, Enum):

@@ -16,18 +16,22 @@
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
 | /catalog/<job>, /workflow/<job> | a client, before the plan | where the code is; the `Workflow` |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
-| /task/<job>/<part> | coordinator, at the first offer | "", or SEALED_IN_VAIN |
+| /task/<job>/<part> | coordinator, at the first offer | exists as long as the part is open |
 | /task/<job>/<part>/<edge and upstream part> | peers, first wins | a `Leader` |
 | /task/<job>/<part>.complete | coordinator | exists when the part is complete |
+| /task/<job>/<part>.sealed-in-vain | coordinator | see `Job.sealed_in_vain` |
 | /job-log | coordinator | a `Served`: the last offer number, the last job served |
 | /election/proposal-<n> | coordinators (ephemeral, sequential) | the lowest one leads |
 | /coordinator/epoch | a new leader | its epoch; every write checks it |
 | /coordinator/<event>-log/log-entry-<n> | coordinator | an `Entry` |
 | /coordinator/checkpoint | coordinator | the number of the last entry whose writes are done |
+
+Entries of the log up to the checkpoint can be deleted at any time.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -123,19 +127,27 @@ def complete(of: Part) -> str:
     return f"{part(of)}.complete"
 
 
-def part_named(job: str, name: str) -> tuple[Part, bool]:
-    """The part that a child of /task/<job> stands for, and whether it marks it as complete.
+def sealed_in_vain(of: Part) -> str:
+    return f"{part(of)}.sealed-in-vain"
 
-    >>> part_named("j1", "a%2Fb-2.complete")
-    (Part(job='j1', task='a/b', member=2), True)
+
+def part_named(job: str, name: str) -> tuple[Part, str]:
+    """The part that a child of /task/<job> stands for, and how it marks it.
+
+    >>> part_named("j1", "a%2Fb.c-2.complete")
+    (Part(job='j1', task='a/b.c', member=2), 'complete')
+    >>> part_named("j1", "a-2.sealed-in-vain")[1], part_named("j1", "a-2")[1]
+    ('sealed-in-vain', '')
     """
-    task, _, member = name.removesuffix(".complete").rpartition("-")
-    return Part(job, unquote(task), int(member)), name.endswith(".complete")
+    found = re.fullmatch(r"(.+)-(\d+)(?:\.(complete|sealed-in-vain))?", name)
+    assert found is not None, f"{name!r} is not the name of a part"
+    return Part(job, unquote(found[1]), int(found[2])), found[3] or ""
 
 
 def leader(of: Part, edge: str, upstream: Upstream) -> str:
     """The leader among the sentinels of one edge and one upstream part, in the queue of a
-    concurrent part. It is a child of the part, so nobody can create it for a job that has ended."""
+    concurrent part. It is a child of the part, so nobody can create it for a part that is complete
+    or a job that has ended."""
     name = f"{quote(edge, safe='')}:{quote(upstream.task, safe='')}-{upstream.member}"
     return f"{part(of)}/{name}"
 

@@ -64,7 +64,3 @@ def unpack(rows: Sequence[Sequence[str]]) -> tuple[Write, ...]:
     True
     """
     return tuple(_KINDS[kind](*values) for kind, *values in rows)
-
-
-def is_below(path: str, ancestor: str) -> bool:
-    return path.startswith(f"{ancestor}/")

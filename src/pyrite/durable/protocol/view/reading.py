@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyrite.durable.protocol.states import ProtocolError
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import NOW, SEALED_IN_VAIN, JobNode, Served, Standing
+from pyrite.durable.protocol.tree.nodes import NOW, JobNode, Served, Standing
 from pyrite.durable.protocol.view.cluster import Cluster
 from pyrite.durable.protocol.view.job import Job
 from pyrite.durable.protocol.workflow import Part, Workflow
 
 
 def read_cluster(nodes: Mapping[str, str]) -> Cluster:
-    """`nodes` has the data of each node by its path."""
+    """`nodes` has the data of each node by its path. Of the nodes of tasks only the paths matter,
+    and of the states of a peer only the last one, so the others need not be read."""
     cluster = Cluster()
     cluster.entry = int(nodes.get(paths.CHECKPOINT, "0"))
     if paths.JOB_LOG in nodes:
@@ -22,13 +24,13 @@ def read_cluster(nodes: Mapping[str, str]) -> Cluster:
     in_vain: dict[str, set[Part]] = {}
     states: dict[str, list[int]] = {}
     jobs: list[str] = []
-    for path, data in nodes.items():
+    for path in nodes:
         match path.split("/")[1:]:
             case ["task", parent, name]:
-                part, is_complete = paths.part_named(parent, name)
-                if is_complete:
+                part, mark = paths.part_named(parent, name)
+                if mark == "complete":
                     complete.setdefault(parent, set()).add(part)
-                elif data == SEALED_IN_VAIN:
+                elif mark == "sealed-in-vain":
                     in_vain.setdefault(parent, set()).add(part)
             case ["peer-state", peer, name]:
                 states.setdefault(peer, []).append(int(name.removeprefix("state-")))
@@ -39,8 +41,7 @@ def read_cluster(nodes: Mapping[str, str]) -> Cluster:
         if node.status.has_ended:
             cluster.ended[name] = node
         else:
-            workflow = Workflow.read(nodes[paths.workflow(name)])
-            job = Job(name, node, workflow, complete.get(name, ()))
+            job = Job(name, node, _workflow(nodes, name), complete.get(name, ()))
             job.sealed_in_vain |= in_vain.get(name, set())
             cluster.add(job)
     for peer, entries in states.items():
@@ -50,3 +51,13 @@ def read_cluster(nodes: Mapping[str, str]) -> Cluster:
         if nodes.get(paths.shutdown(peer)) == NOW:
             cluster.leaves(peer)
     return cluster
+
+
+def _workflow(nodes: Mapping[str, str], job: str) -> Workflow:
+    text = nodes.get(paths.workflow(job))
+    if text is None:
+        raise ProtocolError(
+            f"job {job!r} is running, but the store has no node {paths.workflow(job)}; it can only"
+            " have been deleted by hand. Write it again, or delete the nodes of the job"
+        )
+    return Workflow.read(text)
