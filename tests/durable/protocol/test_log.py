@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pyrite.durable.protocol.coordinator.events import Born, Death
+from pyrite.durable.protocol.coordinator.events import Born, Death, Offer
 from pyrite.durable.protocol.coordinator.log import Entry, after, repeated, transactions
 from pyrite.durable.protocol.coordinator.offers import MOST_GARBAGE, wish
+from pyrite.durable.protocol.tree.nodes import TOUCHED
 from pyrite.durable.protocol.tree.writes import CloseQueues, Create, Delete, Put
 from tests.durable.protocol.desk import Desk
 from tests.durable.protocol.shapes import ONE
@@ -61,3 +62,23 @@ def test_garbage_is_collected_when_there_is_much_of_it() -> None:
     desk.handle(collect)
     assert len(desk.cluster.peers) == MOST_GARBAGE // 2
     assert wish(desk.cluster) is None
+
+
+def test_a_replay_leaves_what_a_peer_has_set_and_what_it_asks_for() -> None:
+    world = World()
+    world.submit("job", ONE)
+    world.born("p0")
+    world.coordinate()
+    world.look("p0")
+    world.act("p0")
+    assert world.nodes["/ack/1"] == TOUCHED
+    world.check_replay(most=100)
+
+
+def test_a_peer_that_sees_its_payload_finds_the_nodes_for_its_requests() -> None:
+    desk = Desk("p0", job=ONE)
+    entry = desk.handle(Offer()).entry
+    assert entry is not None
+    paths = [write.path for write in entry.writes]
+    requests = [paths.index(path) for path in ("/ack/1", "/seal/1", "/completion/1")]
+    assert max(requests) < paths.index("/payload/p0")

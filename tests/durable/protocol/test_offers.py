@@ -168,6 +168,18 @@ def test_a_peer_that_is_shutting_down_gets_no_offer() -> None:
     assert [desk.task("p0"), desk.task("p1")] == ["idle", "only0"]
 
 
+def test_a_sealing_peer_that_is_shutting_down_completes_first_and_gets_no_offer_then() -> None:
+    desk = Desk("p0", a=ONE, b=ONE)
+    desk.offer()
+    desk.ack("p0")
+    desk.seal("p0")
+    desk.handle(Shutdown("p0"))
+    assert desk.state("p0") == "sealing"
+    desk.handle(Complete("p0", desk.offer_of("p0")))
+    assert desk.state("p0") == "idle"
+    assert wish(desk.cluster) is None
+
+
 def test_a_part_that_was_sealed_in_vain_takes_no_peer_while_it_is_sealed_again() -> None:
     desk = Desk("p0", job=ONE)
     desk.offer()
