@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pyrite.durable.protocol.coordinator.draft import Timer
 from pyrite.durable.protocol.coordinator.events import Born, Cancel, Event, Shutdown
 from pyrite.durable.protocol.coordinator.watches import (
-    CancelWatch,
     PulseWatch,
     RequestWatch,
     Watch,
@@ -40,13 +39,12 @@ def take_over(nodes: Mapping[str, str]) -> TakeOver:
     events = [event for event in touched if event is not None]
     events += _unhandled(cluster, nodes)
     pulses = [PulseWatch(n) for n, p in cluster.peers.items() if p.standing.state is not DEAD]
-    cancels = [CancelWatch(name) for name in cluster.jobs]
     timers = tuple(
         Timer(name, peer.standing.offer)
         for name, peer in cluster.peers.items()
         if peer.standing.state is ACKING
     )
-    return TakeOver(cluster, tuple(events), (*requests, *pulses, *cancels), timers)
+    return TakeOver(cluster, tuple(events), (*requests, *pulses), timers)
 
 
 def _requests(cluster: Cluster) -> Iterator[RequestWatch]:

@@ -37,6 +37,9 @@ class PulseWatch:
 
 @dataclass(frozen=True, slots=True)
 class CancelWatch:
+    """Armed with the plan of a job, for a request that came before it. Later ones are new children
+    of /cancel."""
+
     job: str
 
     @property
