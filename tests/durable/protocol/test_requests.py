@@ -10,6 +10,7 @@ from pyrite.durable.protocol.coordinator.events import (
     Complete,
     Death,
     Event,
+    Evict,
     Fail,
     Revoke,
     Seal,
@@ -136,6 +137,16 @@ def test_the_completion_of_a_peer_that_died_active_does_not_count() -> None:
 def test_a_revoke_after_the_ack_changes_nothing() -> None:
     desk = busy("p0")
     assert desk.handle(Revoke("p0", desk.offer_of("p0"))).entry is None
+
+
+def test_the_timer_of_an_earlier_offer_does_not_revoke_a_later_one() -> None:
+    desk = Desk("p0", job=ONE)
+    desk.offer()
+    desk.handle(Evict("p0", 1))
+    desk.offer()
+    assert desk.handle(Revoke("p0", 1)).entry is None
+    desk.handle(Revoke("p0", 2))
+    assert desk.state("p0") == "revoked"
 
 
 def test_a_failure_that_a_peer_reports_after_its_offer_is_over_is_ignored() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.durable.protocol.shapes import SHAPES
 from tests.durable.protocol.test_interleavings import Interleavings
 
-BLOCK = 100
+BLOCK = 150
 ORDINARY = ("look", "act", "act", "coordinate", "coordinate", "submit", "born")
 FAULTS = ("die", "expire", "time out", "again", "again", "crash", "crash", "pause", "wake")
 RARE = ("cancel", "shut down", "fail", "collect")
