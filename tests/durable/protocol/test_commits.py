@@ -53,10 +53,16 @@ def test_a_commit_that_does_not_follow_the_last_record_is_refused(follows: int) 
     assert may_follow(LAST, Commit(follows, LAST.record)) is Answer.NOT_THE_LAST
 
 
+def test_after_a_take_over_the_earlier_peer_is_refused_even_if_it_has_read_the_record() -> None:
+    taken = Stored(8, taken_over(LAST, epoch=9, attempt="b").record)
+    late = Commit(8, replace(LAST.record, attempt="c"))
+    assert may_follow(taken, late) is Answer.EPOCH_IS_OVER
+
+
 def test_a_peer_that_takes_over_keeps_all_but_epoch_and_attempt() -> None:
     commit = taken_over(LAST, epoch=9, attempt="b")
     assert may_follow(LAST, commit) is Answer.ACCEPTED
-    assert replace(commit.record, epoch=3, attempt="a") == LAST.record
+    assert commit.record == replace(LAST.record, epoch=9, attempt="b")
 
 
 @pytest.mark.parametrize(

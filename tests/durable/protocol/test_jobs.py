@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyrite.durable.protocol.coordinator.events import Cancel, Plan, Reject
+from pyrite.durable.protocol.coordinator.events import Cancel, Fail, Plan, Reject
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
 from pyrite.durable.protocol.tree.writes import CloseQueues, Delete
@@ -90,6 +90,15 @@ def test_a_job_fails_with_the_reason_that_its_peer_gives() -> None:
     world.finish()
     node = JobNode.read(world.nodes[paths.job("job")])
     assert (node.status, node.reason) == (JobStatus.FAILED, "vertex 'map': division by zero")
+
+
+def test_a_job_that_is_failing_cannot_be_cancelled() -> None:
+    desk = Desk("p0", job=ONE)
+    desk.offer()
+    desk.ack("p0")
+    desk.handle(Fail("p0", 1, "no memory"))
+    desk.handle(Cancel("job"))
+    assert desk.cluster.jobs["job"].node == JobNode(1, JobStatus.FAILING, "no memory")
 
 
 def test_a_job_that_cannot_be_read_has_failed() -> None:
