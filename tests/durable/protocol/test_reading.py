@@ -29,6 +29,7 @@ def test_an_edge_has_ended_when_every_upstream_part_has_sealed_on_every_server()
 
 
 def test_a_later_rank_is_not_read_before_the_earlier_one_has_ended() -> None:
+    assert readable(WORKFLOW, JOIN, set(), servers=1) == (FIRST,)
     assert readable(WORKFLOW, JOIN, came(SECOND, 1), servers=1) == (FIRST,)
     assert readable(WORKFLOW, JOIN, came(FIRST, 1), servers=1) == (SECOND,)
     assert readable(WORKFLOW, JOIN, came(FIRST, 1) | came(SECOND, 1), servers=1) == ()
