@@ -100,6 +100,14 @@ def test_it_is_not_the_tail_before_all_leaders_are_known() -> None:
     assert not check({END: BOTH[END]}, Count(1, 0, 9), Count(0, 0, 9))
 
 
+def test_a_leader_that_is_elected_after_the_check_began_does_not_hide_a_segment() -> None:
+    leaders = {END: Leader("a", 0, 7)}
+    tail = TailCheck({END, OTHER}, leaders, servers=1)
+    tail.counted(0, Count(1, 1, 9))  # the leader, and a segment that a peer holds
+    leaders[OTHER] = Leader("b", 0, 10)
+    assert not tail.only_leaders
+
+
 @dataclass
 class Message:
     sequence: int
