@@ -251,3 +251,11 @@ def test_the_programs_that_processors_start_can_be_ended(started: list[Command])
     with pyrite.client(f"pyrite://{address}") as client:
         client.new_light_job(straight(Starts)).execute().result(20)
         assert client.list("ended") == [-signal.SIGTERM]
+
+
+def test_a_secret_that_can_be_written_nowhere_is_an_error_with_the_path(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "secret"
+    result = CliRunner().invoke(app, ["cluster", "--secret-file", str(path)])
+    assert result.exit_code == 1
+    assert "cannot be read from" in result.output
+    assert "No such file or directory" in " ".join(result.output.split())

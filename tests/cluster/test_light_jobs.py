@@ -467,3 +467,24 @@ def test_members_may_have_several_cooperative_threads(two_threads: Client) -> No
     for _ in range(5):
         run(two_threads, dag)
     assert Counter(two_threads.list("out")) == Counter([*range(10_000)] * 5)
+
+
+def dag_that_remembers() -> DAG:
+    seen: set[int] = set()
+    new = p.filter(lambda n: n not in seen and seen.add(n) is None)
+    return straight(p.read_items([1, 2, 3]), new, p.write_list("new"), distributed=False)
+
+
+def test_jobs_with_equal_dags_share_no_state(client: Client) -> None:
+    for _ in range(3):
+        client.list("new").clear()
+        run(client, dag_that_remembers())
+        assert sorted(client.list("new")) == [1, 2, 3]
+
+
+def test_the_executions_of_one_job_share_state_as_in_an_instance(client: Client) -> None:
+    job = client.new_light_job(dag_that_remembers())
+    client.list("new").clear()
+    for _ in range(3):
+        job.execute().result(20)
+    assert sorted(client.list("new")) == [1, 2, 3]

@@ -334,7 +334,7 @@ def send_reading(coordinator: Coordinator, *more: m.Message) -> m.Call:
     dag = PackedDag.of(line(p.read_map("read")))
     plans = coordinator.member._plans
     plans.add(dag.hash, dag.data)
-    plans.get(dag.hash).plan(2, 1)  # type: ignore[union-attr]
+    plans.get(dag.hash).plan("job", 2, 1)  # type: ignore[union-attr]
     coordinator.send(coordinator.order(dag), *more)
     return coordinator.next(m.Call)
 

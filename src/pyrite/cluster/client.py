@@ -52,10 +52,10 @@ def client(url: str, *, secret: str | None = None) -> Client:
         raise PyriteError(
             f"the address of a cluster is like '{SCHEME}host:5701,other:5701'; got {shorten(url)}"
         )
-    addresses = [address for address in url.removeprefix(SCHEME).split(",") if address]
+    addresses = [each.strip() for each in url.removeprefix(SCHEME).split(",") if each.strip()]
     for address in addresses:
         host, _, port = address.rpartition(":")
-        if not host or not port.isdigit():
+        if not host or " " in host or not port.isdigit() or not 0 < int(port) < 65536:
             raise PyriteError(
                 f"'{address}' in the address of a cluster is not HOST:PORT; got {shorten(url)}"
             )

@@ -78,13 +78,18 @@ def listen(member: Member, address: str) -> None:
 def secret_in(path: Path, *, make: bool = False) -> str:
     """The secret that a file holds. With `make`, a file that does not exist is written, for nobody
     else to read."""
-    if make and not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(new_secret() + "\n")
     try:
+        if make and not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(new_secret() + "\n")
         return path.read_text().strip()
     except OSError as error:
-        raise PyriteError(f"the secret of the cluster cannot be read: {error}") from error
+        raise PyriteError(
+            f"the secret of the cluster cannot be read from '{path}', nor written there: "
+            f"{error.strerror}"
+            if make
+            else f"the secret of the cluster cannot be read from '{path}': {error.strerror}"
+        ) from error
 
 
 def host_and_port(address: str, of: str = "a member") -> tuple[str, int]:

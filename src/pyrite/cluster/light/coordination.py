@@ -69,7 +69,7 @@ class Coordination:
         self._ended = False
 
     def begin(self) -> None:
-        if self.plan.starts_at_once(len(self.members), self._parallelism):
+        if self.plan.starts_at_once(self.job_id, len(self.members), self._parallelism):
             self._prepare(lambda go_on: go_on())
         else:
             self._run_somewhere(lambda: self._prepare(self._post))
@@ -110,7 +110,7 @@ class Coordination:
             on_own_thread(lambda: self._start(orders))
 
     def _orders(self) -> list[Order]:
-        plan = self.plan.plan(len(self.members), self._parallelism)
+        plan = self.plan.plan(self.job_id, len(self.members), self._parallelism)
         suppliers = self.plan.fresh_suppliers() if plan.runs_users_life_cycles else plan.suppliers
         self._meta_suppliers = MetaSuppliers(
             self._run,
@@ -119,6 +119,7 @@ class Coordination:
             plan.sinks,
             addresses=[address for address, _ in self.members],
         )
+        self._meta_suppliers.begin_sinks()
         by_member = self._meta_suppliers.suppliers_by_member()
         single_partitions = choose_single_partitions(plan.topology, _CHOICE)
         return [
@@ -154,7 +155,7 @@ class Coordination:
         if self._ended:
             return
         self._ended = True
-        if self.plan.starts_at_once(len(self.members), self._parallelism):
+        if self.plan.starts_at_once(self.job_id, len(self.members), self._parallelism):
             self._conclude()
         else:
             self._run_somewhere(self._conclude)

@@ -59,7 +59,7 @@ class Participant:
         self._flush = flush
         self._on_end = on_end
         self.has_begun = True
-        if plan.starts_at_once(len(order.members), order.parallelism):
+        if plan.starts_at_once(order.job_id, len(order.members), order.parallelism):
             self._start()
         else:
             service.threads.run(self._start)
@@ -100,7 +100,7 @@ class Participant:
 
     def _prepare(self) -> list[Tasklet]:
         order = self._order
-        plan = self._plan.plan(len(order.members), order.parallelism)
+        plan = self._plan.plan(order.job_id, len(order.members), order.parallelism)
         suppliers: dict[str, ProcessorSupplier] = (
             pickle.loads(order.suppliers) if order.suppliers else {}
         )
@@ -129,7 +129,8 @@ class Participant:
             self._left -= 1
             if self._left:
                 return
-        if self._plan.starts_at_once(len(self._order.members), self._order.parallelism):
+        order = self._order
+        if self._plan.starts_at_once(order.job_id, len(order.members), order.parallelism):
             self._end()
         else:
             self._service.threads.run(self._end)

@@ -21,6 +21,8 @@ from pyrite.wire.messages import HASH_BYTES, Payload
 LARGEST_DAG: Final = 1 << 30
 MOST_BYTES_KEPT: Final = 256 << 20
 MOST_PLANS_KEPT: Final = 1024
+MOST_JOBS_KEPT: Final = 64
+"""For how many jobs with the same DAG a member keeps what it has made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +104,36 @@ class Plans:
 
 @dataclass(slots=True)
 class KeptPlan:
-    """The bytes of a plan, and the plan made of them."""
+    """The bytes of a plan, and the plans made of them.
+
+    Each job has its own. Its functions may have state, such as a set in a closure, and two jobs
+    whose DAGs have the same bytes must not share it. The executions of one job do, as they do in an
+    instance.
+    """
 
     data: bytes
-    _made: dict[tuple[int, int], Plan] = field(default_factory=dict)
+    _made: OrderedDict[tuple[str, int, int], Plan] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def starts_at_once(self, members: int, parallelism: int) -> bool:
+    def starts_at_once(self, job: str, members: int, parallelism: int) -> bool:
         """Whether an execution can start without a call that may block: the plan is made, and has
         no suppliers of the user."""
-        plan = self._made.get((members, parallelism))
+        plan = self._made.get((job, members, parallelism))
         return plan is not None and not plan.runs_users_life_cycles
 
-    def plan(self, members: int, parallelism: int) -> Plan:
-        """The plan for so many members. The first call unpickles the DAG and plans it."""
+    def plan(self, job: str, members: int, parallelism: int) -> Plan:
+        """A job's plan for so many members. The first call unpickles the DAG and plans it."""
+        key = job, members, parallelism
         with self._lock:
-            found = self._made.get((members, parallelism))
+            found = self._made.get(key)
             if found is None:
-                found = Plan.of(
+                found = self._made[key] = Plan.of(
                     pickle.loads(self.data), member_count=members, default_parallelism=parallelism
                 )
-                self._made[members, parallelism] = found
+                if len(self._made) > MOST_JOBS_KEPT:
+                    self._made.popitem(last=False)
+            else:
+                self._made.move_to_end(key)
         return found
 
     def fresh_suppliers(self) -> dict[str, Any]:
