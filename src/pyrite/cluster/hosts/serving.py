@@ -72,7 +72,10 @@ def listen(member: Member, address: str) -> None:
         member.bind(_ip_of(host), port)
     except zmq.ZMQError as error:
         member.wire.close()
-        raise PyriteError(f"member {address} cannot listen there: {error}") from error
+        raise PyriteError(
+            f"member {address} cannot listen there: {error.strerror}; another process may use the "
+            "address, or it is not one of this machine"
+        ) from None
 
 
 def secret_in(path: Path, *, make: bool = False) -> str:
