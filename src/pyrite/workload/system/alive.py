@@ -8,7 +8,9 @@ import time
 from dataclasses import dataclass
 from math import inf
 
-LONGEST_SECONDS = 100_000  # the system limits the timeout of a single wait
+LONGEST_SECONDS = 0.5
+"""How long a single wait takes at most. A signal that arrives just before a wait does not interrupt
+it: without a limit, Ctrl-C at that moment would have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
