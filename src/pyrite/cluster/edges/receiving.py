@@ -1,7 +1,8 @@
 """The receiving end of distributed edges: what has arrived for one execution, and how much more its
 senders may send.
 
-One thread adds what arrives, also before the execution is initialized; the tasklets take it.
+One thread adds what arrives, also before the execution is initialized; the tasklets take it, and
+another thread may prepare them meanwhile.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Arrivals:
 
     def edge(self, edge: int) -> EdgeArrivals:
         found = self._edges.get(edge)
-        if found is None:
-            found = self._edges[edge] = EdgeArrivals()
+        if found is None:  # set once: another thread may make it in the same moment
+            found = self._edges.setdefault(edge, EdgeArrivals())
         return found
 
     def packet(self, sender: str, message: PacketMessage) -> bool:
@@ -72,6 +73,7 @@ class EdgeArrivals:
         window = self.windows.get(sender)
         if window is None:
             window = self.windows[sender] = ReceiveWindow(self.multiplier)
+            window.multiplier = self.multiplier  # another thread may have set it meanwhile
         window.received(weight)
         self.packets.append((window, weight, items))
         return window.waits_for_first_ack
@@ -79,7 +81,7 @@ class EdgeArrivals:
     def use_multiplier(self, multiplier: int) -> None:
         """Sets the multiplier from the edge's settings, which are known since the init."""
         self.multiplier = multiplier
-        for window in self.windows.values():
+        for window in list(self.windows.values()):  # packets arrive meanwhile
             window.multiplier = multiplier
 
 
