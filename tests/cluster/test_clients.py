@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pyrite import PyriteError
+from pyrite import JobCancelled, PyriteError
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
-from tests.cluster.test_light_jobs import nothing_is_left, run, running, straight
+from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, running, straight
 
 CLIENT = """
 import sys, threading
@@ -81,3 +81,15 @@ def test_a_client_that_is_closed_while_a_call_waits_fails_the_call(connected: bo
             with pytest.raises(PyriteError, match="this client is closed"):
                 waiting.result(5)
         os.kill(pid, signal.SIGCONT)
+
+
+def test_a_cancel_of_another_clients_job_counts_though_the_client_is_closed_at_once(
+    cluster: LocalCluster, client: Client
+) -> None:
+    for _ in range(5):
+        execution = client.new_light_job(straight(Endless, p.noop())).execute()
+        with cluster.client() as other:
+            (found,) = running(other, 1)
+            found.cancel()
+        with pytest.raises(JobCancelled):
+            execution.result(5)

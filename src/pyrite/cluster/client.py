@@ -91,6 +91,8 @@ class Client(Closing):
         """By hash, the DAGs of jobs that are running: a member may ask for one."""
         self._sent_plans: set[bytes] = set()
         self._calls = Calls()
+        self._cancels: set[Future[Any]] = set()
+        """Calls that cancel something and have no reply yet. Nobody but `close` waits for them."""
         self._notes = Notes()
         self._posted: deque[Callable[[], None]] = deque()
         self._closed = False
@@ -184,6 +186,7 @@ class Client(Closing):
         for execution in running:
             execution.cancel()
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
+        wait(self._cancels.copy(), timeout=CLOSING_SECONDS)
         for each in stuck:
             logger.error(
                 "%s has not stopped within %d s of the client's closing", each, CLOSING_SECONDS
@@ -258,7 +261,7 @@ class Client(Closing):
         execution.member = listed.member
 
         def cancel() -> None:
-            self._start(_about(execution, "cancel"), {})
+            self._start(_about(execution, "cancel"), {}, is_cancel=True)
 
         _wire_light(execution, cancel)
         execution.now_running()
@@ -281,13 +284,16 @@ class Client(Closing):
         """Has a member do something, and waits for its reply."""
         return self._start(request, note).result()
 
-    def _start(self, request: Request, note: Note) -> Future[Any]:
+    def _start(self, request: Request, note: Note, *, is_cancel: bool = False) -> Future[Any]:
         """Has a member do something. Its reply is the result of the future."""
         self._check_open()
         future: Future[Any] = Future()
         payload = cloudpickle.dumps((request, note))
         with self._lock:  # what is posted here comes before `_stop`
             self._check_open()
+            if is_cancel:
+                self._cancels.add(future)
+                future.add_done_callback(self._cancels.discard)
             self._post(
                 lambda: self._with_connection(
                     lambda connection: self._calls.send(connection, payload, future),
