@@ -103,6 +103,13 @@ class Coordinator:
             self.wire.park(0.001)
         return answer
 
+    def reconnect(self) -> None:
+        """Ends the connection and makes another, of the same incarnation."""
+        self.wire.drop(self.connection, "it was cut")
+        self._connected = None
+        self.wire.dial(self.members[1])
+        self.connection = self._wait(lambda: self._connected)
+
     def close(self) -> None:
         if not self.is_closed:
             self.is_closed = True
@@ -223,6 +230,18 @@ def test_a_coordinator_that_is_gone_knows_none(coordinator: Coordinator) -> None
     while coordinator.member.execution_count():
         assert time.monotonic() < give_up
         time.sleep(0.001)
+
+
+@pytest.mark.parametrize("early", [packet(["early"]), m.DoneMessage(ID, 0)])
+def test_an_init_after_its_early_data_was_cut_off_fails_with_the_members_name(
+    coordinator: Coordinator, early: m.Message
+) -> None:
+    coordinator.send(early)
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    coordinator.reconnect()
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    assert "member coordinator:1 was lost" in str(coordinator.outcome().error("job"))
+    assert coordinator.member.execution_count() == 0
 
 
 def test_an_init_for_another_incarnation_of_a_member_fails_with_its_name(

@@ -41,6 +41,13 @@ class Arrivals:
         """Adds a sender's done marker."""
         self.edge(edge).done_senders.add(sender)
 
+    def came_from(self, sender: str) -> bool:
+        """Whether anything has arrived from a sender."""
+        return any(
+            sender in edge.windows or sender in edge.done_senders
+            for edge in list(self._edges.values())
+        )
+
     def acks(self, now: int, *, first: bool = False) -> dict[str, list[tuple[int, int]]]:
         """By sender, the edges and limits to send to it. With `first`, only those that wait for
         their first ack."""

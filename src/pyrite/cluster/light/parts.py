@@ -102,10 +102,12 @@ class Parts:
     def member_lost(self, address: str, reason: str) -> None:
         for participant in self.executions.coordinator_gone(address):
             participant.halt.cancel()
-        for participant in self.executions.running():
-            if participant.uses(address):
-                lost = MemberLost(f"member {address} was lost: {reason}")
-                participant.halt.fail(Failed(lost))
+        needing = [each for each in self.executions.running() if each.uses(address)]
+        # The rest of what it sent does not come, also if it connects again before the init.
+        needing += [each for each in self.executions.waiting() if each.arrivals.came_from(address)]
+        for participant in needing:
+            lost = MemberLost(f"member {address} was lost: {reason}")
+            participant.halt.fail(Failed(lost))
 
     def stop_all(self) -> None:
         """Lets all parts fail: nobody has cancelled them, this member ends."""
