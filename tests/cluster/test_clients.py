@@ -11,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pyrite import JobCancelled, PyriteError
+from pyrite import JobCancelled, JobFailed, PyriteError
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
+from pyrite.wire import messages as m
 from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, running, straight
 
 CLIENT = """
@@ -93,3 +94,11 @@ def test_a_cancel_of_another_clients_job_counts_though_the_client_is_closed_at_o
             found.cancel()
         with pytest.raises(JobCancelled):
             execution.result(5)
+
+
+def test_an_answer_that_a_client_cannot_read_fails_its_job(client: Client) -> None:
+    execution = client.new_light_job(straight(Endless, p.noop())).execute()
+    answer = m.Answer(bytes.fromhex(execution.id), b"nonsense")
+    client._post(lambda: client._answered(answer))
+    with pytest.raises(JobFailed, match="its outcome cannot be read here"):
+        execution.result(5)

@@ -30,7 +30,7 @@ from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.dag import DAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
-from pyrite.functions import shorten
+from pyrite.functions import message_of, shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
@@ -445,13 +445,19 @@ class Client(Closing):
         execution = self._running.get(message.execution)
         if execution is None:
             return
-        if execution.job.is_light:
-            outcome = Outcome.unpacked(message.outcome)
-        else:
-            ending = Ending.unpacked(message.outcome)
-            outcome = ending.outcome
-            self._figures[message.execution].last = ending.figures
-        self._end(message.execution, outcome.error(execution.job.name))
+        error: Exception | None
+        try:
+            if execution.job.is_light:
+                outcome = Outcome.unpacked(message.outcome)
+            else:
+                ending = Ending.unpacked(message.outcome)
+                outcome = ending.outcome
+                self._figures[message.execution].last = ending.figures
+            error = outcome.error(execution.job.name)
+        except Exception as unreadable:
+            text = f"its outcome cannot be read here: {message_of(unreadable)}"
+            error = _failed(execution.job, text)
+        self._end(message.execution, error)
 
     def _joined_ended(self, execution: Execution, future: Future[bytes | None]) -> None:
         self._joined.pop(execution.id, None)

@@ -20,13 +20,13 @@ from typing import Any, Final
 
 import cloudpickle
 
-from pyrite.cluster.calls import Calls, reply
+from pyrite.cluster.calls import Calls, reply, reply_error
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
 from pyrite.cluster.collections.refused import RefusedCollections
 from pyrite.cluster.collections.storage import MemberCollections, Request, served
 from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs, ListedJob
-from pyrite.cluster.light.outcomes import MemberLost
+from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.parts import Parts
 from pyrite.cluster.light.plans import KeptPlan, Plans
 from pyrite.cluster.normal.driving import Driver, no_driver
@@ -34,6 +34,7 @@ from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
 from pyrite.context import Collections
+from pyrite.engine.failure import Failed
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 from pyrite.wire import messages as m
@@ -245,13 +246,25 @@ class Member:
 
     def _deal_with(self, event: Event) -> None:
         if isinstance(event, Received):
-            self._handlers[type(event.message)](event.connection, event.message)
+            self._take(event.connection, event.message)
         elif isinstance(event, Connected):
             self._connected(event.connection)
         elif isinstance(event, Lost):
             self._lost(event.connection, event.reason)
         else:
             self._not_reached(event)
+
+    def _take(self, connection: Connection, message: m.Message) -> None:
+        """Handles a message. If that raises, whoever waits for an answer gets the error."""
+        try:
+            self._handlers[type(message)](connection, message)
+        except Exception as error:
+            if isinstance(message, m.Call):
+                reply_error(connection, message, error)
+            elif isinstance(message, (m.Init, m.Submit)):
+                outcome = Outcome.failed(Failed(error), self.address)
+                connection.send(m.Answer(message.execution, outcome.packed()))
+            raise
 
     def _guarded(self, call: Callable[[], None]) -> None:
         """A bug that one execution meets must not end the others."""
@@ -326,7 +339,7 @@ class Member:
     def _on_plan(self, connection: Connection, message: m.PlanMessage) -> None:
         self._plans.add(message.plan, message.dag)
         for waiting, wanting in self._wanting.pop(message.plan, ()):
-            self._handlers[type(wanting)](waiting, wanting)
+            self._handle(Received(waiting, wanting))
 
     def _on_want_plan(self, connection: Connection, message: m.WantPlan) -> None:
         plan = self._plans.get(message.plan) or self.jobs.plan(message.plan)

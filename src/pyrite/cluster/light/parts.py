@@ -35,7 +35,11 @@ class Parts:
 
     def on_init(self, connection: Connection, message: m.Init) -> None:
         def answer(outcome: Outcome) -> None:
-            connection.send(m.Answer(message.execution, outcome.packed()))
+            try:
+                packed = outcome.packed()
+            except Exception as error:  # what a sink's writer returned cannot be pickled
+                packed = Outcome.failed(Failed(error), self._member.address).packed()
+            connection.send(m.Answer(message.execution, packed))
 
         plan = self._member.plan_for(connection, message)
         if plan is None:
@@ -77,8 +81,8 @@ class Parts:
                 ended(not_there(address, member.missing(address)))
                 return
             peers[index] = peer
-        collections, flush = member.collections_for_execution()
         try:
+            collections, flush = member.collections_for_execution()
             participant.begin(
                 order,
                 plan,
