@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from pyrite import JobCancelled, JobFailed, PyriteError
+from pyrite import Execution, JobCancelled, JobFailed, PyriteError
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
 from pyrite.wire import messages as m
@@ -102,3 +102,16 @@ def test_an_answer_that_a_client_cannot_read_fails_its_job(client: Client) -> No
     client._post(lambda: client._answered(answer))
     with pytest.raises(JobFailed, match="its outcome cannot be read here"):
         execution.result(5)
+
+
+def test_a_job_that_was_not_sent_when_the_member_is_lost_goes_to_the_next(client: Client) -> None:
+    job = client.new_light_job(straight(p.read_items([1]), p.noop()))
+    executions: Future[Execution] = Future()
+
+    def lose() -> None:
+        executions.set_result(job.execute())  # it is posted, behind this
+        assert client._connection is not None
+        client._lost(client._connection, "it was cut")
+
+    client._post(lose)
+    executions.result(5).result(5)

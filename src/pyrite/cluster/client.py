@@ -406,7 +406,8 @@ class Client(Closing):
     def _lost(self, connection: Connection, reason: str) -> None:
         self._connection = None
         self._turn = (self._turn + 1) % len(self._addresses)
-        for id, execution in list(self._running.items()):
+        for id in list(self._submitted):  # the others go to the next address
+            execution = self._running[id]
             role = "its coordinator" if execution.job.is_light else "which ran it on Spark"
             text = f"{connection.name}, {role}, was lost: {reason}"
             self._end(id, _failed(execution.job, text))
