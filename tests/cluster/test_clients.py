@@ -104,6 +104,13 @@ def test_an_answer_that_a_client_cannot_read_fails_its_job(client: Client) -> No
         execution.result(5)
 
 
+def test_a_client_keeps_only_the_dags_of_jobs_that_run(client: Client) -> None:
+    endless = client.new_light_job(straight(Endless, p.noop())).execute()
+    for number in range(3):
+        run(client, straight(p.read_items([number]), p.noop()))
+    assert list(client._packed) == [bytes.fromhex(endless.id)]
+
+
 def test_a_job_that_was_not_sent_when_the_member_is_lost_goes_to_the_next(client: Client) -> None:
     job = client.new_light_job(straight(p.read_items([1]), p.noop()))
     executions: Future[Execution] = Future()

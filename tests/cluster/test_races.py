@@ -189,6 +189,15 @@ def test_an_init_by_an_unknown_hash_is_answered_by_asking_for_the_plan(
     assert coordinator.outcome().is_well
 
 
+def test_what_a_lost_peer_wanted_a_plan_for_leaves_nothing(coordinator: Coordinator) -> None:
+    coordinator.send(coordinator.order(EMPTY))
+    coordinator.next(m.WantPlan)
+    coordinator.reconnect()
+    coordinator.send(m.Check((ID,)))
+    coordinator.next(m.Unknown)
+    assert coordinator.member._wanting == {}
+
+
 def test_late_data_of_an_execution_that_was_cancelled_makes_no_new_context(
     coordinator: Coordinator,
 ) -> None:

@@ -24,7 +24,7 @@ from pyrite.cluster.collections.notes import Note, Notes
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
 from pyrite.cluster.light.jobs import ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
-from pyrite.cluster.light.plans import PackedDag
+from pyrite.cluster.light.plans import PackedDag, SentPlans
 from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
 from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.dag import DAG
@@ -88,8 +88,8 @@ class Client(Closing):
         self._joined: dict[str, Execution] = {}
         """Handles of light jobs that other clients submitted."""
         self._packed: dict[bytes, PackedDag] = {}
-        """By hash, the DAGs of jobs that are running: a member may ask for one."""
-        self._sent_plans: set[bytes] = set()
+        """The DAGs of running executions: a member may ask for one."""
+        self._sent_plans = SentPlans()
         self._calls = Calls()
         self._cancels: set[Future[Any]] = set()
         """Calls that cancel something and have no reply yet. Nobody but `close` waits for them."""
@@ -365,9 +365,10 @@ class Client(Closing):
         elif isinstance(event.message, m.Reply):
             self._calls.replied(event.message)
         elif isinstance(event.message, m.WantPlan):
-            packed = self._packed.get(event.message.plan)
-            if packed is not None:
-                event.connection.send(m.PlanMessage(packed.hash, packed.data))
+            for packed in self._packed.values():
+                if packed.hash == event.message.plan:
+                    event.connection.send(m.PlanMessage(packed.hash, packed.data))
+                    break
 
     def _with_connection(
         self, use: Callable[[Connection], None], fail: Callable[[Exception], None]
@@ -385,7 +386,7 @@ class Client(Closing):
 
     def _connected(self, connection: Connection) -> None:
         self._connection = connection
-        self._sent_plans = set()
+        self._sent_plans = SentPlans()
         waiting, self._waiting = self._waiting, []
         for use, _ in waiting:
             use(connection)
@@ -423,9 +424,8 @@ class Client(Closing):
             send(connection)
 
     def _send_job(self, connection: Connection, id: bytes, job: Job, packed: PackedDag) -> None:
-        self._packed[packed.hash] = packed
-        if packed.hash not in self._sent_plans:
-            self._sent_plans.add(packed.hash)
+        self._packed[id] = packed
+        if self._sent_plans.add(packed.hash):
             connection.send(m.PlanMessage(packed.hash, packed.data))
         connection.send(m.Submit(id, bytes.fromhex(job.id), packed.hash))
 
@@ -471,14 +471,13 @@ class Client(Closing):
 
     def _end(self, id: bytes, error: BaseException | None) -> None:
         self._submitted.discard(id)
+        self._packed.pop(id, None)
         figures = self._figures.pop(id, None)
         if figures is not None and figures.last is None:
             figures.last = Figures()
         execution = self._running.pop(id, None)
         if execution is not None:
             execution.end(error)
-        if not self._running:
-            self._packed.clear()
 
 
 def _failed(job: Job, text: str) -> JobFailed:

@@ -28,7 +28,7 @@ from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs, ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.parts import Parts
-from pyrite.cluster.light.plans import KeptPlan, Plans
+from pyrite.cluster.light.plans import KeptPlan, Plans, SentPlans
 from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
@@ -86,7 +86,7 @@ class Member:
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
         self._plans = Plans()
-        self._sent_plans: dict[Connection, set[bytes]] = {}
+        self._sent_plans: dict[Connection, SentPlans] = {}
         self._wanting: dict[bytes, list[tuple[Connection, m.Init | m.Submit]]] = {}
         """By hash, what waits for a plan."""
         self._calls = Calls()
@@ -276,7 +276,7 @@ class Member:
     # Who is there.
 
     def _connected(self, connection: Connection) -> None:
-        self._sent_plans[connection] = set()
+        self._sent_plans[connection] = SentPlans()
         if not connection.peer.address:
             return  # a client
         self._unreached.pop(connection.peer.address, None)
@@ -303,8 +303,7 @@ class Member:
     def _lost(self, connection: Connection, reason: str) -> None:
         self._sent_plans.pop(connection, None)
         self._calls.lost(connection, reason)
-        for waiting in self._wanting.values():
-            waiting[:] = [each for each in waiting if each[0] is not connection]
+        self._want_no_more(lambda waiting, message: waiting is connection)
         if not connection.peer.address:
             self.jobs.client_lost(connection)
             self.normal.client_lost(connection)
@@ -329,11 +328,16 @@ class Member:
             connection.send(m.WantPlan(message.plan))
         return plan
 
+    def _want_no_more(self, ended: Callable[[Connection, m.Init | m.Submit], bool]) -> None:
+        """Removes what waits for a plan and does not need it any more."""
+        for hash, waiting in list(self._wanting.items()):
+            waiting[:] = [each for each in waiting if not ended(*each)]
+            if not waiting:
+                del self._wanting[hash]
+
     def send_plan(self, connection: Connection, hash: bytes, plan: KeptPlan) -> None:
         """Sends a plan, unless it was sent before."""
-        sent = self._sent_plans[connection]
-        if hash not in sent:
-            sent.add(hash)
+        if self._sent_plans[connection].add(hash):
             connection.send(m.PlanMessage(hash, plan.data))
 
     def _on_plan(self, connection: Connection, message: m.PlanMessage) -> None:
