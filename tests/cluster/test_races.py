@@ -189,6 +189,18 @@ def test_an_init_by_an_unknown_hash_is_answered_by_asking_for_the_plan(
     assert coordinator.outcome().is_well
 
 
+def test_a_cancel_ends_an_init_that_waits_for_its_plan(coordinator: Coordinator) -> None:
+    coordinator.send(coordinator.order(EMPTY))
+    coordinator.next(m.WantPlan)
+    coordinator.send(m.Cancel(ID))
+    assert coordinator.outcome().cancelled
+    coordinator.now = 6.0  # the cancel is forgotten
+    other = coordinator.order(EMPTY)._replace(execution=OTHER)
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), other, m.DoneMessage(OTHER, 0))
+    assert coordinator.next(m.Answer).execution == OTHER
+    assert coordinator.member.execution_count() == 0
+
+
 def test_what_a_lost_peer_wanted_a_plan_for_leaves_nothing(coordinator: Coordinator) -> None:
     coordinator.send(coordinator.order(EMPTY))
     coordinator.next(m.WantPlan)

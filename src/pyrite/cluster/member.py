@@ -303,7 +303,7 @@ class Member:
     def _lost(self, connection: Connection, reason: str) -> None:
         self._sent_plans.pop(connection, None)
         self._calls.lost(connection, reason)
-        self._want_no_more(lambda waiting, message: waiting is connection)
+        self.want_no_more(lambda waiting, message: waiting is connection)
         if not connection.peer.address:
             self.jobs.client_lost(connection)
             self.normal.client_lost(connection)
@@ -328,12 +328,17 @@ class Member:
             connection.send(m.WantPlan(message.plan))
         return plan
 
-    def _want_no_more(self, ended: Callable[[Connection, m.Init | m.Submit], bool]) -> None:
-        """Removes what waits for a plan and does not need it any more."""
+    def want_no_more(
+        self, ended: Callable[[Connection, m.Init | m.Submit], bool]
+    ) -> list[Connection]:
+        """Removes what waits for a plan and does not need it any more. Returns who sent it."""
+        senders = []
         for hash, waiting in list(self._wanting.items()):
+            senders += [each[0] for each in waiting if ended(*each)]
             waiting[:] = [each for each in waiting if not ended(*each)]
             if not waiting:
                 del self._wanting[hash]
+        return senders
 
     def send_plan(self, connection: Connection, hash: bytes, plan: KeptPlan) -> None:
         """Sends a plan, unless it was sent before."""

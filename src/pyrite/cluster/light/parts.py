@@ -102,6 +102,10 @@ class Parts:
         participant = self.executions.cancel(id, self._clock())
         if participant is not None:
             participant.halt.cancel()
+        for sender in self._member.want_no_more(
+            lambda _, message: isinstance(message, m.Init) and message.execution == id
+        ):
+            sender.send(m.Answer(id, Outcome(cancelled=True).packed()))
 
     def member_lost(self, address: str, reason: str) -> None:
         for participant in self.executions.coordinator_gone(address):
