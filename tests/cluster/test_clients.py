@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from pyrite import PyriteError
+from pyrite import Execution, JobCancelled, JobFailed, PyriteError
 from pyrite import processors as p
 from pyrite.cluster import Client, LocalCluster
-from tests.cluster.test_light_jobs import nothing_is_left, run, running, straight
+from pyrite.wire import messages as m
+from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, running, straight
 
 CLIENT = """
 import sys, threading
@@ -81,3 +82,43 @@ def test_a_client_that_is_closed_while_a_call_waits_fails_the_call(connected: bo
             with pytest.raises(PyriteError, match="this client is closed"):
                 waiting.result(5)
         os.kill(pid, signal.SIGCONT)
+
+
+def test_a_cancel_of_another_clients_job_counts_though_the_client_is_closed_at_once(
+    cluster: LocalCluster, client: Client
+) -> None:
+    for _ in range(5):
+        execution = client.new_light_job(straight(Endless, p.noop())).execute()
+        with cluster.client() as other:
+            (found,) = running(other, 1)
+            found.cancel()
+        with pytest.raises(JobCancelled):
+            execution.result(5)
+
+
+def test_an_answer_that_a_client_cannot_read_fails_its_job(client: Client) -> None:
+    execution = client.new_light_job(straight(Endless, p.noop())).execute()
+    answer = m.Answer(bytes.fromhex(execution.id), b"nonsense")
+    client._post(lambda: client._answered(answer))
+    with pytest.raises(JobFailed, match="its outcome cannot be read here"):
+        execution.result(5)
+
+
+def test_a_client_keeps_only_the_dags_of_jobs_that_run(client: Client) -> None:
+    endless = client.new_light_job(straight(Endless, p.noop())).execute()
+    for number in range(3):
+        run(client, straight(p.read_items([number]), p.noop()))
+    assert list(client._packed) == [bytes.fromhex(endless.id)]
+
+
+def test_a_job_that_was_not_sent_when_the_member_is_lost_goes_to_the_next(client: Client) -> None:
+    job = client.new_light_job(straight(p.read_items([1]), p.noop()))
+    executions: Future[Execution] = Future()
+
+    def lose() -> None:
+        executions.set_result(job.execute())  # it is posted, behind this
+        assert client._connection is not None
+        client._lost(client._connection, "it was cut")
+
+    client._post(lose)
+    executions.result(5).result(5)

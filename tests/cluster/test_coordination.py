@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +10,11 @@ import pytest
 from pyrite import JobCancelled, JobFailed
 from pyrite import processors as p
 from pyrite.cluster.light.coordination import Coordination
-from pyrite.cluster.light.outcomes import Outcome
+from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan, PackedDag
 from pyrite.collections import MemoryCollections
 from pyrite.engine.failure import Failed
-from tests.cluster.test_light_jobs import straight
+from tests.cluster.test_light_jobs import Endless, straight
 
 CANCELLED = Outcome(cancelled=True)
 FAILED = Outcome.failed(Failed(ValueError("real")), "b")
@@ -22,8 +23,8 @@ FAILED = Outcome.failed(Failed(ValueError("real")), "b")
 class Coordinated:
     """A job on three members, of which the test plays all."""
 
-    def __init__(self) -> None:
-        packed = PackedDag.of(straight(p.read_items([1]), p.noop()))
+    def __init__(self, source: Any = None) -> None:
+        packed = PackedDag.of(straight(source or p.read_items([1]), p.noop()))
         self.sent: list[int] = []
         self.cancelled: list[int] = []
         self.outcomes: list[Outcome] = []
@@ -36,13 +37,19 @@ class Coordinated:
             members=[("a", "1"), ("b", "1"), ("c", "1")],
             parallelism=1,
             collections=MemoryCollections(),
-            run=lambda call: call(),
+            run=self.run,
             post=lambda call: call(),
-            send=lambda index, order: self.sent.append(index),
+            send=self.send,
             cancel=self.cancelled.append,
             on_end=self.outcomes.append,
         )
         self.job.begin()
+
+    def run(self, call: Callable[[], None]) -> None:
+        call()
+
+    def send(self, index: int, order: Order) -> None:
+        self.sent.append(index)
 
     @property
     def error(self) -> Any:
@@ -104,3 +111,30 @@ def test_an_answer_that_comes_twice_counts_once(coordinated: Coordinated) -> Non
     for index in (0, 0, 0, 1):
         coordinated.job.answered(index, Outcome())
     assert coordinated.outcomes == []
+
+
+def test_a_member_that_cannot_be_ordered_to_run_counts_as_failed() -> None:
+    class Unsent(Coordinated):
+        def send(self, index: int, order: Order) -> None:
+            if index == 1:
+                raise ValueError("not sent")
+            super().send(index, order)
+
+    coordinated = Unsent()
+    assert (coordinated.sent, sorted(coordinated.cancelled)) == ([2, 0], [0, 2])
+    for index in (0, 2):
+        coordinated.job.answered(index, CANCELLED)
+    assert "member b failed" in str(coordinated.error)
+    assert "not sent" in str(coordinated.error)
+
+
+def test_a_job_whose_end_finds_no_thread_to_run_on_fails() -> None:
+    coordinated = Coordinated(Endless)
+
+    def no_thread(call: Callable[[], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    coordinated.job._run_somewhere = no_thread
+    for index in range(3):
+        coordinated.job.answered(index, Outcome())
+    assert "can't start new thread" in str(coordinated.error)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pyrite import DAG, between
 from pyrite import processors as p
 from pyrite.cluster.edges.packing import Packing, unpacked
+from pyrite.cluster.edges.receiving import Arrivals, EdgeArrivals
 from pyrite.cluster.edges.sending import MOST_UNSENT, SenderTasklet
-from pyrite.cluster.edges.window import FIRST_WINDOW, UNIT
+from pyrite.cluster.edges.window import FIRST_WINDOW, UNIT, ReceiveWindow
 from pyrite.collections import MemoryCollections
 from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.failure import Halt
@@ -211,3 +212,46 @@ def test_a_packet_belongs_to_its_execution_and_edge() -> None:
     assert isinstance(packet, PacketMessage)
     assert (packet.execution, packet.edge, packet.item_count) == (EXECUTION, edge.id, 1)
     assert pickle.loads(packet.items) == [(None, ["x"])]
+
+
+def test_what_arrives_while_its_edge_is_made_for_the_tasklets_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arrivals, races = Arrivals(), [True]
+
+    def make() -> EdgeArrivals:
+        if races:
+            races.clear()
+            arrivals.done("sender", 7)  # as by the wire's thread
+        return EdgeArrivals()
+
+    monkeypatch.setattr("pyrite.cluster.edges.receiving.EdgeArrivals", make)
+    assert arrivals.edge(7).done_senders == {"sender"}
+
+
+def test_a_sender_whose_first_packet_arrives_while_the_multiplier_is_set_gets_it_too() -> None:
+    edge = EdgeArrivals()
+
+    class Raced(ReceiveWindow):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if value == 5:
+                edge.packet("other", 1, b"")  # as by the wire's thread
+
+    edge.windows["sender"] = Raced(3)
+    edge.use_multiplier(5)
+    assert [window.multiplier for window in edge.windows.values()] == [5, 5]
+
+
+def test_a_multiplier_that_is_set_while_a_window_is_made_counts_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edge = EdgeArrivals()
+
+    def make(multiplier: int) -> ReceiveWindow:
+        edge.use_multiplier(5)  # as by the thread that prepares the tasklets
+        return ReceiveWindow(multiplier)
+
+    monkeypatch.setattr("pyrite.cluster.edges.receiving.ReceiveWindow", make)
+    edge.packet("sender", 1, b"")
+    assert edge.windows["sender"].multiplier == 5

@@ -7,7 +7,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from threading import Event
+from threading import Event, Lock
 from typing import Any, TypeVar
 
 import cloudpickle
@@ -20,6 +20,8 @@ from pyrite.cluster.edges.window import UNIT, weight_of
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import PackedDag, hash_of
 from pyrite.cluster.member import Member
+from pyrite.cluster.normal.figures import Ending
+from pyrite.engine.member import MemberRun
 from pyrite.engine.plan import plan_topology
 from pyrite.suppliers import meta_supplier_of
 from pyrite.wire import messages as m
@@ -103,6 +105,13 @@ class Coordinator:
             self.wire.park(0.001)
         return answer
 
+    def reconnect(self) -> None:
+        """Ends the connection and makes another, of the same incarnation."""
+        self.wire.drop(self.connection, "it was cut")
+        self._connected = None
+        self.wire.dial(self.members[1])
+        self.connection = self._wait(lambda: self._connected)
+
     def close(self) -> None:
         if not self.is_closed:
             self.is_closed = True
@@ -180,6 +189,27 @@ def test_an_init_by_an_unknown_hash_is_answered_by_asking_for_the_plan(
     assert coordinator.outcome().is_well
 
 
+def test_a_cancel_ends_an_init_that_waits_for_its_plan(coordinator: Coordinator) -> None:
+    coordinator.send(coordinator.order(EMPTY))
+    coordinator.next(m.WantPlan)
+    coordinator.send(m.Cancel(ID))
+    assert coordinator.outcome().cancelled
+    coordinator.now = 6.0  # the cancel is forgotten
+    other = coordinator.order(EMPTY)._replace(execution=OTHER)
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), other, m.DoneMessage(OTHER, 0))
+    assert coordinator.next(m.Answer).execution == OTHER
+    assert coordinator.member.execution_count() == 0
+
+
+def test_what_a_lost_peer_wanted_a_plan_for_leaves_nothing(coordinator: Coordinator) -> None:
+    coordinator.send(coordinator.order(EMPTY))
+    coordinator.next(m.WantPlan)
+    coordinator.reconnect()
+    coordinator.send(m.Check((ID,)))
+    coordinator.next(m.Unknown)
+    assert coordinator.member._wanting == {}
+
+
 def test_late_data_of_an_execution_that_was_cancelled_makes_no_new_context(
     coordinator: Coordinator,
 ) -> None:
@@ -223,6 +253,18 @@ def test_a_coordinator_that_is_gone_knows_none(coordinator: Coordinator) -> None
     while coordinator.member.execution_count():
         assert time.monotonic() < give_up
         time.sleep(0.001)
+
+
+@pytest.mark.parametrize("early", [packet(["early"]), m.DoneMessage(ID, 0)])
+def test_an_init_after_its_early_data_was_cut_off_fails_with_the_members_name(
+    coordinator: Coordinator, early: m.Message
+) -> None:
+    coordinator.send(early)
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    coordinator.reconnect()
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    assert "member coordinator:1 was lost" in str(coordinator.outcome().error("job"))
+    assert coordinator.member.execution_count() == 0
 
 
 def test_an_init_for_another_incarnation_of_a_member_fails_with_its_name(
@@ -326,6 +368,117 @@ def test_a_clients_cancel_that_overtakes_its_submit_by_far_lets_it_not_run(
         wire.close()
     assert isinstance(answer.message, m.Answer)
     assert Outcome.unpacked(answer.message.outcome).cancelled
+
+
+@pytest.fixture
+def client(coordinator: Coordinator) -> Iterator[Connection]:
+    """A client's connection to the member."""
+    wire = Wire(coordinator.keys, Identity())
+    wire.dial(coordinator.members[1])
+    (event,) = turned([wire], Connected)
+    yield event.connection
+    wire.close()
+
+
+def answer_to(client: Connection) -> m.Message:
+    (event,) = turned([client._wire], Received)
+    return event.message
+
+
+def no_thread(*args: Any) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_an_order_to_drive_a_job_is_answered_though_no_thread_can_be_started(
+    coordinator: Coordinator, client: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator.member.service.threads, "run", no_thread)
+    client.send(m.Drive(ID, b"order"))
+    answer = answer_to(client)
+    assert isinstance(answer, m.Answer)
+    assert "can't start new thread" in str(Ending.unpacked(answer.outcome).outcome.error("job"))
+
+
+def test_a_clients_call_is_answered_though_no_thread_can_be_started(
+    coordinator: Coordinator, client: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator.member.service.threads, "run", no_thread)
+    client.send(m.Call(7, pickle.dumps("question")))
+    answer = answer_to(client)
+    assert isinstance(answer, m.Reply)
+    assert str(pickle.loads(answer.result)[1]) == "can't start new thread"
+
+
+def test_an_answer_that_cannot_be_read_fails_the_job(
+    coordinator: Coordinator, client: Connection
+) -> None:
+    client.send(m.PlanMessage(EMPTY.hash, EMPTY.data))
+    client.send(m.Submit(ID, OTHER, EMPTY.hash))
+    client._wire.flush()
+    assert coordinator.next(m.Init).execution == ID
+    coordinator.send(m.Answer(ID, b"nonsense"))
+    coordinator.wire.flush()
+    answer = answer_to(client)
+    assert isinstance(answer, m.Answer)
+    assert "member coordinator:1 failed" in str(Outcome.unpacked(answer.outcome).error("job"))
+
+
+def test_of_two_inits_that_wait_for_a_plan_one_that_raises_is_answered_and_the_other_runs(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = coordinator.member.parts
+    begin = parts.begin
+
+    def raising(id: bytes, *args: Any) -> None:
+        if id == ID:
+            raise ValueError("cannot begin")
+        begin(id, *args)
+
+    monkeypatch.setattr(parts, "begin", raising)
+    first = coordinator.order(EMPTY)
+    coordinator.send(first, first._replace(execution=OTHER), m.DoneMessage(OTHER, 0))
+    coordinator.next(m.WantPlan)
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data))
+    answers = [coordinator.next(m.Answer) for _ in range(2)]
+    outcomes = {answer.execution: Outcome.unpacked(answer.outcome) for answer in answers}
+    assert "cannot begin" in str(outcomes[ID].error("job"))
+    assert outcomes[OTHER].is_well
+
+
+def test_an_init_for_which_the_collections_cannot_be_had_fails_and_leaves_nothing(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator.member, "collections_for_execution", no_thread)
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    assert "can't start new thread" in str(coordinator.outcome().error("job"))
+    assert coordinator.member.execution_count() == 0
+
+
+def test_a_part_whose_reports_cannot_be_pickled_is_answered_with_a_failure(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemberRun, "reports", lambda self: {"b": [Lock()]})
+    coordinator.send(m.PlanMessage(EMPTY.hash, EMPTY.data), coordinator.order(EMPTY))
+    coordinator.send(m.DoneMessage(ID, 0))
+    assert "lock" in str(coordinator.outcome().error("job"))
+
+
+def test_a_part_whose_end_finds_no_thread_to_run_on_fails(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = PackedDag.of(line(Endless))
+    (supplier,) = meta_supplier_of(Endless, "a").get(["one"])  # as a coordinator asks for them
+    order = Order.unpacked(coordinator.order(endless).order)
+    with_supplier = replace(order, suppliers=cloudpickle.dumps({"a": supplier}))
+    coordinator.send(
+        m.PlanMessage(endless.hash, endless.data),
+        m.Init(ID, endless.hash, with_supplier.packed()),
+    )
+    parts = coordinator.member.parts.executions
+    coordinator.until(lambda: (part := parts.find(ID)) is not None and part._left > 0)
+    monkeypatch.setattr(coordinator.member.service.threads, "run", no_thread)
+    coordinator.send(m.Cancel(ID))
+    assert not coordinator.outcome().is_well
 
 
 def send_reading(coordinator: Coordinator, *more: m.Message) -> m.Call:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -117,6 +119,21 @@ def test_with_no_execution_there_is_nobody_to_ask() -> None:
     known = executions()
     known.data(ID, 0)
     assert known.to_check() == {}
+
+
+def test_what_runs_can_be_listed_while_another_thread_begins_an_execution() -> None:
+    known: Any = executions()
+
+    class Raced:
+        context = "raced"
+
+        @property
+        def coordinator(self) -> str:
+            known.init(OTHER, "a", 0)  # as by another thread
+            return "a"
+
+    known._known[ID] = Raced()
+    assert known.running() == ["raced"]
 
 
 class AllOrders(RuleBasedStateMachine):

@@ -436,6 +436,32 @@ def test_where_nobody_listens_nobody_is_reached(make_wire: MakeWire) -> None:
     assert event.reason == "nothing listens there"
 
 
+def test_one_with_the_same_secret_that_ends_before_its_hello_is_not_said_to_have_another(
+    listener: tuple[Wire, str], make_wire: MakeWire
+) -> None:
+    (a, address), b = listener, make_wire()
+    b.dial(address)
+    (dialed,) = b._dialing.values()
+    while not dialed.has_our_secret:
+        b.park(1)
+        assert b.turn() == []
+    a.close()
+    (event,) = turned([b], NotReached)
+    assert event.reason.endswith("it may be starting or ending")
+
+
+def test_one_that_closes_the_connection_at_once_may_be_starting_or_have_another_secret(
+    make_wire: MakeWire,
+) -> None:
+    wire = make_wire()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        wire.dial(f"127.0.0.1:{server.getsockname()[1]}")
+        for _ in range(2):
+            server.accept()[0].close()
+        (event,) = turned([wire], NotReached)
+    assert "it may be starting or ending, or it has another secret" in event.reason
+
+
 @pytest.mark.parametrize("secrets", [(None, SECRET), (SECRET, None)], ids=["client", "member"])
 def test_one_without_a_secret_and_one_with_it_do_not_connect(secrets: Any) -> None:
     a, b = (Wire(keys_from(each) if each else None, Identity(), SOON) for each in secrets)

@@ -77,6 +77,11 @@ def reply(connection: Connection, message: m.Call, serve: Callable[[Any], Any]) 
     connection.send(m.Reply(message.number, result))
 
 
+def reply_error(connection: Connection, message: m.Call, error: BaseException) -> None:
+    """Replies that a call could not be served."""
+    connection.send(m.Reply(message.number, _pickled(error)))
+
+
 def _too_long(what: str, size: int) -> PyriteError:
     return PyriteError(
         f"the {what} has {size} bytes, but a message has at most 1 GB; read or write less at a time"

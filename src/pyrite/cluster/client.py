@@ -24,13 +24,13 @@ from pyrite.cluster.collections.notes import Note, Notes
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
 from pyrite.cluster.light.jobs import ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
-from pyrite.cluster.light.plans import PackedDag
+from pyrite.cluster.light.plans import PackedDag, SentPlans
 from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
 from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.dag import DAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
-from pyrite.functions import shorten
+from pyrite.functions import message_of, shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
@@ -88,9 +88,11 @@ class Client(Closing):
         self._joined: dict[str, Execution] = {}
         """Handles of light jobs that other clients submitted."""
         self._packed: dict[bytes, PackedDag] = {}
-        """By hash, the DAGs of jobs that are running: a member may ask for one."""
-        self._sent_plans: set[bytes] = set()
+        """The DAGs of running executions: a member may ask for one."""
+        self._sent_plans = SentPlans()
         self._calls = Calls()
+        self._cancels: set[Future[Any]] = set()
+        """Calls that cancel something and have no reply yet. Nobody but `close` waits for them."""
         self._notes = Notes()
         self._posted: deque[Callable[[], None]] = deque()
         self._closed = False
@@ -184,6 +186,7 @@ class Client(Closing):
         for execution in running:
             execution.cancel()
         stuck = wait(running, timeout=CLOSING_SECONDS).not_done
+        wait(self._cancels.copy(), timeout=CLOSING_SECONDS)
         for each in stuck:
             logger.error(
                 "%s has not stopped within %d s of the client's closing", each, CLOSING_SECONDS
@@ -258,7 +261,7 @@ class Client(Closing):
         execution.member = listed.member
 
         def cancel() -> None:
-            self._start(_about(execution, "cancel"), {})
+            self._start(_about(execution, "cancel"), {}, is_cancel=True)
 
         _wire_light(execution, cancel)
         execution.now_running()
@@ -281,13 +284,16 @@ class Client(Closing):
         """Has a member do something, and waits for its reply."""
         return self._start(request, note).result()
 
-    def _start(self, request: Request, note: Note) -> Future[Any]:
+    def _start(self, request: Request, note: Note, *, is_cancel: bool = False) -> Future[Any]:
         """Has a member do something. Its reply is the result of the future."""
         self._check_open()
         future: Future[Any] = Future()
         payload = cloudpickle.dumps((request, note))
         with self._lock:  # what is posted here comes before `_stop`
             self._check_open()
+            if is_cancel:
+                self._cancels.add(future)
+                future.add_done_callback(self._cancels.discard)
             self._post(
                 lambda: self._with_connection(
                     lambda connection: self._calls.send(connection, payload, future),
@@ -359,9 +365,10 @@ class Client(Closing):
         elif isinstance(event.message, m.Reply):
             self._calls.replied(event.message)
         elif isinstance(event.message, m.WantPlan):
-            packed = self._packed.get(event.message.plan)
-            if packed is not None:
-                event.connection.send(m.PlanMessage(packed.hash, packed.data))
+            for packed in self._packed.values():
+                if packed.hash == event.message.plan:
+                    event.connection.send(m.PlanMessage(packed.hash, packed.data))
+                    break
 
     def _with_connection(
         self, use: Callable[[Connection], None], fail: Callable[[Exception], None]
@@ -379,7 +386,7 @@ class Client(Closing):
 
     def _connected(self, connection: Connection) -> None:
         self._connection = connection
-        self._sent_plans = set()
+        self._sent_plans = SentPlans()
         waiting, self._waiting = self._waiting, []
         for use, _ in waiting:
             use(connection)
@@ -400,7 +407,8 @@ class Client(Closing):
     def _lost(self, connection: Connection, reason: str) -> None:
         self._connection = None
         self._turn = (self._turn + 1) % len(self._addresses)
-        for id, execution in list(self._running.items()):
+        for id in list(self._submitted):  # the others go to the next address
+            execution = self._running[id]
             role = "its coordinator" if execution.job.is_light else "which ran it on Spark"
             text = f"{connection.name}, {role}, was lost: {reason}"
             self._end(id, _failed(execution.job, text))
@@ -416,9 +424,8 @@ class Client(Closing):
             send(connection)
 
     def _send_job(self, connection: Connection, id: bytes, job: Job, packed: PackedDag) -> None:
-        self._packed[packed.hash] = packed
-        if packed.hash not in self._sent_plans:
-            self._sent_plans.add(packed.hash)
+        self._packed[id] = packed
+        if self._sent_plans.add(packed.hash):
             connection.send(m.PlanMessage(packed.hash, packed.data))
         connection.send(m.Submit(id, bytes.fromhex(job.id), packed.hash))
 
@@ -439,13 +446,19 @@ class Client(Closing):
         execution = self._running.get(message.execution)
         if execution is None:
             return
-        if execution.job.is_light:
-            outcome = Outcome.unpacked(message.outcome)
-        else:
-            ending = Ending.unpacked(message.outcome)
-            outcome = ending.outcome
-            self._figures[message.execution].last = ending.figures
-        self._end(message.execution, outcome.error(execution.job.name))
+        error: Exception | None
+        try:
+            if execution.job.is_light:
+                outcome = Outcome.unpacked(message.outcome)
+            else:
+                ending = Ending.unpacked(message.outcome)
+                outcome = ending.outcome
+                self._figures[message.execution].last = ending.figures
+            error = outcome.error(execution.job.name)
+        except Exception as unreadable:
+            text = f"its outcome cannot be read here: {message_of(unreadable)}"
+            error = _failed(execution.job, text)
+        self._end(message.execution, error)
 
     def _joined_ended(self, execution: Execution, future: Future[bytes | None]) -> None:
         self._joined.pop(execution.id, None)
@@ -458,14 +471,13 @@ class Client(Closing):
 
     def _end(self, id: bytes, error: BaseException | None) -> None:
         self._submitted.discard(id)
+        self._packed.pop(id, None)
         figures = self._figures.pop(id, None)
         if figures is not None and figures.last is None:
             figures.last = Figures()
         execution = self._running.pop(id, None)
         if execution is not None:
             execution.end(error)
-        if not self._running:
-            self._packed.clear()
 
 
 def _failed(job: Job, text: str) -> JobFailed:

@@ -20,20 +20,21 @@ from typing import Any, Final
 
 import cloudpickle
 
-from pyrite.cluster.calls import Calls, reply
+from pyrite.cluster.calls import Calls, reply, reply_error
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
 from pyrite.cluster.collections.refused import RefusedCollections
 from pyrite.cluster.collections.storage import MemberCollections, Request, served
 from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs, ListedJob
-from pyrite.cluster.light.outcomes import MemberLost
+from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.parts import Parts
-from pyrite.cluster.light.plans import KeptPlan, Plans
+from pyrite.cluster.light.plans import KeptPlan, Plans, SentPlans
 from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
 from pyrite.context import Collections
+from pyrite.engine.failure import Failed
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 from pyrite.wire import messages as m
@@ -85,7 +86,7 @@ class Member:
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
         self._plans = Plans()
-        self._sent_plans: dict[Connection, set[bytes]] = {}
+        self._sent_plans: dict[Connection, SentPlans] = {}
         self._wanting: dict[bytes, list[tuple[Connection, m.Init | m.Submit]]] = {}
         """By hash, what waits for a plan."""
         self._calls = Calls()
@@ -245,13 +246,25 @@ class Member:
 
     def _deal_with(self, event: Event) -> None:
         if isinstance(event, Received):
-            self._handlers[type(event.message)](event.connection, event.message)
+            self._take(event.connection, event.message)
         elif isinstance(event, Connected):
             self._connected(event.connection)
         elif isinstance(event, Lost):
             self._lost(event.connection, event.reason)
         else:
             self._not_reached(event)
+
+    def _take(self, connection: Connection, message: m.Message) -> None:
+        """Handles a message. If that raises, whoever waits for an answer gets the error."""
+        try:
+            self._handlers[type(message)](connection, message)
+        except Exception as error:
+            if isinstance(message, m.Call):
+                reply_error(connection, message, error)
+            elif isinstance(message, (m.Init, m.Submit)):
+                outcome = Outcome.failed(Failed(error), self.address)
+                connection.send(m.Answer(message.execution, outcome.packed()))
+            raise
 
     def _guarded(self, call: Callable[[], None]) -> None:
         """A bug that one execution meets must not end the others."""
@@ -263,7 +276,7 @@ class Member:
     # Who is there.
 
     def _connected(self, connection: Connection) -> None:
-        self._sent_plans[connection] = set()
+        self._sent_plans[connection] = SentPlans()
         if not connection.peer.address:
             return  # a client
         self._unreached.pop(connection.peer.address, None)
@@ -290,8 +303,7 @@ class Member:
     def _lost(self, connection: Connection, reason: str) -> None:
         self._sent_plans.pop(connection, None)
         self._calls.lost(connection, reason)
-        for waiting in self._wanting.values():
-            waiting[:] = [each for each in waiting if each[0] is not connection]
+        self.want_no_more(lambda waiting, message: waiting is connection)
         if not connection.peer.address:
             self.jobs.client_lost(connection)
             self.normal.client_lost(connection)
@@ -316,17 +328,27 @@ class Member:
             connection.send(m.WantPlan(message.plan))
         return plan
 
+    def want_no_more(
+        self, ended: Callable[[Connection, m.Init | m.Submit], bool]
+    ) -> list[Connection]:
+        """Removes what waits for a plan and does not need it any more. Returns who sent it."""
+        senders = []
+        for hash, waiting in list(self._wanting.items()):
+            senders += [each[0] for each in waiting if ended(*each)]
+            waiting[:] = [each for each in waiting if not ended(*each)]
+            if not waiting:
+                del self._wanting[hash]
+        return senders
+
     def send_plan(self, connection: Connection, hash: bytes, plan: KeptPlan) -> None:
         """Sends a plan, unless it was sent before."""
-        sent = self._sent_plans[connection]
-        if hash not in sent:
-            sent.add(hash)
+        if self._sent_plans[connection].add(hash):
             connection.send(m.PlanMessage(hash, plan.data))
 
     def _on_plan(self, connection: Connection, message: m.PlanMessage) -> None:
         self._plans.add(message.plan, message.dag)
         for waiting, wanting in self._wanting.pop(message.plan, ()):
-            self._handlers[type(wanting)](waiting, wanting)
+            self._handle(Received(waiting, wanting))
 
     def _on_want_plan(self, connection: Connection, message: m.WantPlan) -> None:
         plan = self._plans.get(message.plan) or self.jobs.plan(message.plan)

@@ -44,8 +44,9 @@ class Peers:
 
     @property
     def incarnations(self) -> list[tuple[str, str | None]]:
-        """All members and their incarnations, this one included; None for one that is missing."""
-        connections = self._connections
+        """All members and their incarnations, this one included; None for one that is missing. Any
+        thread may ask for this."""
+        connections = self._connections.copy()
         return [
             (
                 address,

@@ -26,6 +26,7 @@ SEALING_BYTES: Final = 256
 _ACCEPTED: Final = zmq.EVENT_ACCEPTED
 _LOST: Final = zmq.EVENT_DISCONNECTED
 _REFUSED: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+_AGREED: Final = zmq.EVENT_HANDSHAKE_SUCCEEDED
 _NOT_REACHED: Final = zmq.EVENT_CLOSED | zmq.EVENT_CONNECT_RETRIED
 
 
@@ -80,7 +81,7 @@ class Context:
         socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._limits.handshake * 1000))
         if self._keys is not None:
             socket.curve_serverkey = self._keys.public
-        monitor = self._monitor(socket)
+        monitor = self._monitor(socket, _AGREED)
         socket.connect(f"tcp://{address}")
         return socket, monitor
 
@@ -89,9 +90,9 @@ class Context:
             self._authenticator.stop()
         self._context.destroy(linger=0)
 
-    def _monitor(self, socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
+    def _monitor(self, socket: zmq.Socket[bytes], more: int = 0) -> zmq.Socket[bytes]:
         monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
-            _ACCEPTED | _LOST | _REFUSED | _NOT_REACHED
+            _ACCEPTED | _LOST | _REFUSED | _NOT_REACHED | more
         )
         return monitor
 
@@ -132,9 +133,10 @@ class _OnlyOurKey:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An event from a socket's monitor: a connection was accepted by the listener, lost, refused,
-    or could not be made."""
+    or could not be made; or a member that was dialed has shown that it has the same secret."""
 
     accepted: bool
+    agreed: bool
     lost: bool
     refused: bool
     file: int
@@ -150,5 +152,9 @@ def seen_by(monitor: zmq.Socket[bytes]) -> Iterator[Seen]:
             return
         kind = event["event"]
         yield Seen(
-            bool(kind & _ACCEPTED), bool(kind & _LOST), bool(kind & _REFUSED), int(event["value"])
+            accepted=bool(kind & _ACCEPTED),
+            agreed=bool(kind & _AGREED),
+            lost=bool(kind & _LOST),
+            refused=bool(kind & _REFUSED),
+            file=int(event["value"]),
         )

@@ -130,6 +130,8 @@ class _Dialed:
         self.early: list[tuple[Channel, Message]] = []
         """Messages on one socket that came before the hello on the other: the peer, which has both
         hellos, may send already."""
+        self.has_our_secret = False
+        """Whether that is certain. A member with another secret just closes the connection."""
         self.ended = False
 
 
@@ -501,7 +503,8 @@ class Wire:
 
     def _read_dialed_monitor(self, dialed: _Dialed, monitor: zmq.Socket[bytes]) -> bool:
         seen: list[Seen] = list(seen_by(monitor))
-        if not seen or dialed.ended:
+        dialed.has_our_secret |= any(each.agreed for each in seen)
+        if dialed.ended or all(each.agreed for each in seen):
             return False
         for channel in dialed.channels.values():
             self._read_dialed(dialed, channel)  # its last message may say why it refuses
@@ -509,9 +512,7 @@ class Wire:
         if connection is not None:
             self._lose(connection, "the connection was closed")
         elif any(each.lost or each.refused for each in seen):
-            self._end_dialing(
-                dialed, "it closed the connection: it has another secret, or it is not a member"
-            )
+            self._end_dialing(dialed, _why_closed(dialed))
         else:
             self._end_dialing(dialed, "nothing listens there")
         return False
@@ -548,6 +549,16 @@ class Wire:
         """Logs each warning once, so that a port scan does not fill the log."""
         logger.log(logging.DEBUG if text in self._warned else logging.WARNING, "%s", text)
         self._warned.add(text)
+
+
+def _why_closed(dialed: _Dialed) -> str:
+    """Why a member may have closed the connection before it said hello."""
+    if dialed.has_our_secret:
+        return "it closed the connection while connecting; it may be starting or ending"
+    return (
+        "it closed the connection while connecting: it may be starting or ending, or it has "
+        "another secret, or it is not a member"
+    )
 
 
 def _is_earlier(route: bytes, other: bytes) -> bool:

@@ -1,7 +1,8 @@
 """The receiving end of distributed edges: what has arrived for one execution, and how much more its
 senders may send.
 
-One thread adds what arrives, also before the execution is initialized; the tasklets take it.
+One thread adds what arrives, also before the execution is initialized; the tasklets take it, and
+another thread may prepare them meanwhile.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Arrivals:
 
     def edge(self, edge: int) -> EdgeArrivals:
         found = self._edges.get(edge)
-        if found is None:
-            found = self._edges[edge] = EdgeArrivals()
+        if found is None:  # set once: another thread may make it in the same moment
+            found = self._edges.setdefault(edge, EdgeArrivals())
         return found
 
     def packet(self, sender: str, message: PacketMessage) -> bool:
@@ -39,6 +40,13 @@ class Arrivals:
     def done(self, sender: str, edge: int) -> None:
         """Adds a sender's done marker."""
         self.edge(edge).done_senders.add(sender)
+
+    def came_from(self, sender: str) -> bool:
+        """Whether anything has arrived from a sender."""
+        return any(
+            sender in edge.windows or sender in edge.done_senders
+            for edge in list(self._edges.values())
+        )
 
     def acks(self, now: int, *, first: bool = False) -> dict[str, list[tuple[int, int]]]:
         """By sender, the edges and limits to send to it. With `first`, only those that wait for
@@ -72,6 +80,7 @@ class EdgeArrivals:
         window = self.windows.get(sender)
         if window is None:
             window = self.windows[sender] = ReceiveWindow(self.multiplier)
+            window.multiplier = self.multiplier  # another thread may have set it meanwhile
         window.received(weight)
         self.packets.append((window, weight, items))
         return window.waits_for_first_ack
@@ -79,7 +88,7 @@ class EdgeArrivals:
     def use_multiplier(self, multiplier: int) -> None:
         """Sets the multiplier from the edge's settings, which are known since the init."""
         self.multiplier = multiplier
-        for window in self.windows.values():
+        for window in list(self.windows.values()):  # packets arrive meanwhile
             window.multiplier = multiplier
 
 

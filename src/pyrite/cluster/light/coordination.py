@@ -141,9 +141,10 @@ class Coordination:
         self._asked = set(range(len(orders)))
         own = next(i for i, (address, _) in enumerate(self.members) if address == self._address)
         for index in sorted(self._asked, key=lambda index: index == own):
-            self._send(
-                index, orders[index]
-            )  # the others first, so that they start at the same time
+            try:
+                self._send(index, orders[index])  # own part last: they start at the same time
+            except Exception as error:
+                self.answered(index, Outcome.failed(Failed(error), self.members[index][0]))
 
     def _stop(self) -> None:
         if not self._stopped:
@@ -158,7 +159,11 @@ class Coordination:
         if self.plan.starts_at_once(self.job_id, len(self.members), self._parallelism):
             self._conclude()
         else:
-            self._run_somewhere(self._conclude)
+            try:
+                self._run_somewhere(self._conclude)
+            except Exception as error:  # no thread can be started: nothing is committed
+                self._run.halt.fail(Failed(error))
+                self._conclude()
 
     def _conclude(self) -> None:
         """Commits or discards, closes, and reports the outcome. All members have stopped."""

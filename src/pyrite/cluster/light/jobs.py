@@ -138,7 +138,11 @@ class Jobs:
         if job is not None:
             addresses = [address for address, _ in job.members]
             index = addresses.index(connection.peer.address)
-            job.answered(index, Outcome.unpacked(message.outcome))
+            try:
+                outcome = Outcome.unpacked(message.outcome)
+            except Exception as error:  # the class of what a sink's writer returned is not here
+                outcome = Outcome.failed(Failed(error), connection.peer.address)
+            job.answered(index, outcome)
 
     def on_check(self, connection: Connection, message: m.Check) -> None:
         unknown = self.unknown(message.executions)

@@ -133,7 +133,11 @@ class Participant:
         if self._plan.starts_at_once(order.job_id, len(order.members), order.parallelism):
             self._end()
         else:
-            self._service.threads.run(self._end)
+            try:
+                self._service.threads.run(self._end)
+            except Exception as error:  # no thread can be started
+                self.halt.fail(Failed(error))
+                self._end()
 
     def _end(self) -> None:
         address, _ = self._order.members[self._order.index]

@@ -35,7 +35,11 @@ class Parts:
 
     def on_init(self, connection: Connection, message: m.Init) -> None:
         def answer(outcome: Outcome) -> None:
-            connection.send(m.Answer(message.execution, outcome.packed()))
+            try:
+                packed = outcome.packed()
+            except Exception as error:  # what a sink's writer returned cannot be pickled
+                packed = Outcome.failed(Failed(error), self._member.address).packed()
+            connection.send(m.Answer(message.execution, packed))
 
         plan = self._member.plan_for(connection, message)
         if plan is None:
@@ -77,8 +81,8 @@ class Parts:
                 ended(not_there(address, member.missing(address)))
                 return
             peers[index] = peer
-        collections, flush = member.collections_for_execution()
         try:
+            collections, flush = member.collections_for_execution()
             participant.begin(
                 order,
                 plan,
@@ -98,14 +102,20 @@ class Parts:
         participant = self.executions.cancel(id, self._clock())
         if participant is not None:
             participant.halt.cancel()
+        for sender in self._member.want_no_more(
+            lambda _, message: isinstance(message, m.Init) and message.execution == id
+        ):
+            sender.send(m.Answer(id, Outcome(cancelled=True).packed()))
 
     def member_lost(self, address: str, reason: str) -> None:
         for participant in self.executions.coordinator_gone(address):
             participant.halt.cancel()
-        for participant in self.executions.running():
-            if participant.uses(address):
-                lost = MemberLost(f"member {address} was lost: {reason}")
-                participant.halt.fail(Failed(lost))
+        needing = [each for each in self.executions.running() if each.uses(address)]
+        # The rest of what it sent does not come, also if it connects again before the init.
+        needing += [each for each in self.executions.waiting() if each.arrivals.came_from(address)]
+        for participant in needing:
+            lost = MemberLost(f"member {address} was lost: {reason}")
+            participant.halt.fail(Failed(lost))
 
     def stop_all(self) -> None:
         """Lets all parts fail: nobody has cancelled them, this member ends."""

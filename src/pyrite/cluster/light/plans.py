@@ -102,6 +102,25 @@ class Plans:
         return found
 
 
+class SentPlans:
+    """The hashes of the plans that were sent by one connection: as many as the peer may keep."""
+
+    def __init__(self) -> None:
+        self._hashes: OrderedDict[bytes, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def add(self, hash: bytes) -> bool:
+        """Returns whether the plan is to be sent."""
+        is_new = hash not in self._hashes
+        self._hashes[hash] = None
+        self._hashes.move_to_end(hash)
+        if len(self._hashes) > MOST_PLANS_KEPT:
+            self._hashes.popitem(last=False)
+        return is_new
+
+
 @dataclass(slots=True)
 class KeptPlan:
     """The bytes of a plan, and the plans made of them.

@@ -49,7 +49,13 @@ class Executions(Generic[Context]):
         return known.context if known is not None else None
 
     def running(self) -> list[Context]:
-        return [known.context for known in self._known.values() if known.coordinator is not None]
+        """Any thread may call this."""
+        known = list(self._known.values())
+        return [each.context for each in known if each.coordinator is not None]
+
+    def waiting(self) -> list[Context]:
+        """What holds data and waits for its init."""
+        return [each.context for each in self._known.values() if each.coordinator is None]
 
     def data(self, id: bytes, now: float) -> Context | None:
         """The context that data belongs to; None if the data must be dropped."""

@@ -46,7 +46,10 @@ class NormalJobs:
         if self._member.is_closing:
             self._ended(id, not_there(self._member.address, "is shutting down"))
             return
-        self._member.service.threads.run(lambda: self._prepare(id, connection, message))
+        try:
+            self._member.service.threads.run(lambda: self._prepare(id, connection, message))
+        except Exception as error:  # no thread can be started
+            self._ended(id, _outcome_of(error, self._member.address))
 
     def client_lost(self, connection: Connection) -> None:
         """Nobody is left who could be told the outcome: its jobs are cancelled."""
@@ -107,7 +110,7 @@ class NormalJobs:
             run.cancel()
         try:
             run.begin(self._member.service.threads.run)
-        except Exception as error:  # as that no thread can be started
+        except Exception as error:  # no thread can be started
             self._ended(id, _outcome_of(error, self._member.address))
 
     def _cancel(self, id: bytes) -> None:
