@@ -259,3 +259,14 @@ def test_a_secret_that_can_be_written_nowhere_is_an_error_with_the_path(tmp_path
     assert result.exit_code == 1
     assert "cannot be read from" in result.output
     assert "No such file or directory" in " ".join(result.output.split())
+
+
+def test_a_member_that_cannot_listen_says_so_and_leaves_the_signals_as_they_were() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        address = f"127.0.0.1:{used.getsockname()[1]}"
+        arguments = ["member", "--listen", address, "--members", address]
+        result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "cannot listen there: Address already in use" in " ".join(result.output.split())
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before

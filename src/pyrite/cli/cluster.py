@@ -73,12 +73,14 @@ def cluster(
         path = secret_file or Path("pyrite.secret")
         secret = secret_in(path, make=True)
         place = _place(collections, collections_file)
-        signals = EndingSignals()
         with (
-            LocalCluster(members, secret=secret, cooperative_threads=threads, collections=place)
-            if spark_master is None
-            else _hosted(spark_master, members, secret, threads, place)
-        ) as running:
+            EndingSignals() as signals,
+            (
+                LocalCluster(members, secret=secret, cooperative_threads=threads, collections=place)
+                if spark_master is None
+                else _hosted(spark_master, members, secret, threads, place)
+            ) as running,
+        ):
             url = "pyrite://" + ",".join(running.addresses)
             console.print(f"{members} members run at {url}", soft_wrap=True)
             console.print(f"their secret is in {path}", soft_wrap=True)

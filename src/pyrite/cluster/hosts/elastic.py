@@ -45,61 +45,61 @@ def serve_elastic_member(
         host_and_port(server, "a ZooKeeper server")
     check_secret(address, secret)
     check_installed()
-    signals = EndingSignals()
-    member = Member(
-        keys_from(secret) if secret is not None else None,
-        cooperative_threads=cooperative_threads,
-        driver=driver,
-        collections=collections,
-        cluster=cluster,
-    )
     displaced = False
+    with EndingSignals() as signals:
+        member = Member(
+            keys_from(secret) if secret is not None else None,
+            cooperative_threads=cooperative_threads,
+            driver=driver,
+            collections=collections,
+            cluster=cluster,
+        )
 
-    def on_displaced() -> None:
-        nonlocal displaced
-        displaced = True
-        os.kill(os.getpid(), signal.SIGTERM)
+        def on_displaced() -> None:
+            nonlocal displaced
+            displaced = True
+            os.kill(os.getpid(), signal.SIGTERM)
 
-    was_connected = False
+        was_connected = False
 
-    def on_state(is_connected: bool, why: str) -> None:
-        nonlocal was_connected
-        at = f"ZooKeeper at {servers}"
-        if is_connected:
-            say(f"connected to {at}")
-        elif was_connected:
-            say(f"waiting for {at} ({why}); jobs go on with the members that are here")
-        else:
-            say(f"waiting for {at} ({why}), as long as it takes; press Ctrl-C to end")
-        was_connected |= is_connected
+        def on_state(is_connected: bool, why: str) -> None:
+            nonlocal was_connected
+            at = f"ZooKeeper at {servers}"
+            if is_connected:
+                say(f"connected to {at}")
+            elif was_connected:
+                say(f"waiting for {at} ({why}); jobs go on with the members that are here")
+            else:
+                say(f"waiting for {at} ({why}), as long as it takes; press Ctrl-C to end")
+            was_connected |= is_connected
 
-    listen(member, address)
-    registration = Registration(
-        servers,
-        cluster,
-        address,
-        member.wire.me.incarnation,
-        on_state=on_state,
-        on_displaced=on_displaced,
-    )
-    member.join(
-        address,
-        (),
-        lambda complete: None,
-        make_peers=lambda me: ElasticPeers(
-            me,
-            on_change=lambda addresses: say(_members(cluster, addresses)),
-            announce=registration.announce,
-        ),
-    )
-    peers = member.peers
-    assert isinstance(peers, ElasticPeers)
-    registration.start(lambda roster: member.post(lambda: peers.listed(roster)))
-    try:
-        signals.wait()
-    finally:
-        registration.close()
-        member.close()
+        listen(member, address)
+        registration = Registration(
+            servers,
+            cluster,
+            address,
+            member.wire.me.incarnation,
+            on_state=on_state,
+            on_displaced=on_displaced,
+        )
+        member.join(
+            address,
+            (),
+            lambda complete: None,
+            make_peers=lambda me: ElasticPeers(
+                me,
+                on_change=lambda addresses: say(_members(cluster, addresses)),
+                announce=registration.announce,
+            ),
+        )
+        peers = member.peers
+        assert isinstance(peers, ElasticPeers)
+        registration.start(lambda roster: member.post(lambda: peers.listed(roster)))
+        try:
+            signals.wait()
+        finally:
+            registration.close()
+            member.close()
     if displaced:
         raise PyriteError(
             f"another process has joined cluster '{cluster}' as member {address}, so this one "

@@ -41,19 +41,19 @@ def serve_member(
                 f"{other} is {members.count(other)} times in the list of members; give each member "
                 "once"
             )
-    signals = EndingSignals()
-    member = Member(
-        keys_from(secret) if secret is not None else None,
-        cooperative_threads=cooperative_threads,
-        driver=driver,
-        collections=collections,
-    )
-    listen(member, address)
-    member.join(address, tuple(members), on_complete)
-    try:
-        signals.wait()
-    finally:
-        member.close()
+    with EndingSignals() as signals:
+        member = Member(
+            keys_from(secret) if secret is not None else None,
+            cooperative_threads=cooperative_threads,
+            driver=driver,
+            collections=collections,
+        )
+        listen(member, address)
+        member.join(address, tuple(members), on_complete)
+        try:
+            signals.wait()
+        finally:
+            member.close()
 
 
 def check_secret(address: str, secret: str | None) -> None:
