@@ -23,7 +23,12 @@ import cloudpickle
 from pyrite.cluster.calls import Calls, reply
 from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
 from pyrite.cluster.collections.refused import RefusedCollections
-from pyrite.cluster.collections.storage import MemberCollections, Request, served
+from pyrite.cluster.collections.storage import (
+    MemberCollections,
+    Request,
+    SharedCollections,
+    served,
+)
 from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs, ListedJob
 from pyrite.cluster.light.outcomes import MemberLost
@@ -33,7 +38,6 @@ from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
-from pyrite.context import Collections
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
 from pyrite.wire import messages as m
@@ -80,7 +84,9 @@ class Member:
         self.normal = NormalJobs(self, driver)
         self._stored = MemoryCollections()
         self._notes = Notes()
-        self.collections: Collections = self._redis or self._collections(self.call, self._check)
+        self.collections: SharedCollections = self._redis or self._collections(
+            self.call, self._check
+        )
         self._for_clients = self._collections(self.call, lambda kind, name: None)
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
@@ -115,7 +121,7 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
-    def collections_for_execution(self) -> tuple[Collections, Callable[[], None]]:
+    def collections_for_execution(self) -> tuple[SharedCollections, Callable[[], None]]:
         """The collections as the processors of one execution use them, and what waits until they
         are written."""
         if self._redis is not None:
@@ -126,7 +132,7 @@ class Member:
 
     def _collections(
         self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
-    ) -> Collections:
+    ) -> SharedCollections:
         if self.wire.me.cluster:
             return RefusedCollections(self.wire.me.cluster)
         return MemberCollections(
@@ -197,6 +203,11 @@ class Member:
         """Makes the calling thread the member's."""
         self._thread = threading.get_ident()
         self.wire.own()
+
+    @property
+    def collections_may_block(self) -> bool:
+        """Whether it may take long to read what this member has of collections."""
+        return self._redis is not None
 
     def is_own_thread(self) -> bool:
         return threading.get_ident() == self._thread
@@ -389,6 +400,8 @@ class Member:
             return _ABOUT_A_MEMBER[request[2]](self)
         if request[0] == "job":
             return _ABOUT_A_JOB[request[2]](self, bytes.fromhex(request[1]))
+        if request[0] == "snapshots":
+            return self.parts.take_snapshots(bytes.fromhex(request[1]), *request[3])
         return served(self._stored, request)
 
     def _serve_client(self, asked: tuple[Request, Note]) -> Any:
