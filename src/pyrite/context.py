@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, MutableMapping, MutableSequence
+from collections.abc import Callable, Hashable, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pyrite.errors import ProcessorError
+
+CollectionKind: TypeAlias = Literal["map", "list"]
+NamedCollection: TypeAlias = tuple[CollectionKind, str]
 
 
 class Collections(Protocol):
@@ -21,6 +24,10 @@ class Collections(Protocol):
 
 class Once(Protocol):
     def __call__(self, key: Hashable, make: Callable[[], Any]) -> Any: ...
+
+
+class MemberShare(Protocol):
+    def __call__(self, kind: CollectionKind, name: str) -> Sequence[Any]: ...
 
 
 def _each_time(key: Hashable, make: Callable[[], Any]) -> Any:
@@ -78,6 +85,10 @@ class ProcessorContext(SupplierContext):
     once: Once = _each_time
     """`once(key, make)` calls `make` for the first processor that asks, and gives the same to all
     others of the execution in this process."""
+
+    member_share: MemberShare | None = None
+    """`member_share(kind, name)` gives the pairs of a map, or the items of a list, that the sources
+    on this member read; None if all members are in this process."""
 
     files: Path | None = None
     """The folder with the files that came with the job."""

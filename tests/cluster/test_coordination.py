@@ -9,7 +9,7 @@ import pytest
 
 from pyrite import JobCancelled, JobFailed
 from pyrite import processors as p
-from pyrite.cluster.light.coordination import Coordination
+from pyrite.cluster.light.coordination import Coordination, OnTaken
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan, PackedDag
 from pyrite.collections import MemoryCollections
@@ -25,6 +25,8 @@ class Coordinated:
 
     def __init__(self, source: Any = None) -> None:
         packed = PackedDag.of(straight(source or p.read_items([1]), p.noop()))
+        self.asked: list[Any] = []
+        self.taken: list[OnTaken] = []
         self.sent: list[int] = []
         self.cancelled: list[int] = []
         self.outcomes: list[Outcome] = []
@@ -39,6 +41,7 @@ class Coordinated:
             collections=MemoryCollections(),
             run=self.run,
             post=lambda call: call(),
+            take_snapshots=self._take,
             send=self.send,
             cancel=self.cancelled.append,
             on_end=self.outcomes.append,
@@ -50,6 +53,10 @@ class Coordinated:
 
     def send(self, index: int, order: Order) -> None:
         self.sent.append(index)
+
+    def _take(self, reads: Any, on_taken: OnTaken) -> None:
+        self.asked += reads
+        self.taken.append(on_taken)
 
     @property
     def error(self) -> Any:
@@ -64,6 +71,23 @@ def coordinated() -> Coordinated:
 
 def test_all_members_are_ordered_to_run_the_coordinator_last(coordinated: Coordinated) -> None:
     assert coordinated.sent == [1, 2, 0]
+
+
+def test_all_members_have_what_they_will_read_before_any_is_ordered_to_run() -> None:
+    reading = Coordinated(p.read_map("m"))
+    assert (reading.asked, reading.sent) == ([("map", "m")], [])
+    reading.taken[0](None)
+    assert reading.sent == [1, 2, 0]
+
+
+@pytest.mark.parametrize("lost", [None, ConnectionError("gone")])
+def test_a_job_that_ends_before_it_is_ordered_frees_what_members_have_taken(lost: Any) -> None:
+    reading = Coordinated(p.read_list("l"))
+    if lost is None:
+        reading.job.cancel()
+    reading.taken[0](lost)
+    assert (reading.sent, reading.cancelled) == ([], [0, 1, 2])
+    assert isinstance(reading.error, JobFailed if lost else JobCancelled)
 
 
 def test_a_job_ends_well_when_every_member_has(coordinated: Coordinated) -> None:

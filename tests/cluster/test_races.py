@@ -481,27 +481,39 @@ def test_a_part_whose_end_finds_no_thread_to_run_on_fails(
     assert not coordinator.outcome().is_well
 
 
-def send_reading(coordinator: Coordinator, *more: m.Message) -> m.Call:
-    """Has the member run a job whose source asks the coordinator for its part of a map, on the
-    thread that deals with messages. Gives that question; `more` arrives behind the init."""
-    dag = PackedDag.of(line(p.read_map("read")))
-    plans = coordinator.member._plans
-    plans.add(dag.hash, dag.data)
-    plans.get(dag.hash).plan("job", 2, 1)  # type: ignore[union-attr]
-    coordinator.send(coordinator.order(dag), *more)
-    return coordinator.next(m.Call)
-
-
-def test_what_arrives_while_an_init_waits_for_a_reply_stays_in_its_order(
+def test_what_arrives_while_a_call_waits_for_a_reply_stays_in_its_order(
     coordinator: Coordinator,
 ) -> None:
-    call = send_reading(coordinator, packet([1], execution=OTHER))
-    coordinator.send(packet([2], execution=OTHER), m.Reply(call.number, pickle.dumps((True, {}))))
-    coordinator.next(m.DoneMessage)
-    held = coordinator.member.parts.executions.find(OTHER)
+    member, answered = coordinator.member, Event()
+
+    def ask() -> None:
+        member.call("coordinator:1", ("map", "read", "copy", ()))
+        answered.set()
+
+    member.post(ask)
+    call = coordinator.next(m.Call)
+    coordinator.send(packet([1], execution=OTHER), packet([2], execution=OTHER))
+    coordinator.send(m.Reply(call.number, pickle.dumps((True, {}))))
+    coordinator.until(answered.is_set)
+    held = member.parts.executions.find(OTHER)
     assert held is not None
     arrived = [group for _, _, items in held.arrivals.edge(0).packets for group in unpacked(items)]
     assert [group.items for group in arrived] == [[1], [2]]
+
+
+def test_an_execution_reads_what_was_there_before_any_member_began(
+    coordinator: Coordinator,
+) -> None:
+    numbers = coordinator.member._stored.list("read")
+    numbers.append("before")
+    taking = ("snapshots", ID.hex(), "", ((("list", "read"),), 1, 2))
+    coordinator.send(m.Call(1, pickle.dumps(taking)))
+    coordinator.next(m.Reply)
+    numbers.append("written by another member")
+    dag = PackedDag.of(line(p.read_list("read")))
+    coordinator.send(m.PlanMessage(dag.hash, dag.data), coordinator.order(dag))
+    (group,) = unpacked(coordinator.next(m.PacketMessage).items)
+    assert group.items == ["before"]
 
 
 def test_an_init_that_asks_a_member_whose_loss_is_known_but_not_dealt_with_does_not_hang(

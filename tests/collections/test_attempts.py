@@ -12,6 +12,7 @@ from pyrite.collections.redis import CollectionsUnavailable, RedisCollections
 from pyrite.collections.redis.attempts import KEEP_SECONDS, Attempt
 from pyrite.collections.redis.commits import KEEP, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
+from pyrite.collections.redis.names import Kind
 from pyrite.collections.redis.values import packed
 from tests.collections.test_redis import cutting_replies
 from tests.redis_server import RedisServer
@@ -64,6 +65,19 @@ def test_attempts_are_committed_and_the_others_removed(
     assert keys(redis) == {"pyrite:list:l", "pyrite:list:new", "pyrite:map:m"}
     with redis.client() as client:
         assert [client.ttl(key) for key in ("pyrite:list:new", "pyrite:map:m")] == [-1, -1]
+
+
+@pytest.mark.parametrize("kind", ["map", "list"])
+def test_all_vertices_that_read_a_collection_read_one_copy_of_it(
+    stored: RedisCollections, job: WrittenJob, kind: Kind
+) -> None:
+    stored.map("c").update({n: n for n in range(5)})
+    stored.list("c").extend(range(5))
+    first = job.copy(kind, "c")
+    stored.map("c")[5] = 5
+    stored.list("c").append(5)
+    assert job.copy(kind, "c") == first
+    assert len(list(first.read(stored.server, 0, 1))) == 5
 
 
 def test_maps_are_merged_and_the_later_attempt_wins(

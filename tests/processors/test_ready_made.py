@@ -10,7 +10,9 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, JobFailed, between
 from pyrite import processors as p
-from pyrite.collections import MemoryCollections
+from pyrite.collections import MemoryCollections, MemoryList, MemoryMap
+from pyrite.context import ProcessorContext
+from pyrite.engine.member import RunContext
 from pyrite.testing import verify_processor
 
 NUMBERS = list(range(10))
@@ -110,6 +112,39 @@ def test_a_source_emits_each_item_once_whatever_the_parallelism(
     dag.edge(between(read, dag.vertex("sink", p.write_list("out"), local_parallelism=1)))
     pyr.new_light_job(dag).execute().result(10)
     assert sorted(pyr.list("out")) == expected
+
+
+class Changing(MemoryCollections):
+    """Before each use of a map or list, something is added at its start."""
+
+    def map(self, name: str) -> MemoryMap:
+        found = super().map(name)
+        before = found.copy()
+        found.clear()
+        found.update({-len(before): 0, **before})
+        return found
+
+    def list(self, name: str) -> MemoryList:
+        found = super().list(name)
+        found.insert(0, -len(found))
+        return found
+
+
+@pytest.mark.parametrize("source", [p.read_list("c"), p.read_map("c")])
+def test_all_processors_of_a_source_read_one_copy_of_what_changes(source: Any) -> None:
+    collections = Changing()
+    for _ in range(10):
+        collections.map("c"), collections.list("c")
+    run = RunContext(
+        job_name="", job_id="", execution_id="", member_count=1, collections=collections
+    )
+    items: list[Any] = []
+    for index in range(3):
+        context = ProcessorContext(
+            **run.fields("v", 3), member_index=0, local_index=index, once=run.once
+        )
+        items += source.step.open(context)
+    assert len(items) == len(set(items)) == 11
 
 
 def test_an_iterator_can_be_read_by_one_job_only(pyr: Instance) -> None:

@@ -61,6 +61,16 @@ def test_a_job_reads_and_writes_and_leaves_nothing_else(pyr: Instance, redis: Re
     }
 
 
+def test_two_vertices_that_read_one_map_get_each_entry_once(pyr: Instance) -> None:
+    pyr.map("in").update({n: n for n in range(100)})
+    dag = DAG()
+    for name in ("a", "b"):
+        source = dag.vertex(name, p.read_map("in"))
+        dag.edge(between(source, dag.vertex(f"to {name}", p.write_list(name))))
+    run(pyr, dag)
+    assert sorted(pyr.list("a")) == sorted(pyr.list("b")) == [(n, n) for n in range(100)]
+
+
 def test_attempts_at_a_task_before_the_last_stage_make_the_same_rows(redis: RedisServer) -> None:
     """Spark compares them."""
     stored = redis_at(redis.url)

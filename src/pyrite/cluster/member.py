@@ -21,9 +21,14 @@ from typing import Any, Final
 import cloudpickle
 
 from pyrite.cluster.calls import Calls, reply, reply_error
-from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
+from pyrite.cluster.collections.notes import MemberNotes, Note, PartLost, check, there
 from pyrite.cluster.collections.refused import RefusedCollections
-from pyrite.cluster.collections.storage import MemberCollections, Request, served
+from pyrite.cluster.collections.storage import (
+    MemberCollections,
+    Request,
+    SharedCollections,
+    served,
+)
 from pyrite.cluster.collections.writes import Writes
 from pyrite.cluster.light.jobs import Jobs, ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
@@ -33,7 +38,6 @@ from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
-from pyrite.context import Collections
 from pyrite.engine.failure import Failed
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
@@ -80,8 +84,10 @@ class Member:
         self.jobs = Jobs(self, clock)
         self.normal = NormalJobs(self, driver)
         self._stored = MemoryCollections()
-        self._notes = Notes()
-        self.collections: Collections = self._redis or self._collections(self.call, self._check)
+        self._notes = MemberNotes()
+        self.collections: SharedCollections = self._redis or self._collections(
+            self.call, self._check
+        )
         self._for_clients = self._collections(self.call, lambda kind, name: None)
         """Clients make notes of their own: they may come to this member from one that died."""
         self._pool_size = cooperative_threads or default_pool_size()
@@ -116,7 +122,7 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
-    def collections_for_execution(self) -> tuple[Collections, Callable[[], None]]:
+    def collections_for_execution(self) -> tuple[SharedCollections, Callable[[], None]]:
         """The collections as the processors of one execution use them, and what waits until they
         are written."""
         if self._redis is not None:
@@ -127,7 +133,7 @@ class Member:
 
     def _collections(
         self, tell: Callable[[str, Request], Any], check: Callable[[str, str], None]
-    ) -> Collections:
+    ) -> SharedCollections:
         if self.wire.me.cluster:
             return RefusedCollections(self.wire.me.cluster)
         return MemberCollections(
@@ -135,7 +141,25 @@ class Member:
         )
 
     def _check(self, kind: str, name: str) -> None:
-        check(kind, name, self._notes.of(kind, name), self.peers.incarnations)
+        self._note_use(kind, name)
+        try:
+            check(kind, name, self._notes.of(kind, name), self.peers.incarnations)
+        except PartLost:
+            self._tell_others(("told", kind, name, ()))
+            raise
+
+    def _note_use(self, kind: str, name: str) -> None:
+        """Lets all members hear of a collection when it is first used."""
+        if not self._notes.is_known(kind, name):
+            members = self.peers.incarnations
+            heard = {(kind, name): there(members)}
+            self._notes.hear(heard, members)
+            self._tell_others(("heard", "", "", (heard,)))
+
+    def _tell_others(self, request: Request) -> None:
+        for address in self.addresses:
+            if address != self.address:
+                self.start_call(address, request)
 
     # Life.
 
@@ -198,6 +222,11 @@ class Member:
         """Makes the calling thread the member's."""
         self._thread = threading.get_ident()
         self.wire.own()
+
+    @property
+    def collections_may_block(self) -> bool:
+        """Whether it may take long to read what this member has of collections."""
+        return self._redis is not None
 
     def is_own_thread(self) -> bool:
         return threading.get_ident() == self._thread
@@ -287,6 +316,10 @@ class Member:
         if before is not None:
             self.wire.drop(before, "it has connected anew")
             self._member_lost(before, "it has connected anew")
+        self._notes.connected(connection.peer.address, connection.peer.incarnation)
+        heard = self._notes.heard
+        if heard:
+            self.start_call(connection.peer.address, ("heard", "", "", (heard,)))
         if self.peers.is_complete:
             self._on_complete(True)
 
@@ -411,24 +444,33 @@ class Member:
             return _ABOUT_A_MEMBER[request[2]](self)
         if request[0] == "job":
             return _ABOUT_A_JOB[request[2]](self, bytes.fromhex(request[1]))
+        if request[0] == "heard":
+            return self._notes.hear(request[3][0], self.peers.incarnations)
+        if request[0] == "told":
+            return self._notes.told(request[1], request[2], self.peers.incarnations)
+        if request[0] == "snapshots":
+            return self.parts.take_snapshots(bytes.fromhex(request[1]), *request[3])
         return served(self._stored, request)
 
     def _serve_client(self, asked: tuple[Request, Note]) -> Any:
         request, note = asked
         kind, name, method, _ = request
         members = self.peers.incarnations
-        if self._redis is not None and kind not in ("member", "job"):
+        if self._redis is not None and kind not in ("member", "job", "cluster"):
             return note, None, served(self._redis, request)
         if self._redis is not None and method == "contents":
             return [self._redis.contents()]
         if kind == "member":
             return self._ask_all(request)
+        if kind == "cluster":
+            return there(members)
         if kind == "job":
             (address,) = request[3]
             here = address == self.address
             return self._serve_here(request) if here else self.start_call(address, request)
+        self._note_use(kind, name)
         try:
-            check(kind, name, note, members)
+            check(kind, name, note, members, self._notes.first(kind, name))
         except PartLost as lost:
             return note, lost, None
         return note, None, served(self._for_clients, request)

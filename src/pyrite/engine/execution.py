@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pyrite.context import MetaSupplierContext
+from pyrite.context import MetaSupplierContext, NamedCollection
 from pyrite.dag import DAG
 from pyrite.engine.ends import Links, NoLinks
 from pyrite.engine.failure import Failed, Halt
@@ -25,6 +25,7 @@ from pyrite.engine.metrics import VertexMetrics, gather
 from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
+from pyrite.processors.collections import ReadNamed
 from pyrite.processors.steps import Commit, Sink
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
@@ -47,6 +48,8 @@ class Plan:
     stretches: tuple[Stretch, ...]
     suppliers: Mapping[str, Any]
     sinks: tuple[tuple[str, Sink], ...]
+    reads: tuple[NamedCollection, ...]
+    """The named maps and lists that sources read."""
 
     @property
     def runs_users_life_cycles(self) -> bool:
@@ -64,7 +67,9 @@ class Plan:
             )
             suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
             sinks = committing_sinks(suppliers)
-            return Plan(topology, fuse(topology, suppliers), suppliers, sinks)
+            steps = [step_of(supplier) for supplier in suppliers.values()]
+            reads = {(step.kind, step.name) for step in steps if isinstance(step, ReadNamed)}
+            return Plan(topology, fuse(topology, suppliers), suppliers, sinks, tuple(reads))
 
         return dag.derived(("engine", member_count, default_parallelism), make)
 

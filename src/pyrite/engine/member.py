@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyrite.context import Collections, ProcessorContext, SupplierContext
+from pyrite.context import Collections, MemberShare, ProcessorContext, SupplierContext
 from pyrite.engine.assembly import Assembly
 from pyrite.engine.ends import Links
 from pyrite.engine.failure import Failed, Halt
@@ -39,6 +39,7 @@ class RunContext:
     attempt: str = "0"
     must_repeat: bool = False
     memory_budget: int | None = None
+    member_share: MemberShare | None = None
     files: Path | None = None
     halt: Halt = field(default_factory=Halt)
     _made: dict[Hashable, Any] = field(default_factory=dict)
@@ -195,6 +196,7 @@ class MemberRun:
             must_repeat=self._run.must_repeat,
             memory_budget=self._run.memory_budget,
             once=self._run.once,
+            member_share=self._run.member_share,
             files=self._run.files,
         )
         try:

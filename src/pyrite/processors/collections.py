@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from pyrite.context import ProcessorContext
+from pyrite.context import CollectionKind, Collections, ProcessorContext
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_name
@@ -15,12 +15,14 @@ from pyrite.processors.steps import BadItem, Sink, Source, Writer
 
 
 def read_map(name: str) -> StepSupplier:
-    """Emits the `(key, value)` pairs that a named map holds when the job starts."""
+    """Emits the `(key, value)` pairs that a named map holds when the job starts, each once, whoever
+    changes the map meanwhile."""
     return StepSupplier(ReadMap(checked_name("read_map", name)))
 
 
 def read_list(name: str) -> StepSupplier:
-    """Emits the items that a named list holds when the job starts."""
+    """Emits the items that a named list holds when the job starts, each once, whoever changes the
+    list meanwhile."""
     return StepSupplier(ReadList(checked_name("read_list", name)))
 
 
@@ -35,20 +37,40 @@ def write_list(name: str) -> StepSupplier:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMap(Source):
+class ReadNamed(Source):
+    """Reads a copy that all processors share: what changes meanwhile must not let them skip items,
+    or emit them twice."""
+
+    kind: ClassVar[CollectionKind]
     name: str
-    may_hold_none = False
+
+    def contents(self, collections: Collections) -> list[Any]:
+        """What the map or list holds now."""
+        raise NotImplementedError
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        return share_of(list(context.collections.map(self.name).items()), context)
+        if context.member_share is not None:
+            own = context.member_share(self.kind, self.name)
+            return iter(own[context.local_index :: context.local_parallelism])
+        copied = context.once(self, lambda: self.contents(context.collections))
+        return share_of(copied, context)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadList(Source):
-    name: str
+class ReadMap(ReadNamed):
+    kind = "map"
+    may_hold_none = False
 
-    def open(self, context: ProcessorContext) -> Iterator[Any]:
-        return share_of(list(context.collections.list(self.name)), context)
+    def contents(self, collections: Collections) -> list[Any]:
+        return list(collections.map(self.name).items())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadList(ReadNamed):
+    kind = "list"
+
+    def contents(self, collections: Collections) -> list[Any]:
+        return list(collections.list(self.name))
 
 
 @dataclass(frozen=True, slots=True)

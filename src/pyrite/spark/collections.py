@@ -52,9 +52,7 @@ class OnDriver(JobCollections):
         self._collections = collections
 
     def source(self, step: ReadMap | ReadList) -> StepSupplier:
-        if isinstance(step, ReadMap):
-            return StepSupplier(ReadItems(builtins.list(self._collections.map(step.name).items())))
-        return StepSupplier(ReadItems(builtins.list(self._collections.list(step.name))))
+        return StepSupplier(ReadItems(step.contents(self._collections)))
 
     def commit(self, collected: Sequence[Collected]) -> None:
         for each in collected:

@@ -12,7 +12,7 @@ from pyrite.collections.redis import RedisCollections, RedisList, RedisMap
 from pyrite.collections.redis.attempts import Attempt, Written
 from pyrite.collections.redis.commits import Copied, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
-from pyrite.collections.redis.names import Kind, key_of
+from pyrite.collections.redis.names import key_of
 from pyrite.collections.redis.server import Server
 from pyrite.collections.redis.values import packed
 from pyrite.context import ProcessorContext
@@ -35,8 +35,7 @@ class InRedis(JobCollections):
         self._job.begin()
 
     def source(self, step: ReadMap | ReadList) -> StepSupplier:
-        kind: Kind = "map" if isinstance(step, ReadMap) else "list"
-        return StepSupplier(ReadCopy(self._job.copy(kind, step.name)))
+        return StepSupplier(ReadCopy(self._job.copy(step.kind, step.name)))
 
     def commit(self, collected: Sequence[Written]) -> None:
         self._job.commit(collected)

@@ -17,6 +17,9 @@ class RefusedCollections:
     def list(self, name: str) -> Any:
         self._refuse("list", name)
 
+    def share(self, kind: str, name: str, index: int, count: int) -> Any:
+        self._refuse(kind, name)
+
     def _refuse(self, kind: str, name: str) -> NoReturn:
         raise PyriteError(
             f"the {kind} '{name}' has no place in cluster '{self._cluster}': its members come and "

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from pyrite.collections import MemoryCollections
 from pyrite.collections.named import NamedList, NamedMap
+from pyrite.context import CollectionKind, Collections
 from pyrite.errors import PyriteError
 from pyrite.partitioning import InvalidKey, default_partition_count, partition_id
 
@@ -29,15 +30,15 @@ LIST_METHODS: Final = frozenset(
 ) | {"append", "extend", "pop", "remove", "reverse", "clear", "index", "count"}
 
 
-class Storing(Protocol):
-    """What has named maps and lists."""
+class SharedCollections(Collections, Protocol):
+    """Named maps and lists that several members read together."""
 
-    def map(self, name: str) -> MutableMapping[Any, Any]: ...
+    def share(self, kind: CollectionKind, name: str, index: int, count: int) -> Sequence[Any]:
+        """The pairs or items that one of `count` members reads. All members together read each
+        entry or item once, whoever writes meanwhile."""
 
-    def list(self, name: str) -> MutableSequence[Any]: ...
 
-
-def served(collections: Storing, request: Request) -> Any:
+def served(collections: Collections, request: Request) -> Any:
     """Does what a request asks for."""
     kind, name, method, arguments = request
     if kind == "map" and method in MAP_METHODS:
@@ -235,6 +236,13 @@ class MemberCollections:
         if owner == self._address():
             return self._here.list(name)
         return RemoteList(name, partial(self._call, owner), partial(self._tell, owner))
+
+    def share(self, kind: CollectionKind, name: str, index: int, count: int) -> Sequence[Any]:
+        """What lives here."""
+        self._check(kind, name)
+        if kind == "map":
+            return builtins.list(self._here.map(name).items())
+        return self._here.list(name).copy()
 
 
 def owner_of(key: Any, members: int) -> int:

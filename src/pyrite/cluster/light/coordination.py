@@ -11,7 +11,7 @@ import cloudpickle
 
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
-from pyrite.context import Collections
+from pyrite.context import Collections, NamedCollection
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
 from pyrite.engine.member import LifeCycleFailed, RunContext
@@ -19,6 +19,9 @@ from pyrite.engine.plan import choose_single_partitions
 from pyrite.errors import PyriteError
 
 _CHOICE: Final = random.Random()
+
+OnTaken = Callable[[BaseException | None], None]
+"""Called on the member's own thread when all members have their snapshots, or with an error."""
 
 
 class Coordination:
@@ -38,6 +41,7 @@ class Coordination:
         collections: Collections,
         run: Callable[[Callable[[], None]], None],
         post: Callable[[Callable[[], None]], None],
+        take_snapshots: Callable[[Sequence[NamedCollection], OnTaken], None],
         send: Callable[[int, Order], None],
         cancel: Callable[[int], None],
         on_end: Callable[[Outcome], None],
@@ -51,6 +55,7 @@ class Coordination:
         self._parallelism = parallelism
         self._run_somewhere = run
         self._post = post
+        self._take_snapshots = take_snapshots
         self._send = send
         self._cancel = cancel
         self._on_end = on_end
@@ -135,9 +140,26 @@ class Coordination:
         ]
 
     def _start(self, orders: Sequence[Order]) -> None:
+        reads = self.plan.plan(self.job_id, len(self.members), self._parallelism).reads
         if self._run.halt.is_set:
             self._end()
-            return
+        elif reads and len(self.members) > 1:
+            # No member begins to write before all have a copy of what they will read.
+            self._take_snapshots(reads, lambda error: self._snapshots_taken(orders, error))
+        else:
+            self._order(orders)
+
+    def _snapshots_taken(self, orders: Sequence[Order], error: BaseException | None) -> None:
+        if error is not None:
+            self._run.halt.fail(Failed(error))
+        if self._run.halt.is_set:
+            for index in range(len(orders)):
+                self._cancel(index)  # they hold snapshots
+            self._end()
+        else:
+            self._order(orders)
+
+    def _order(self, orders: Sequence[Order]) -> None:
         self._asked = set(range(len(orders)))
         own = next(i for i, (address, _) in enumerate(self.members) if address == self._address)
         for index in sorted(self._asked, key=lambda index: index == own):

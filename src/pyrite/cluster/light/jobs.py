@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyrite.cluster.light.coordination import Coordination
+from pyrite.cluster.light.coordination import Coordination, OnTaken
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.parts import not_there
 from pyrite.cluster.light.plans import KeptPlan
+from pyrite.context import NamedCollection
 from pyrite.engine.failure import Failed
 from pyrite.wire import messages as m
 from pyrite.wire.wire import Connection
@@ -122,6 +123,7 @@ class Jobs:
             collections=member.collections,
             run=member.service.threads.run,
             post=member.post,
+            take_snapshots=partial(self._take_snapshots, id),
             send=partial(self._send_init, id, message.plan, plan),
             cancel=partial(self._send_cancel, id),
             on_end=lambda outcome: member.on_thread(lambda: self._ended(id, answer, outcome)),
@@ -181,6 +183,31 @@ class Jobs:
         answer(outcome)
         for joined in self._joined.pop(id, ()):
             joined.set_result(outcome.packed())
+
+    def _take_snapshots(
+        self, id: bytes, reads: Sequence[NamedCollection], on_taken: OnTaken
+    ) -> None:
+        """Lets all members keep what an execution will read there."""
+        member, members = self._member, self._running[id].members
+        futures = []
+        for index, (address, _) in enumerate(members):
+            of = (tuple(reads), index, len(members))
+            if address == member.address:
+                futures.append(member.parts.take_snapshots(id, *of))
+            else:
+                futures.append(member.start_call(address, ("snapshots", id.hex(), "", of)))
+        left = len(futures)
+
+        def one_taken() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                errors = [future.exception() for future in futures]
+                on_taken(next(filter(None, errors), None))
+
+        for future in futures:
+            # Posted: replies also come while a processor waits for one.
+            future.add_done_callback(lambda _: member.post(one_taken))
 
     def _send_init(self, id: bytes, hash: bytes, plan: KeptPlan, index: int, order: Order) -> None:
         member, job = self._member, self._running[id]

@@ -6,14 +6,17 @@ from __future__ import annotations
 import logging
 import pickle
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from pyrite.cluster.collections.storage import SharedCollections
 from pyrite.cluster.edges.links import MemberLinks
 from pyrite.cluster.edges.receiving import Arrivals
 from pyrite.cluster.edges.sending import To
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
-from pyrite.context import Collections
+from pyrite.cluster.light.snapshots import Snapshots
+from pyrite.context import CollectionKind
 from pyrite.engine.execution import flush_into
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
@@ -30,6 +33,7 @@ class Participant:
     def __init__(self, id: bytes) -> None:
         self.id = id
         self.arrivals = Arrivals()
+        self.snapshots = Snapshots()
         self.halt = Halt()
         self.has_begun = False
         self.links: MemberLinks | None = None
@@ -45,7 +49,7 @@ class Participant:
         peers: Mapping[int, To],
         *,
         service: ExecutionService,
-        collections: Collections,
+        collections: SharedCollections,
         flush: Callable[[], None],
         on_end: Callable[[Outcome], None],
     ) -> None:
@@ -113,6 +117,7 @@ class Participant:
                 member_count=len(order.members),
                 collections=self._collections,
                 halt=self.halt,
+                member_share=self._share,
             ),
             plan.topology,
             plan.stretches,
@@ -122,7 +127,16 @@ class Participant:
             links=self.links,
         )
         self._run.prepare(self._warn_slow)
+        self.snapshots.drop()
         return [*self.links.tasklets]
+
+    def _share(self, kind: CollectionKind, name: str) -> Sequence[Any]:
+        """What the sources here read. If this is the only member, it was not taken before."""
+        index, count = self._order.index, len(self._order.members)
+        self.snapshots.take(
+            [(kind, name)], lambda kind, name: self._collections.share(kind, name, index, count)
+        )
+        return self.snapshots.of(kind, name)
 
     def _tasklet_done(self, tasklet: Tasklet) -> None:
         with self._lock:

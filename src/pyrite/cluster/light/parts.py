@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 from pyrite.cluster.edges.window import PERIOD
@@ -11,6 +12,7 @@ from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.participant import Participant
 from pyrite.cluster.light.plans import KeptPlan
 from pyrite.cluster.light.registry import Executions
+from pyrite.context import NamedCollection
 from pyrite.engine.failure import Failed
 from pyrite.wire import messages as m
 from pyrite.wire.wire import Connection
@@ -96,6 +98,30 @@ class Parts:
             ended(Outcome.failed(Failed(error), member.address))
             return
         self._send_acks((id,), first=True)
+
+    def take_snapshots(
+        self, id: bytes, reads: Sequence[NamedCollection], index: int, count: int
+    ) -> Future[None]:
+        """Before the init: keeps what the sources of an execution will read here."""
+        participant = self.executions.data(id, self._clock())
+        share = self._member.collections.share
+        taken: Future[None] = Future()
+
+        def take() -> None:
+            if participant is not None:
+                participant.snapshots.take(
+                    reads, lambda kind, name: share(kind, name, index, count)
+                )
+            taken.set_result(None)
+
+        if not self._member.collections_may_block:
+            take()
+            return taken
+        try:
+            self._member.service.threads.run(take)
+        except RuntimeError as error:  # no thread can be started
+            taken.set_exception(error)
+        return taken
 
     def cancel(self, id: bytes) -> None:
         """Stops a part. If its init has not come yet, it will be refused."""

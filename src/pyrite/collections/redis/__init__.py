@@ -36,6 +36,14 @@ class _Named:
     def list(self, name: str) -> RedisList:
         return RedisList(name, key_of("list", name), self._asking)
 
+    def share(self, kind: Kind, name: str, index: int, count: int) -> builtins.list[Any]:
+        """The pairs or items that one of `count` members reads. Members do not read at the same
+        moment, so each entry of a map belongs to one of them by its key. The items of a list move
+        to other places, so the first member reads all of them."""
+        if kind == "map":
+            return self.map(name).share(index, count)
+        return self.list(name).copy() if index == 0 else []
+
 
 class RedisCollections(_Named):
     """The maps and lists at a URL. They outlive every process, and all who use the same database

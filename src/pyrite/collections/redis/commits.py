@@ -93,6 +93,7 @@ class WrittenJob:
         self._committed = self._key + b":committed"
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
+        self._copied: dict[tuple[Kind, str], Copied] = {}
 
     def begin(self) -> None:
         self._server.write(
@@ -102,11 +103,15 @@ class WrittenJob:
         self._keeper.start()
 
     def copy(self, kind: Kind, name: str) -> Copied:
-        """A copy of what a map or list holds now, for all tasks."""
-        copied = self._key + b":in:" + key_of(kind, name)
-        keys = [key_of(kind, name), copied, self._key]
-        count = self._patient.run(f"the {kind} '{name}'", COPY, keys, kind, KEEP_SECONDS)
-        return Copied(kind, name, copied, count)
+        """A copy of what a map or list held when this was first called, for all tasks of all
+        vertices that read it."""
+        copied = self._copied.get((kind, name))
+        if copied is None:
+            key = self._key + b":in:" + key_of(kind, name)
+            keys = [key_of(kind, name), key, self._key]
+            count = self._patient.run(f"the {kind} '{name}'", COPY, keys, kind, KEEP_SECONDS)
+            copied = self._copied[kind, name] = Copied(kind, name, key, count)
+        return copied
 
     def commit(self, written: Sequence[Written]) -> None:
         """Puts what attempts have written into the real maps and lists, as one step."""

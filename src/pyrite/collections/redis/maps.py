@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
+from zlib import crc32
 
 from pyrite.collections.named import NamedMap
 from pyrite.collections.redis.fields import field_of
@@ -65,6 +66,14 @@ class RedisMap(NamedMap):
 
     def copy(self) -> dict[Any, Any]:
         return with_one_nan(dict(map(unpacked, self._server.call(self._of, "HVALS", self._key))))
+
+    def share(self, index: int, count: int) -> list[tuple[Any, Any]]:
+        """One of several parts of the entries. The key of an entry decides which part has it."""
+        flat = self._server.call(self._of, "HGETALL", self._key)
+        own = [
+            entry for field, entry in zip(flat[::2], flat[1::2]) if crc32(field) % count == index
+        ]
+        return [(one_nan(key), value) for key, value in map(unpacked, own)]
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         pairs = dict(other, **more)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
-Kind: TypeAlias = Literal["map", "list"]
+from pyrite.context import CollectionKind
+
+Kind: TypeAlias = CollectionKind
 
 PREFIX: Final = "pyrite:"
 
