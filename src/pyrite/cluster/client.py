@@ -20,7 +20,7 @@ import cloudpickle
 
 from pyrite.closing import Closing
 from pyrite.cluster.calls import Calls
-from pyrite.cluster.collections.notes import Note, Notes
+from pyrite.cluster.collections.notes import Note, Notes, There
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
 from pyrite.cluster.light.jobs import ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
@@ -91,7 +91,6 @@ class Client(Closing):
         """By hash, the DAGs of jobs that are running: a member may ask for one."""
         self._sent_plans: set[bytes] = set()
         self._calls = Calls()
-        self._notes = Notes()
         self._posted: deque[Callable[[], None]] = deque()
         self._closed = False
         self._lock = threading.Lock()
@@ -106,6 +105,8 @@ class Client(Closing):
         except BaseException:
             self.close()
             raise
+        self._there: Future[There] = self._start(("cluster", "", "incarnations", ()))
+        self._notes: Notes | None = None
 
     # The interface of an instance.
 
@@ -213,7 +214,7 @@ class Client(Closing):
         execution = self._new_execution(job)
         id = bytes.fromhex(execution.id)
         figures = RemoteFigures(
-            lambda: self._ask(_about(execution, "figures"), {}) if execution.member else None
+            lambda: self._ask(_about(execution, "figures")) if execution.member else None
         )
         execution.wire(
             cancel=lambda: self._post(lambda: self._cancel(id)),
@@ -258,11 +259,11 @@ class Client(Closing):
         execution.member = listed.member
 
         def cancel() -> None:
-            self._start(_about(execution, "cancel"), {})
+            self._start(_about(execution, "cancel"))
 
         _wire_light(execution, cancel)
         execution.now_running()
-        self._start(_about(execution, "join"), {}).add_done_callback(
+        self._start(_about(execution, "join")).add_done_callback(
             lambda future: self._joined_ended(execution, future)
         )
         return execution
@@ -270,18 +271,21 @@ class Client(Closing):
     def _ask_stored(self, request: Request) -> Any:
         """Uses a named map or list. Raises PartLost, once, if a part of it is gone."""
         kind, name, _, _ = request
+        self._check_open()  # in a fork, nobody would answer
+        if self._notes is None:
+            self._notes = Notes(None if self._there.exception() else self._there.result())
         note = self._notes.of(kind, name)
         noted, lost, result = self._ask(request, note)
-        note.update(noted)
+        note.there, note.was_used = noted.there, True
         if lost is not None:
             raise lost
         return result
 
-    def _ask(self, request: Request, note: Note) -> Any:
+    def _ask(self, request: Request, note: Note | None = None) -> Any:
         """Has a member do something, and waits for its reply."""
         return self._start(request, note).result()
 
-    def _start(self, request: Request, note: Note) -> Future[Any]:
+    def _start(self, request: Request, note: Note | None = None) -> Future[Any]:
         """Has a member do something. Its reply is the result of the future."""
         self._check_open()
         future: Future[Any] = Future()
@@ -298,7 +302,7 @@ class Client(Closing):
 
     def _ask_members(self, about: str) -> builtins.list[Any]:
         """Asks all members about themselves."""
-        answers: builtins.list[Any] = self._ask(("member", "", about, ()), {})
+        answers: builtins.list[Any] = self._ask(("member", "", about, ()))
         return answers
 
     def _check_open(self) -> None:
@@ -432,7 +436,7 @@ class Client(Closing):
         elif execution.job.is_light:
             self._connection.send(m.Cancel(id))
         else:  # a normal job's cancel must not overtake its order, which may be large
-            payload = cloudpickle.dumps((_about(execution, "cancel_normal"), {}))
+            payload = cloudpickle.dumps((_about(execution, "cancel_normal"), None))
             self._calls.send(self._connection, payload, Future())
 
     def _answered(self, message: m.Answer) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import cloudpickle
 
 from pyrite.cluster.calls import Calls, reply
-from pyrite.cluster.collections.notes import Note, Notes, PartLost, check
+from pyrite.cluster.collections.notes import MemberNotes, Note, PartLost, check, there
 from pyrite.cluster.collections.refused import RefusedCollections
 from pyrite.cluster.collections.storage import (
     MemberCollections,
@@ -83,7 +83,7 @@ class Member:
         self.jobs = Jobs(self, clock)
         self.normal = NormalJobs(self, driver)
         self._stored = MemoryCollections()
-        self._notes = Notes()
+        self._notes = MemberNotes()
         self.collections: SharedCollections = self._redis or self._collections(
             self.call, self._check
         )
@@ -140,7 +140,25 @@ class Member:
         )
 
     def _check(self, kind: str, name: str) -> None:
-        check(kind, name, self._notes.of(kind, name), self.peers.incarnations)
+        self._note_use(kind, name)
+        try:
+            check(kind, name, self._notes.of(kind, name), self.peers.incarnations)
+        except PartLost:
+            self._tell_others(("told", kind, name, ()))
+            raise
+
+    def _note_use(self, kind: str, name: str) -> None:
+        """Lets all members hear of a collection when it is first used."""
+        if not self._notes.is_known(kind, name):
+            members = self.peers.incarnations
+            heard = {(kind, name): there(members)}
+            self._notes.hear(heard, members)
+            self._tell_others(("heard", "", "", (heard,)))
+
+    def _tell_others(self, request: Request) -> None:
+        for address in self.addresses:
+            if address != self.address:
+                self.start_call(address, request)
 
     # Life.
 
@@ -285,6 +303,10 @@ class Member:
         if before is not None:
             self.wire.drop(before, "it has connected anew")
             self._member_lost(before, "it has connected anew")
+        self._notes.connected(connection.peer.address, connection.peer.incarnation)
+        heard = self._notes.heard
+        if heard:
+            self.start_call(connection.peer.address, ("heard", "", "", (heard,)))
         if self.peers.is_complete:
             self._on_complete(True)
 
@@ -400,6 +422,10 @@ class Member:
             return _ABOUT_A_MEMBER[request[2]](self)
         if request[0] == "job":
             return _ABOUT_A_JOB[request[2]](self, bytes.fromhex(request[1]))
+        if request[0] == "heard":
+            return self._notes.hear(request[3][0], self.peers.incarnations)
+        if request[0] == "told":
+            return self._notes.told(request[1], request[2], self.peers.incarnations)
         if request[0] == "snapshots":
             return self.parts.take_snapshots(bytes.fromhex(request[1]), *request[3])
         return served(self._stored, request)
@@ -408,18 +434,21 @@ class Member:
         request, note = asked
         kind, name, method, _ = request
         members = self.peers.incarnations
-        if self._redis is not None and kind not in ("member", "job"):
+        if self._redis is not None and kind not in ("member", "job", "cluster"):
             return note, None, served(self._redis, request)
         if self._redis is not None and method == "contents":
             return [self._redis.contents()]
         if kind == "member":
             return self._ask_all(request)
+        if kind == "cluster":
+            return there(members)
         if kind == "job":
             (address,) = request[3]
             here = address == self.address
             return self._serve_here(request) if here else self.start_call(address, request)
+        self._note_use(kind, name)
         try:
-            check(kind, name, note, members)
+            check(kind, name, note, members, self._notes.first(kind, name))
         except PartLost as lost:
             return note, lost, None
         return note, None, served(self._for_clients, request)
