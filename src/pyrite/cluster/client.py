@@ -274,6 +274,7 @@ class Client(Closing):
     def _ask_stored(self, request: Request) -> Any:
         """Uses a named map or list. Raises PartLost, once, if a part of it is gone."""
         kind, name, _, _ = request
+        self._check_open()  # in a fork, nobody would answer
         if self._notes is None:
             self._notes = Notes(None if self._there.exception() else self._there.result())
         note = self._notes.of(kind, name)
