@@ -3,6 +3,7 @@ thread is left."""
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -15,6 +16,10 @@ from tests.redis_server import RedisServer
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")
+
+# A shell lets what it starts in the background ignore SIGINT, and the commands that tests interrupt
+# would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

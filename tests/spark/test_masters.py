@@ -81,6 +81,7 @@ def test_an_executor_that_is_lost_after_a_part_of_its_output_was_read_leaves_an_
     run_program("tests.spark.on_lost_executor", "memory", says="all good")
 
 
+@pytest.mark.soak
 def test_an_executor_that_is_lost_leaves_an_exact_result_in_redis(redis: RedisServer) -> None:
     run_program("tests.spark.on_lost_executor", redis.url, says="all good")
     with redis.client() as client:
