@@ -81,8 +81,9 @@ def running(client: Client, count: int) -> list[Execution]:
 
 
 def nothing_is_left(client: Client) -> bool:
-    """Whether all members have forgotten all executions; waits a little for the slowest."""
-    give_up = time.monotonic() + 5
+    """Whether all members have forgotten all executions. Waits for those that were lost before
+    their init: they are kept for 5 s."""
+    give_up = time.monotonic() + 8
     while any(client.execution_counts()) or client.light_jobs():
         if time.monotonic() > give_up:
             return False

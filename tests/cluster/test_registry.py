@@ -207,3 +207,13 @@ class AllOrders(RuleBasedStateMachine):
 
 TestAllOrders = AllOrders.TestCase
 TestAllOrders.settings = settings(max_examples=60, stateful_step_count=30)
+
+
+def test_data_of_an_execution_that_is_lost_before_its_init_is_kept_for_five_seconds() -> None:
+    executions: Executions[list[str]] = Executions(lambda id: [])
+    executions.data(b"lost", 0.0)
+    executions.is_lost(b"lost", 100.0)
+    assert executions.tick(104.9) == []
+    assert executions.tick(105.0) == [b"lost"]
+    assert len(executions) == 0
+    assert executions.init(b"lost", "c", 106.0) is None

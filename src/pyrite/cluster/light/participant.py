@@ -72,6 +72,11 @@ class Participant:
     def name(self) -> str:
         return f"light job {self.id.hex()}"
 
+    @property
+    def addresses(self) -> list[str]:
+        """The members that take part. Known once it has begun."""
+        return [address for address, _ in self._order.members]
+
     def uses(self, address: str) -> bool:
         """Whether a member takes part. May be called after `begin` only."""
         return any(address == other for other, _ in self._order.members)

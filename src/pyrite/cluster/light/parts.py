@@ -136,12 +136,24 @@ class Parts:
     def member_lost(self, address: str, reason: str) -> None:
         for participant in self.executions.coordinator_gone(address):
             participant.halt.cancel()
+            self._cancel_elsewhere(participant)
         needing = [each for each in self.executions.running() if each.uses(address)]
         # The rest of what it sent does not come, also if it connects again before the init.
-        needing += [each for each in self.executions.waiting() if each.arrivals.came_from(address)]
+        for participant in self.executions.waiting():
+            if participant.arrivals.came_from(address):
+                needing.append(participant)
+                self.executions.is_lost(participant.id, self._clock())
         for participant in needing:
             lost = MemberLost(f"member {address} was lost: {reason}")
             participant.halt.fail(Failed(lost))
+
+    def _cancel_elsewhere(self, participant: Participant) -> None:
+        """Tells the other members that an execution ends. One of them may hold data for it whose
+        init was never sent."""
+        for address in participant.addresses:
+            peer = self._member.peers.get(address)
+            if peer is not None:
+                peer.send(m.Cancel(participant.id))
 
     def stop_all(self) -> None:
         """Lets all parts fail: nobody has cancelled them, this member ends."""

@@ -87,6 +87,11 @@ class Executions(Generic[Context]):
         self._forget(id, now)
         return None
 
+    def is_lost(self, id: bytes, now: float) -> None:
+        """An execution that waits for its init cannot end well any more. Its init may still come,
+        or never: it is kept as long as the id of one that failed."""
+        self._known[id].since = now + REMEMBERED_SECONDS - NEVER_INITIALIZED_SECONDS
+
     def was_cancelled(self, id: bytes, now: float) -> bool:
         """Whether an execution recently failed or was cancelled."""
         return self._remembered.get(id, now) > now
