@@ -16,6 +16,7 @@ from pyrite.cluster import Client
 from pyrite.cluster.member import Member
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.sockets import Limits
+from tests.cluster.members import end
 from tests.cluster.proxy import Proxy
 from tests.cluster.test_light_jobs import Endless, nothing_is_left, run, running, straight
 
@@ -51,8 +52,7 @@ class Cuttable:
 
     def close(self) -> None:
         self.proxy.close()
-        for member in self.members:
-            member.close()
+        end(*self.members)
 
 
 @pytest.fixture
@@ -106,7 +106,6 @@ def test_a_member_of_another_version_is_refused_and_jobs_say_so_with_both_versio
             assert f"Python {a.wire.me.python} at {members[0]}" in text
             assert f"Python 3.99 at {members[1]}" in text
     finally:
-        a.close()
-        b.close()
+        end(a, b)
     warnings = [each for each in caplog.records if each.levelname == "WARNING"]
     assert len(warnings) == 2  # one of each side, however often they try

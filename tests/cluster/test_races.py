@@ -28,8 +28,9 @@ from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
+from tests.cluster.members import end
 from tests.cluster.test_light_jobs import Endless
-from tests.wire.test_wire import turned
+from tests.wire.test_wire import SECRET, turned
 
 ID = b"01234567"
 OTHER = b"76543210"
@@ -123,7 +124,7 @@ def coordinator() -> Iterator[Coordinator]:
     made = Coordinator()
     yield made
     made.close()
-    made.member.close()
+    end(made.member)
 
 
 def line(source: Any) -> DAG:
@@ -220,6 +221,61 @@ def test_late_data_of_an_execution_that_was_cancelled_makes_no_new_context(
     coordinator.send(packet(["late"]), packet(["other"], execution=OTHER))
     coordinator.until(lambda: coordinator.member.execution_count() == 1)
     assert coordinator.member.parts.executions.find(ID) is None
+
+
+@pytest.mark.parametrize("what", ["data", "snapshots"])
+def test_what_a_lost_member_left_without_an_init_is_dropped_after_five_seconds(
+    coordinator: Coordinator, what: str
+) -> None:
+    if what == "data":
+        coordinator.send(packet(["lost"]))
+    else:
+        take_snapshots(coordinator)
+    coordinator.until(lambda: coordinator.member.execution_count() == 1)
+    coordinator.reconnect()
+    coordinator.now = 6.0
+    coordinator.until(lambda: coordinator.member.execution_count() == 0)
+
+
+def test_a_member_whose_coordinator_is_gone_tells_the_others() -> None:
+    keys = keys_from(SECRET)
+    member = Member(keys)
+    address = f"127.0.0.1:{member.bind('127.0.0.1', 0)}"
+    members = ("coordinator:1", "other:1", address)
+    coordinator, other = (
+        Wire(keys, Identity(address=each, members=members, incarnation="first"))
+        for each in members[:2]
+    )
+    member.join(address, members, lambda complete: None)
+    try:
+        for wire in (coordinator, other):
+            wire.dial(address)
+        first, second = (each.connection for each in turned([coordinator, other], Connected, 2))
+        to_member = first if first._wire is coordinator else second
+        order = Order(
+            job_id="job",
+            index=2,
+            members=(
+                (members[0], "first"),
+                (members[1], "first"),
+                (address, member.wire.me.incarnation),
+            ),
+            parallelism=1,
+            single_partitions={},
+            suppliers=b"",
+        )
+        to_member.send(m.PlanMessage(EMPTY.hash, EMPTY.data))
+        to_member.send(m.Init(ID, EMPTY.hash, order.packed()))
+        coordinator.flush()
+        (begun,) = turned([other], Received)
+        assert begun.message == m.DoneMessage(ID, 0)
+        coordinator.close()
+        (told,) = turned([other], Received)
+        assert told.message == m.Cancel(ID)
+    finally:
+        end(member)
+        for wire in (coordinator, other):
+            wire.close()
 
 
 def test_data_that_is_never_initialized_is_dropped_after_five_minutes(
@@ -501,14 +557,18 @@ def test_what_arrives_while_a_call_waits_for_a_reply_stays_in_its_order(
     assert [group.items for group in arrived] == [[1], [2]]
 
 
+def take_snapshots(coordinator: Coordinator) -> None:
+    arguments = (coordinator.members[0], (("list", "read"),), 1, 2)
+    coordinator.send(m.Call(1, pickle.dumps(("snapshots", ID.hex(), "", arguments))))
+    coordinator.next(m.Reply)
+
+
 def test_an_execution_reads_what_was_there_before_any_member_began(
     coordinator: Coordinator,
 ) -> None:
     numbers = coordinator.member._stored.list("read")
     numbers.append("before")
-    taking = ("snapshots", ID.hex(), "", ((("list", "read"),), 1, 2))
-    coordinator.send(m.Call(1, pickle.dumps(taking)))
-    coordinator.next(m.Reply)
+    take_snapshots(coordinator)
     numbers.append("written by another member")
     dag = PackedDag.of(line(p.read_list("read")))
     coordinator.send(m.PlanMessage(dag.hash, dag.data), coordinator.order(dag))

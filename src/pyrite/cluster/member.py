@@ -122,6 +122,11 @@ class Member:
             m.Reply: lambda connection, message: self._calls.replied(message),
         }
 
+    @property
+    def collections_may_block(self) -> bool:
+        """Whether it may take long to read what this member has of collections."""
+        return self._redis is not None
+
     def collections_for_execution(self) -> tuple[SharedCollections, Callable[[], None]]:
         """The collections as the processors of one execution use them, and what waits until they
         are written."""
@@ -222,11 +227,6 @@ class Member:
         """Makes the calling thread the member's."""
         self._thread = threading.get_ident()
         self.wire.own()
-
-    @property
-    def collections_may_block(self) -> bool:
-        """Whether it may take long to read what this member has of collections."""
-        return self._redis is not None
 
     def is_own_thread(self) -> bool:
         return threading.get_ident() == self._thread
@@ -440,17 +440,21 @@ class Member:
             self.service.threads.run(lambda: reply(connection, message, self._serve_client))
 
     def _serve_here(self, request: Request) -> Any:
-        if request[0] == "member":
-            return _ABOUT_A_MEMBER[request[2]](self)
-        if request[0] == "job":
-            return _ABOUT_A_JOB[request[2]](self, bytes.fromhex(request[1]))
-        if request[0] == "heard":
-            return self._notes.hear(request[3][0], self.peers.incarnations)
-        if request[0] == "told":
-            return self._notes.told(request[1], request[2], self.peers.incarnations)
-        if request[0] == "snapshots":
-            return self.parts.take_snapshots(bytes.fromhex(request[1]), *request[3])
-        return served(self._stored, request)
+        """What another member, or a client through this one, asks of this member."""
+        kind, of, what, arguments = request
+        match kind:
+            case "member":
+                return _ABOUT_A_MEMBER[what](self)
+            case "job":
+                return _ABOUT_A_JOB[what](self, bytes.fromhex(of))
+            case "heard":
+                return self._notes.hear(arguments[0], self.peers.incarnations)
+            case "told":
+                return self._notes.told(of, what, self.peers.incarnations)
+            case "snapshots":
+                return self.parts.take_snapshots(bytes.fromhex(of), *arguments)
+            case _:
+                return served(self._stored, request)
 
     def _serve_client(self, asked: tuple[Request, Note]) -> Any:
         request, note = asked

@@ -67,6 +67,7 @@ class Coordination:
             collections=collections,
         )
         self._meta_suppliers: MetaSuppliers | None = None
+        self._reads: Sequence[NamedCollection] = ()
         self._asked: set[int] = set()
         """The members that were ordered to run and have not answered yet."""
         self._answers: list[Outcome] = []
@@ -116,6 +117,7 @@ class Coordination:
 
     def _orders(self) -> list[Order]:
         plan = self.plan.plan(self.job_id, len(self.members), self._parallelism)
+        self._reads = plan.reads
         suppliers = self.plan.fresh_suppliers() if plan.runs_users_life_cycles else plan.suppliers
         self._meta_suppliers = MetaSuppliers(
             self._run,
@@ -140,12 +142,11 @@ class Coordination:
         ]
 
     def _start(self, orders: Sequence[Order]) -> None:
-        reads = self.plan.plan(self.job_id, len(self.members), self._parallelism).reads
         if self._run.halt.is_set:
             self._end()
-        elif reads and len(self.members) > 1:
+        elif self._reads and len(self.members) > 1:
             # No member begins to write before all have a copy of what they will read.
-            self._take_snapshots(reads, lambda error: self._snapshots_taken(orders, error))
+            self._take_snapshots(self._reads, lambda error: self._snapshots_taken(orders, error))
         else:
             self._order(orders)
 

@@ -191,7 +191,7 @@ class Jobs:
         member, members = self._member, self._running[id].members
         futures = []
         for index, (address, _) in enumerate(members):
-            of = (tuple(reads), index, len(members))
+            of = (member.address, tuple(reads), index, len(members))
             if address == member.address:
                 futures.append(member.parts.take_snapshots(id, *of))
             else:

@@ -77,6 +77,10 @@ class Participant:
         """The members that take part. Known once it has begun."""
         return [address for address, _ in self._order.members]
 
+    def holds_something_of(self, address: str) -> bool:
+        """Whether a member sent data before the init, or asked for snapshots."""
+        return self.arrivals.came_from(address) or self.snapshots.coordinator == address
+
     def uses(self, address: str) -> bool:
         """Whether a member takes part. May be called after `begin` only."""
         return any(address == other for other, _ in self._order.members)

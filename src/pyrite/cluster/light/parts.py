@@ -100,10 +100,17 @@ class Parts:
         self._send_acks((id,), first=True)
 
     def take_snapshots(
-        self, id: bytes, reads: Sequence[NamedCollection], index: int, count: int
+        self,
+        id: bytes,
+        coordinator: str,
+        reads: Sequence[NamedCollection],
+        index: int,
+        count: int,
     ) -> Future[None]:
         """Before the init: keeps what the sources of an execution will read here."""
         participant = self.executions.data(id, self._clock())
+        if participant is not None:
+            participant.snapshots.coordinator = coordinator
         share = self._member.collections.share
         taken: Future[None] = Future()
 
@@ -140,7 +147,7 @@ class Parts:
         needing = [each for each in self.executions.running() if each.uses(address)]
         # The rest of what it sent does not come, also if it connects again before the init.
         for participant in self.executions.waiting():
-            if participant.arrivals.came_from(address):
+            if participant.holds_something_of(address):
                 needing.append(participant)
                 self.executions.is_lost(participant.id, self._clock())
         for participant in needing:

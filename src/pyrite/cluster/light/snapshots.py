@@ -14,6 +14,8 @@ class Snapshots:
 
     def __init__(self) -> None:
         self._taken: dict[NamedCollection, Sequence[Any] | Exception] = {}
+        self.coordinator = ""
+        """Who asked for them: without it, the init never comes."""
 
     def take(
         self,
