@@ -23,6 +23,8 @@ from pyrite.processors.files.parquet.kinds import (
     unite,
 )
 
+LONGEST = dt.timedelta(days=106_751_991)  # Parquet has 64 bits for microseconds
+
 scalars = st.one_of(
     st.none(),
     st.booleans(),
@@ -34,7 +36,7 @@ scalars = st.one_of(
     st.datetimes(),
     st.datetimes(timezones=st.just(dt.UTC)),
     st.times(),
-    st.timedeltas(),
+    st.timedeltas(-LONGEST, LONGEST),
     st.decimals(allow_nan=False, allow_infinity=False, places=2, max_value=10**6, min_value=0),
 )
 names = st.sampled_from("abc")
