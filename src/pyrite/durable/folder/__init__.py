@@ -1,0 +1,1 @@
+"""The folder of an embedded instance: what is where in it, and who is alive."""

@@ -1,0 +1,50 @@
+"""Who is alive: each session in a folder holds a lock on a file of its own. The kernel releases the
+lock when the process dies, however it dies, so nobody is thought dead who is only slow."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class Lock:
+    """A lock that this process holds until `release`, or until it dies. A forked child would hold
+    it too, so children are started by exec, which closes the file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = _path(folder, name)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = None
+
+
+def is_held(folder: Path, name: str) -> bool:
+    """Whether the holder of a lock is alive. Names are never used twice, so who is dead stays
+    dead."""
+    try:
+        file = os.open(_path(folder, name), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    _path(folder, name).unlink(missing_ok=True)
+    return False
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / "alive" / name

@@ -1,0 +1,1 @@
+"""A virtual peer: it takes offers, works on parts, and asks to seal them."""

@@ -1,0 +1,1 @@
+"""Cuts a DAG into tasks, and its sources into splits. Pure code."""
