@@ -1,1 +1,1 @@
-"""The coordinator as a program: it leads or stands by, decides on events and writes to the store."""
+"""The coordinator as a program: it leads or stands by, decides on events, writes to the store."""
