@@ -111,6 +111,8 @@ class Sink(Step):
     __slots__ = ()
     commits = False
     """Whether written items become visible only with `commit`."""
+    writes_through = False
+    """Whether its writers hold nothing back: what was written is in the collection."""
 
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
