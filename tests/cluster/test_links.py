@@ -182,14 +182,14 @@ def test_an_item_that_cannot_be_pickled_is_named() -> None:
     assert (halt.failure.edge, halt.failure.item) == ("'a -> b'", lock)
 
 
-def test_an_item_over_a_gigabyte_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_that_is_too_large_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyrite.exchange.groups.LARGEST_ITEM", 1000)
     topology, edge = one_edge(packet_size_limit=100)
     halt = Halt()
     mesh = Mesh(topology, halt)
     mesh.links[0].outlet(edge, 0, 1, None).offer([1, b"x" * 2000])
     assert sender_of(mesh).call() == DONE_NOW
-    assert "up to 1 GB" in str(halt.error("job"))
+    assert "up to 1000 bytes" in str(halt.error("job"))
 
 
 def test_partitions_of_one_processor_share_a_queue() -> None:

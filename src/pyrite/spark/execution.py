@@ -20,6 +20,7 @@ from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
+from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
@@ -292,7 +293,7 @@ class SparkRun:
             metrics.append(message)
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
-        self._metrics = _added_up(
+        self._metrics = added_up(
             [report.metrics for report in metrics], [vertex.name for vertex in self._dag]
         )
         return reports
@@ -445,22 +446,3 @@ def _is_read_spark(supplier: Any) -> bool:
 
 def _is_write_spark(supplier: Any) -> bool:
     return isinstance(step_of(supplier), WriteSpark)
-
-
-def _added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
-    """The metrics of all tasks together, by vertex."""
-    total: dict[str, Any] = {}
-    for name in order:
-        parts = [task[name] for task in tasks if name in task]
-        if parts:
-            numbers = {
-                key: sum(part[key] for part in parts)
-                for key in ("received", "emitted", "queue_fill", "busy_seconds")
-            }
-            processors = [processor for part in parts for processor in part["processors"]]
-            total[name] = {
-                **numbers,
-                "processors": processors,
-                "fused_with": parts[0]["fused_with"],
-            }
-    return total
