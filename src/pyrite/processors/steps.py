@@ -34,6 +34,8 @@ class Lines:
     whole: str = ""
     """The variable with the list that the last loop of the lines iterates over. Empty if there is
     none."""
+    names_item: bool = True
+    """Whether an error of the lines names the item that they work on."""
 
 
 class Step:

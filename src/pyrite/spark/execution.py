@@ -24,11 +24,12 @@ from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.reach import check_reach
 from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
-from pyrite.processors.files import ReadFiles, WriteFiles
+from pyrite.processors.files import ReadFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.transforms import noop
@@ -397,18 +398,7 @@ def for_tasks(
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
-    path = (
-        step.pattern
-        if isinstance(step, ReadFiles)
-        else step.dir
-        if isinstance(step, WriteFiles)
-        else ""
-    )
-    if path.startswith("memory://"):
-        raise InvalidDAG(
-            f"vertex '{vertex}' uses '{path}': a memory:// path exists separately in each Spark "
-            "worker, so other workers cannot see it; use a path or URL that all of them can reach"
-        )
+    check_reach(step, vertex, "Spark worker")
     if isinstance(step, ReadFiles):
         return StepSupplier(step.found(vertex))
     if isinstance(step, ReadOnce):
