@@ -13,6 +13,7 @@ from pyrite.durable.parts.links import QueueLinks
 from pyrite.durable.parts.told import Added, Measured, Reported
 from pyrite.durable.planning.tasks import PlannedTask
 from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.queues.queues import Outgoing
 from pyrite.engine.driven import DrivenRun, SavedProcessor
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
@@ -20,7 +21,7 @@ from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
 from pyrite.engine.metrics import gather
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
-from pyrite.exchange.collected import Collected, TaskCollections
+from pyrite.exchange.collected import AddOnlyCollections, Collected
 from pyrite.exchange.groups import unpacked
 
 OUTPUT_BYTES: Final = 8 << 20
@@ -61,7 +62,7 @@ class Running:
             job_id=code.job_id,
             execution_id=code.execution_id,
             member_count=topology.member_count,
-            collections=TaskCollections(self._collect, "a durable job"),
+            collections=AddOnlyCollections(self._collect, "a part of a durable job"),
             attempt=attempt,
             files=files,
         )
@@ -117,9 +118,10 @@ class Running:
         self._packing(self.egress.settle)
         return progress
 
-    def take(self) -> list[Any]:
+    def take(self) -> list[Outgoing]:
         """The messages that wait, those that are not full included."""
-        return self._packing(self.egress.take)
+        outgoing: list[Outgoing] = self._packing(self.egress.take)
+        return outgoing
 
     def _packing(self, act: Callable[[], Any]) -> Any:
         try:
