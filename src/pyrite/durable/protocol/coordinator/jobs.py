@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyrite.durable.protocol.coordinator.draft import Draft
 from pyrite.durable.protocol.coordinator.watches import CancelWatch
-from pyrite.durable.protocol.states import ON_A_PART
+from pyrite.durable.protocol.states import ON_A_PART, SEALING
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
 from pyrite.durable.protocol.view.job import Job
@@ -47,11 +47,14 @@ def cancel(draft: Draft, name: str) -> None:
 
 
 def fail(draft: Draft, peer: str, offer: int, reason: str) -> None:
+    """A sealing peer is not evicted, so it leaves its part here."""
     standing = draft.cluster.standing(peer)
     if standing is None or standing.offer != offer or standing.part is None:
         return
     if standing.state in ON_A_PART:
         _stop(draft, standing.part.job, JobStatus.FAILING, reason)
+        if standing.state is SEALING:
+            draft.release(peer)
 
 
 def end_if_over(draft: Draft, name: str) -> None:

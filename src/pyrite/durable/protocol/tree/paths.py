@@ -16,6 +16,7 @@
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
 | /catalog/<job>, /workflow/<job> | a client, before the plan | where the code is; the `Workflow` |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
+| /waits/<job> | coordinator | a sentence: why parts of the job have no peer; gone when all have |
 | /task/<job>/<part> | coordinator, at the first offer | exists as long as the part is open |
 | /task/<job>/<part>/<edge and upstream part> | peers, first wins | a `Leader` |
 | /task/<job>/<part>.complete | coordinator | exists when the part is complete |
@@ -25,6 +26,8 @@
 | /coordinator/epoch | a new leader | its epoch; every write checks it |
 | /coordinator/<event>-log/log-entry-<n> | coordinator | an `Entry` |
 | /coordinator/checkpoint | coordinator | the number of the last entry whose writes are done |
+| /coordinator/to-close/<job> | coordinator | exists until the queues of an ended job are deleted |
+| /coordinator/stumble | coordinator | the event that it could not handle: a `Stumble` |
 
 Entries of the log up to the checkpoint can be deleted at any time.
 """
@@ -41,6 +44,9 @@ EPOCH: Final = "/coordinator/epoch"
 CHECKPOINT: Final = "/coordinator/checkpoint"
 JOB_LOG: Final = "/job-log"
 ELECTION: Final = "/election"
+TO_CLOSE: Final = "/coordinator/to-close"
+STUMBLE: Final = "/coordinator/stumble"
+WAITS: Final = "/waits"
 
 
 def peer(name: str) -> str:
@@ -109,6 +115,14 @@ def workflow(job: str) -> str:
 
 def job(name: str) -> str:
     return f"/job/{name}"
+
+
+def waits(job: str) -> str:
+    return f"{WAITS}/{job}"
+
+
+def to_close(job: str) -> str:
+    return f"{TO_CLOSE}/{job}"
 
 
 def tasks(name: str) -> str:
