@@ -103,12 +103,17 @@ class MetaSuppliers:
         self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
         self._commits: list[tuple[str, Commit]] = []
 
+    @property
+    def asked(self) -> Sequence[tuple[str, ProcessorMetaSupplier]]:
+        """The user's meta-suppliers, by vertex."""
+        return tuple(self._asked)
+
     def begin_sinks(self) -> None:
         """Prepares the sinks that must be committed. Raises LifeCycleFailed if one cannot be
         written to."""
         for name, sink in self._sinks:
             with at(name):
-                self._commits.append((name, sink.begin(self._context(name))))
+                self._commits.append((name, sink.begin(self.context(name))))
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
         """Initializes the meta-suppliers and gets the suppliers of each member from them, by
@@ -120,7 +125,7 @@ class MetaSuppliers:
         by_member: list[dict[str, ProcessorSupplier]] = [{} for _ in addresses]
         for name, meta_supplier in self._asked:
             with at(name):
-                meta_supplier.init(self._context(name))
+                meta_supplier.init(self.context(name))
         for name, meta_supplier in self._asked:
             with at(name):
                 for suppliers, supplier in zip(
@@ -162,7 +167,7 @@ class MetaSuppliers:
         for name, commit in reversed(self._commits):
             _quietly(name, "remove what was written by", commit.discard)
 
-    def _context(self, name: str) -> MetaSupplierContext:
+    def context(self, name: str) -> MetaSupplierContext:
         return MetaSupplierContext(**self._run.fields(name, self._parallelism[name]))
 
 

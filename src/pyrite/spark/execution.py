@@ -25,6 +25,7 @@ from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, pla
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.reach import check_reach
+from pyrite.exchange.serializable import check_serializable
 from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
@@ -50,7 +51,6 @@ from pyrite.spark.liveness import is_connect
 from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
 from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
 from pyrite.spark.redis import InRedis
-from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.tasks import StageWork, TaskReport, failure_in
 
