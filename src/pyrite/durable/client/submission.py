@@ -7,7 +7,7 @@ import json
 import pickle
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from pyrite.durable.planning.tasks import (
 )
 from pyrite.durable.protocol.exactness.sentinels import End, Sentinel
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.workflow import SPLITS, Part
+from pyrite.durable.protocol.workflow import SPLITS, Part, Workflow
 from pyrite.durable.queues.queues import Message, Outgoing, Queues
 from pyrite.durable.store.store import Store
 from pyrite.engine.execution import MetaSuppliers, committing_sinks
@@ -85,22 +85,16 @@ class Submission:
             collections=collections,
         )
 
-    def send(self, store: Store) -> None:
-        """Raises JobFailed if a sink cannot be written, or a supplier of the user's raises."""
+    def send(self, ask: Callable[[Callable[[Store], None]], None]) -> None:
+        """`ask` does something with the store. Raises JobFailed if a sink cannot be written, or if
+        a supplier of the user's raises."""
         code, meta_suppliers = self._code()
+        workflow, packed = self._planned.workflow, pack_code(code, self._deployment)
+        catalog = Catalog(self._job.config.name, time.time())
         error: BaseException | None = None
         try:
-            self._queues.open_job(
-                self._id,
-                self._planned.workflow,
-                self._first(),
-                code=pack_code(code, self._deployment),
-            )
-            store.create(
-                paths.catalog(self._id), Catalog(self._job.config.name, time.time()).text()
-            )
-            store.create(paths.workflow(self._id), self._planned.workflow.text())
-            store.create(paths.plan(self._id))
+            self._queues.open_job(self._id, workflow, self._first(), code=packed)
+            ask(lambda store: _write(store, self._id, catalog, workflow))
         except BaseException as raised:
             error = raised
             self._queues.close_job(self._id)
@@ -164,6 +158,13 @@ class Submission:
             Part(self._id, task, member)
             for member in range(self._planned.workflow.by_name[task].parts)
         ]
+
+
+def _write(store: Store, id: str, catalog: Catalog, workflow: Workflow) -> None:
+    """The plan is last: the coordinator finds the others when it sees it."""
+    store.create(paths.catalog(id), catalog.text())
+    store.create(paths.workflow(id), workflow.text())
+    store.create(paths.plan(id))
 
 
 def _planned(

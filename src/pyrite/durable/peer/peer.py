@@ -4,6 +4,7 @@ the store and the queues."""
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import secrets
 import time
@@ -37,6 +38,7 @@ from pyrite.errors import JobCancelled
 logger = logging.getLogger("pyrite.durable")
 
 MOST_FAILURE_BYTES: Final = 24_000
+MOST_METRICS: Final = 500_000
 MOST_CODES: Final = 8
 RETRY_SECONDS: Final = 0.5
 
@@ -177,7 +179,13 @@ class Peer:
         return self._codes[job]
 
     def _publish(self, job: str, metrics: dict[str, Any]) -> None:
-        pass
+        text = json.dumps(metrics)
+        if len(text) > MOST_METRICS:
+            for vertex in metrics.values():
+                vertex["processors"] = []
+            text = json.dumps(metrics)
+        if len(text) <= MOST_METRICS:
+            self._store.create(paths.metrics(job), text)
 
 
 def new_name() -> str:
