@@ -1,0 +1,32 @@
+"""Opens the store of a folder or of a deployment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyrite.durable.store.deployment import SCHEME, Deployment, hidden
+from pyrite.durable.store.sqlite import SqliteStore
+from pyrite.durable.store.store import Store, StoreError
+
+
+def deployment_at(place: str | os.PathLike[str]) -> Deployment | None:
+    """What the URL of a deployment says. None if the place is a folder."""
+    if not isinstance(place, str) or "://" not in place:
+        return None
+    if not place.startswith(SCHEME):
+        raise StoreError(
+            f"{hidden(place)} is neither a folder nor the URL of a deployment, which begins with "
+            f"{SCHEME}"
+        )
+    return Deployment.parse(place)
+
+
+def open_store(place: str | os.PathLike[str]) -> Store:
+    """A new session of the store in a folder, or of a deployment at a URL."""
+    deployment = deployment_at(place)
+    if deployment is None:
+        return SqliteStore(Path(place))
+    from pyrite.durable.store.zookeeper import ZooKeeperStore  # an extra: who uses it loads it
+
+    return ZooKeeperStore(deployment)
