@@ -76,7 +76,7 @@ class Stage:
         before: int | None = None,
         after: int | None = None,
         most_writes: int = MOST_WRITES,
-        close_queues: Callable[[str], None] | None = None,
+        close_queues: Callable[[str], object] | None = None,
     ) -> None:
         self._open_store = open_store
         self._dies = (before, after)
@@ -107,7 +107,7 @@ class Stage:
         self._mortal = MortalStore(self._open_store(), before=before, after=after)
         self.leaders += 1
         self.leader = Leader(
-            self._mortal,  # type: ignore[arg-type]
+            self._mortal,
             self._close_queues,
             clock=lambda: self.now,
             ack_seconds=ACK_SECONDS,

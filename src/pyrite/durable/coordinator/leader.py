@@ -73,7 +73,7 @@ class Leader:
     def __init__(
         self,
         store: Store,
-        close_queues: Callable[[str], None],
+        close_queues: Callable[[str], object],
         *,
         clock: Callable[[], float] = time.monotonic,
         ack_seconds: float = ACK_SECONDS,
@@ -94,6 +94,7 @@ class Leader:
     def begin(self) -> None:
         """Takes over: afterwards all that was under way goes on."""
         self._epoch = self._store.raise_epoch()
+        logger.info("leads, in epoch %d", self._epoch)
         own = self._store.below("/coordinator")
         checkpoint = int(own.get(paths.CHECKPOINT, "0"))
         log = {path: text for path, text in own.items() if "-log/log-entry-" in path}
