@@ -28,7 +28,7 @@ class Closing:
     """`close_queues` is called with each job until it does not raise; it may be called for the same
     job again. After each success `wake` is called, and `closed` has the job."""
 
-    def __init__(self, close_queues: Callable[[str], None], wake: Callable[[], None]) -> None:
+    def __init__(self, close_queues: Callable[[str], object], wake: Callable[[], None]) -> None:
         self._close_queues = close_queues
         self._wake = wake
         self._changed = Condition()

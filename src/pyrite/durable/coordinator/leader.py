@@ -31,7 +31,7 @@ from pyrite.durable.protocol.coordinator.offers import wish
 from pyrite.durable.protocol.coordinator.takeover import take_over
 from pyrite.durable.protocol.coordinator.watches import CancelWatch, Watch, planned
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import WANTED
+from pyrite.durable.protocol.tree.nodes import UNTOUCHED, WANTED
 from pyrite.durable.protocol.tree.writes import CloseQueues, Create, Delete, Put, Write
 from pyrite.durable.store.store import Store
 
@@ -63,8 +63,8 @@ class _More:
 
 
 class Leader:
-    """Whoever has won the election makes one, calls `begin`, and then `step` again and again. An
-    exception ends it: EpochIsOver and SessionLost when another one leads, or will.
+    """Whoever has won the election makes one, and calls `begin` and then `run`. An exception ends
+    it: EpochIsOver and SessionLost when another one leads, or will.
 
     `close_queues` deletes the queues of a job that has ended. It may be called again for the same
     job, and it is called on another thread. `clock` tells when offers must have been taken.
@@ -73,7 +73,7 @@ class Leader:
     def __init__(
         self,
         store: Store,
-        close_queues: Callable[[str], None],
+        close_queues: Callable[[str], object],
         *,
         clock: Callable[[], float] = time.monotonic,
         ack_seconds: float = ACK_SECONDS,
@@ -87,12 +87,14 @@ class Leader:
         self._inbox: deque[str | _More | Event] = deque()
         self._since_wish = 0
         self._watches: dict[str, Watch] = {}
+        self._is_stopped = False
 
     # Taking over
 
     def begin(self) -> None:
         """Takes over: afterwards all that was under way goes on."""
         self._epoch = self._store.raise_epoch()
+        logger.info("leads, in epoch %d", self._epoch)
         own = self._store.below("/coordinator")
         checkpoint = int(own.get(paths.CHECKPOINT, "0"))
         log = {path: text for path, text in own.items() if "-log/log-entry-" in path}
@@ -118,7 +120,8 @@ class Leader:
             if root in names:
                 names[root].append(name)
         self._newcomers = {root: Newcomers(seen=seen) for root, seen in names.items()}
-        watches = [watch for watch in taken.watches if watch.event(nodes.get(watch.path)) is None]
+        told = {watch.path for watch in taken.watches if nodes.get(watch.path, UNTOUCHED)}
+        watches = [watch for watch in taken.watches if watch.path not in told]
         timers = list(taken.timers)
         for event in taken.events:
             decision = self._do(event)
@@ -128,6 +131,11 @@ class Leader:
         self._inbox.extend(ROOTS)
 
     # The loop
+
+    def run(self) -> None:
+        """Leads until it is stopped."""
+        while not self._is_stopped:
+            self.step(None)
 
     def step(self, timeout: float | None = 0.0) -> bool:
         """Does one thing, if there is one to do or if one comes within so many seconds. False if
@@ -144,7 +152,10 @@ class Leader:
         return self._closing.is_busy
 
     def stop(self) -> None:
+        """Does nothing more. Any thread may call it."""
+        self._is_stopped = True
         self._closing.stop()
+        self._store.wake()
 
     def _hear(self, timeout: float | None) -> None:
         """What has happened comes into the inbox, in its order."""
@@ -180,6 +191,8 @@ class Leader:
 
     def _pause(self, timeout: float | None) -> float | None:
         """How long nothing happens at most, if nobody does anything."""
+        if self._is_stopped:
+            return 0.0
         now = self._clock()
         ends = [end - now for end in (self._deadlines.next(), self._waits.due) if end is not None]
         if timeout is not None:

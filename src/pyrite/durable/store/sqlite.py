@@ -109,8 +109,8 @@ class SqliteStore:
 
     def transact(self, epoch: int, writes: Sequence[Write]) -> None:
         with self._writing() as writer:
-            if (current := _epoch(writer)) != epoch:
-                raise EpochIsOver(f"the epoch is {current}, not {epoch}: another coordinator leads")
+            if (current := _epoch(writer)) != epoch or epoch == 0:
+                raise EpochIsOver(epoch, current)
             for write in writes:
                 match write:
                     case Create(path, data):
