@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyrite.cluster.client import Client
     from pyrite.cluster.hosts.own import OwnCluster
     from pyrite.collections.redis import RedisCollections
-    from pyrite.durable.collections.folder import FolderCollections
+    from pyrite.durable.collections.collections import FolderCollections
     from pyrite.durable.hosts.durable import Durable
 
 logger = logging.getLogger("pyrite")

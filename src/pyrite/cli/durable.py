@@ -40,7 +40,7 @@ def coordinator(
     """
     from pyrite.cluster.hosts.signals import EndingSignals
     from pyrite.durable.coordinator.program import Coordinator
-    from pyrite.durable.hosts.opening import closes_queues
+    from pyrite.durable.hosts.places import closes_queues
     from pyrite.durable.store.opening import deployment_at, open_store
 
     with reporting_errors():

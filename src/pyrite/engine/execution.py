@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyrite.context import MetaSupplierContext, NamedCollection
@@ -92,15 +93,18 @@ class MetaSuppliers:
         sinks: Sequence[tuple[str, Sink]],
         *,
         addresses: Sequence[str] | None = None,
+        asked: Sequence[tuple[str, ProcessorMetaSupplier]] = (),
     ) -> None:
+        """`asked` are the user's meta-suppliers, if they were asked for their suppliers before."""
         self._run = run
         self._addresses = addresses or [f"member-{n}" for n in range(topology.member_count)]
         self._parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
         self._sinks = sinks
+        self._suppliers = suppliers
         self._users = {
             name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None
         }
-        self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
+        self._asked = list(asked)
         self._commits: list[tuple[str, Commit]] = []
 
     @property
@@ -113,7 +117,37 @@ class MetaSuppliers:
         written to."""
         for name, sink in self._sinks:
             with at(name):
-                self._commits.append((name, sink.begin(self.context(name))))
+                self._commits.append((name, sink.begin(self._context(name))))
+
+    def prepare_sinks(self) -> None:
+        """Prepares all sinks of a durable job, when it is submitted. Raises LifeCycleFailed if one
+        cannot be written to; then nothing is left of the others."""
+        prepared: list[tuple[str, Sink]] = []
+        try:
+            for name, supplier in self._suppliers.items():
+                sink = step_of(supplier)
+                if isinstance(sink, Sink):
+                    with at(name):
+                        sink.prepare(self._context(name))
+                    if sink.commits:
+                        prepared.append((name, sink))
+        except LifeCycleFailed:
+            for name, sink in reversed(prepared):
+                _quietly(name, "remove what was prepared for", partial(self._discard, name, sink))
+            raise
+
+    def resume_sinks(self) -> None:
+        """Takes over the sinks of a durable job that were prepared, to commit them or, with
+        `close`, to discard them. Raises LifeCycleFailed, because of TargetIsTaken if another job
+        has one of the targets; then none is held."""
+        try:
+            for name, sink in self._sinks:
+                with at(name):
+                    self._commits.append((name, sink.resume(self._context(name))))
+        except LifeCycleFailed:
+            while self._commits:
+                self._commits.pop()[1].let_go()
+            raise
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
         """Initializes the meta-suppliers and gets the suppliers of each member from them, by
@@ -125,7 +159,7 @@ class MetaSuppliers:
         by_member: list[dict[str, ProcessorSupplier]] = [{} for _ in addresses]
         for name, meta_supplier in self._asked:
             with at(name):
-                meta_supplier.init(self.context(name))
+                meta_supplier.init(self._context(name))
         for name, meta_supplier in self._asked:
             with at(name):
                 for suppliers, supplier in zip(
@@ -167,7 +201,10 @@ class MetaSuppliers:
         for name, commit in reversed(self._commits):
             _quietly(name, "remove what was written by", commit.discard)
 
-    def context(self, name: str) -> MetaSupplierContext:
+    def _discard(self, name: str, sink: Sink) -> None:
+        sink.resume(self._context(name)).discard()
+
+    def _context(self, name: str) -> MetaSupplierContext:
         return MetaSupplierContext(**self._run.fields(name, self._parallelism[name]))
 
 

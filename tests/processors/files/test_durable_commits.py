@@ -1,4 +1,4 @@
-"""Folders that durable jobs write to: whichever process dies, and wherever, in the end the files are
+"""Folders that durable jobs write to: whichever process dies, and wherever, the files are then
 those of the reports, and no others."""
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def test_by_url_a_job_is_refused_while_a_durable_one_may_be_committing(deadly: D
         try:
             sink.begin(context("light")).discard()
         except TargetIsTaken as error:
-            assert "job 'new' (vertex 'write', process" in str(error)  # noqa: PT017
+            assert "job 'new' (vertex 'write') has begun" in str(error)  # noqa: PT017
             refused += 1
         end(sink.resume(context("new")), reports)
         assert files(dir) == NEW

@@ -28,7 +28,7 @@ from pyrite.durable.queues.queues import Message, Outgoing, Queues
 from pyrite.durable.store.store import Store
 from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.fusion import step_of
-from pyrite.engine.member import LifeCycleFailed, RunContext, at
+from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
@@ -98,8 +98,7 @@ class Submission:
         except BaseException as raised:
             error = raised
             self._queues.close_job(self._id)
-            for name, sink in code.sinks:
-                sink.resume(meta_suppliers.context(name)).discard()
+            meta_suppliers.resume_sinks()
             raise
         finally:
             if error is not None:
@@ -108,11 +107,9 @@ class Submission:
     def _code(self) -> tuple[JobCode, MetaSuppliers]:
         topology = self._planned.topology
         sinks = committing_sinks(self._suppliers)
-        meta_suppliers = MetaSuppliers(self._run, topology, self._suppliers, ())
+        meta_suppliers = MetaSuppliers(self._run, topology, self._suppliers, sinks)
         try:
-            for name, sink in sinks:
-                with at(name):
-                    sink.prepare(meta_suppliers.context(name))
+            meta_suppliers.prepare_sinks()
             by_member = meta_suppliers.suppliers_by_member()
         except LifeCycleFailed as failed:
             error = failed.failed.to_job_failed(self._job.name)

@@ -14,6 +14,7 @@ from pyrite.durable.collections.tables import SCHEMA
 from pyrite.durable.folder.database import Database
 from pyrite.forks import repair_after_fork
 
+APPLICATION: Final = 0x50794331
 LOG_PAGES: Final = 8000
 """How long the write-ahead log gets, of 4 kB each, before its pages go into the file. Entries with
 random keys change the same pages again and again."""
@@ -80,7 +81,7 @@ class Access:
                 "SQLite files cannot be used by both; start processes with spawn instead of fork, "
                 "and open the folder there"
             )
-        database = Database(self._file, SCHEMA, _FileUnusable)
+        database = Database(self._file, SCHEMA, application=APPLICATION, error=_FileUnusable)
         with database.reading() as rows:
             rows.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         self._opened.append(database)

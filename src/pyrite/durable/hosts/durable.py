@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyrite.collections.redis import RedisCollections
 from pyrite.durable.client.jobs import DurableJobs
-from pyrite.durable.collections.folder import FolderCollections
+from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.hosts.embedded import Embedded
 from pyrite.durable.hosts.places import is_folder, open_queues
 from pyrite.durable.store.opening import open_store

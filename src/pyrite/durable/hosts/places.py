@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from pyrite.durable.collections.folder import FolderCollections
+from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.parts.completion import JobCollections
 from pyrite.durable.queues.queues import Queues, QueuesError
 from pyrite.durable.queues.sqlite import SqliteQueues
@@ -27,6 +28,20 @@ def open_queues(place: str) -> Queues:
             " ?nats=nats://host:4222 to it"
         )
     return NatsQueues(deployment.nats, cluster=deployment.cluster)
+
+
+def closes_queues(place: str) -> Callable[[str], None]:
+    """Deletes the queues of a job, with a connection of its own each time: it happens seldom, and
+    the servers may have been started anew in between."""
+
+    def close(job: str) -> None:
+        queues = open_queues(place)
+        try:
+            queues.close_job(job)
+        finally:
+            queues.close()
+
+    return close
 
 
 def open_collections(place: str) -> JobCollections:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from pyrite.context import Collections, MetaSupplierContext
+from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
 from pyrite.durable.parts.running import PartFailed
@@ -23,20 +22,23 @@ from pyrite.durable.protocol.exactness.commits import Commit
 from pyrite.durable.protocol.exactness.reading import Came, has_ended
 from pyrite.durable.protocol.workflow import Part
 from pyrite.durable.queues.queues import Delivery, Queues
-from pyrite.engine.member import LifeCycleFailed, at
+from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.metrics import added_up
 from pyrite.exchange.collected import Collected
+from pyrite.processors.steps import TargetIsTaken
 
 logger = logging.getLogger("pyrite.durable")
 
 READ_AHEAD: Final = 64
 IDLE_SECONDS: Final = 0.05
+TAKEN_SECONDS: Final = 0.2
 
 
 class JobCollections(Collections, Protocol):
     """The named maps and lists that durable jobs write to."""
 
-    def apply(self, job: str, collected: Iterable[Collected]) -> None:
+    def apply(self, job: str, collected: Iterable[Collected]) -> object:
         """Adds everything in one step. A second call for the same job changes nothing."""
 
 
@@ -106,26 +108,25 @@ class CompletionPart:
                 self._queues.wait([self._part], IDLE_SECONDS)
 
     def _complete(self) -> None:
-        """First the sinks, then the meta-suppliers, then the collections: these cannot be refused
-        any more, and what came before can be put back until then."""
-        with ExitStack() as undoing:
-            commits = []
-            for name, sink in self._code.sinks:
-                with at(name):
-                    resumed = sink.resume(self._context(name))
-                    undoing.callback(_quietly, name, resumed.undo)
-                    resumed.commit(self._reports.get(name, ()))
-                    commits.append((name, resumed))
-            for name, meta_supplier in self._code.meta_suppliers:
-                with at(name):
-                    meta_supplier.commit()
+        """First the sinks and the meta-suppliers, then the collections: these cannot be refused any
+        more, and what came before can be put back until then."""
+        meta_suppliers = meta_suppliers_of(self._code, self._collections)
+        self._resume_sinks(meta_suppliers)
+        with meta_suppliers.committed(self._reports):
             self._check()
             self._collections.apply(self._part.job, self._collected())
-            undoing.pop_all()
-        for name, resumed in commits:
-            _quietly(name, resumed.finish)
-        for name, meta_supplier in self._code.meta_suppliers:
-            _quietly(name, lambda each=meta_supplier: each.close(None))  # type: ignore[misc]
+        meta_suppliers.close(None)
+
+    def _resume_sinks(self, meta_suppliers: MetaSuppliers) -> None:
+        """Waits as long as another job has one of the targets."""
+        while True:
+            try:
+                return meta_suppliers.resume_sinks()
+            except LifeCycleFailed as failed:
+                if not isinstance(failed.failed.error, TargetIsTaken):
+                    raise
+                self._queues.wait([], TAKEN_SECONDS)
+                self._check()
 
     def _collected(self) -> Iterator[Collected]:
         for delivery in self._messages({}):
@@ -144,29 +145,27 @@ class CompletionPart:
                     positions[place] = read[-1].sequence + 1
                     yield from read
 
-    def _context(self, vertex: str) -> MetaSupplierContext:
-        return context_of(self._code, vertex, self._collections)
 
-
-def context_of(code: JobCode, vertex: str, collections: Collections) -> MetaSupplierContext:
+def meta_suppliers_of(code: JobCode, collections: Collections) -> MetaSuppliers:
     topology = code.planned.topology
-    return MetaSupplierContext(
-        vertex_name=vertex,
-        local_parallelism=topology.parallelism_of(vertex),
-        member_count=topology.member_count,
+    run = RunContext(
+        job_name=code.job_name,
         job_id=code.job_id,
         execution_id=code.execution_id,
+        member_count=topology.member_count,
         collections=collections,
-        job_name=code.job_name,
     )
+    return MetaSuppliers(run, topology, code.steps, code.sinks, asked=code.meta_suppliers)
 
 
 def discard(code: JobCode, collections: Collections, error: BaseException) -> None:
     """Removes what a job that was cancelled, or has failed, has written. May be repeated."""
-    for name, sink in reversed(code.sinks):
-        _quietly(name, lambda n=name, s=sink: s.resume(context_of(code, n, collections)).discard())  # type: ignore[misc]
-    for name, meta_supplier in code.meta_suppliers:
-        _quietly(name, lambda each=meta_supplier: each.close(error))  # type: ignore[misc]
+    meta_suppliers = meta_suppliers_of(code, collections)
+    try:
+        meta_suppliers.resume_sinks()
+    except LifeCycleFailed as failed:
+        logger.warning("what %s has written is left: %s", code.job_name, failed.failed.error)
+    meta_suppliers.close(error)
 
 
 def _told(delivery: Delivery) -> Sequence[Told]:
@@ -174,11 +173,3 @@ def _told(delivery: Delivery) -> Sequence[Told]:
         return ()
     told: Sequence[Told] = pickle.loads(delivery.message.body)
     return told
-
-
-def _quietly(vertex: str, act: Callable[[], None]) -> None:
-    """After the outcome is decided an error is only logged."""
-    try:
-        act()
-    except Exception:
-        logger.exception("vertex '%s' could not be tidied up", vertex)

@@ -119,8 +119,8 @@ def _undo_half(storage: Storage, dir: str, attempt: str, owner: Owner, lock: Fol
         return
     if not lock.excludes_all:
         raise TargetIsTaken(
-            f"{owner} has begun to commit to folder '{dir}' and has not ended; wait until that job "
-            "has ended, or write to another folder"
+            f"{owner.job} (vertex '{owner.vertex}') has begun to commit to folder '{dir}', and has "
+            "not ended; wait until that job has ended, or write to another folder"
         )
     undo(storage, dir, attempt)
 
