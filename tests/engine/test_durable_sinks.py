@@ -108,3 +108,18 @@ def test_if_one_sink_cannot_be_committed_none_is(tmp_path: Path) -> None:
         job.complete(reports)
     assert os.listdir(tmp_path) == ["b"]
     assert os.listdir(tmp_path / "b") == ["part-00000.txt"]
+
+
+def test_a_process_that_stops_in_the_middle_and_lives_on_leaves_the_sinks_to_another(
+    tmp_path: Path,
+) -> None:
+    job = Job(tmp_path, p.write_list("out"))
+    job.sinks().prepare_sinks()
+    reports, stopped = job.reports(), job.sinks()
+    stopped.resume_sinks()
+    with pytest.raises(InterruptedError), stopped.committed(reports):
+        raise InterruptedError
+    stopped.let_sinks_go()
+    assert contents(tmp_path / "a") == {}
+    job.complete(reports)
+    assert contents(tmp_path / "a") == {"part-00000.txt": "a\n"}

@@ -145,9 +145,14 @@ class MetaSuppliers:
                 with at(name):
                     self._commits.append((name, sink.resume(self._context(name))))
         except LifeCycleFailed:
-            while self._commits:
-                self._commits.pop()[1].let_go()
+            self.let_sinks_go()
             raise
+
+    def let_sinks_go(self) -> None:
+        """Releases the sinks that were resumed, unless they are committed or discarded: this
+        process lives on, and another one must be able to resume them."""
+        while self._commits:
+            self._commits.pop()[1].let_go()
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
         """Initializes the meta-suppliers and gets the suppliers of each member from them, by

@@ -41,7 +41,7 @@ from pyrite.processors.steps import Commit, TargetIsTaken
 
 logger = logging.getLogger("pyrite.files")
 
-PATIENCE = 5.0
+PATIENCE = 2.0
 """For how many seconds a durable job waits for a folder that another job has."""
 _MOST_TRIES = 100
 
