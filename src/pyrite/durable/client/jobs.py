@@ -49,6 +49,7 @@ class DurableJobs:
             submission.send(self._desk.ask)
         finally:
             queues.close()
+        execution.add_done_callback(lambda _: _tidy_up(submission, execution))
         return self._follow(execution)
 
     def job(self, id: str) -> Execution:
@@ -149,6 +150,12 @@ class DurableJobs:
             (task.name, complete.get(task.name, 0), task.parts)
             for task in Workflow.read(workflow).tasks
         ]
+
+
+def _tidy_up(submission: Submission, execution: Execution) -> None:
+    error = execution.exception()
+    if error is not None:
+        submission.discard(error)
 
 
 def outcome(node: JobNode, name: str) -> BaseException | None:

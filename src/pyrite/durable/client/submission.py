@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import random
 import time
@@ -24,7 +25,7 @@ from pyrite.durable.planning.tasks import (
 from pyrite.durable.protocol.exactness.sentinels import End, Sentinel
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.workflow import SPLITS, Part, Workflow
-from pyrite.durable.queues.queues import Message, Outgoing, Queues
+from pyrite.durable.queues.queues import Message, Outgoing, Queues, QueuesError
 from pyrite.durable.store.store import Store
 from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.fusion import step_of
@@ -37,6 +38,8 @@ from pyrite.functions import shorten
 from pyrite.job import Job
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.steps import Source
+
+logger = logging.getLogger("pyrite.durable")
 
 DEFAULT_MEMBERS: Final = 8
 
@@ -88,34 +91,46 @@ class Submission:
     def send(self, ask: Callable[[Callable[[Store], None]], None]) -> None:
         """`ask` does something with the store. Raises JobFailed if a sink cannot be written, or if
         a supplier of the user's raises."""
-        code, meta_suppliers = self._code()
+        code = self._code()
         workflow, packed = self._planned.workflow, pack_code(code, self._deployment)
         catalog = Catalog(self._job.config.name, time.time())
-        error: BaseException | None = None
         try:
             self._queues.open_job(self._id, workflow, self._first(), code=packed)
             ask(lambda store: _write(store, self._id, catalog, workflow))
-        except BaseException as raised:
-            error = raised
-            self._queues.close_job(self._id)
-            meta_suppliers.resume_sinks()
+        except BaseException as error:
+            self._take_back(error)
             raise
-        finally:
-            if error is not None:
-                meta_suppliers.close(error)
 
-    def _code(self) -> tuple[JobCode, MetaSuppliers]:
-        topology = self._planned.topology
-        sinks = committing_sinks(self._suppliers)
+    def discard(self, error: BaseException) -> None:
+        """Removes what the job has written, after it was cancelled or has failed. Peers that were
+        on the job do this too, and it may be repeated."""
+        try:
+            self._meta_suppliers.resume_sinks()
+        except LifeCycleFailed as failed:
+            logger.warning("what %s wrote was not removed: %s", self._job.name, failed.failed.error)
+        self._meta_suppliers.close(error)
+
+    def _take_back(self, error: BaseException) -> None:
+        try:
+            self._queues.close_job(self._id)
+        except QueuesError:
+            logger.debug("the queues of %s are left", self._job.name, exc_info=True)
+        self.discard(error)
+
+    def _code(self) -> JobCode:
+        topology, sinks = self._planned.topology, committing_sinks(self._suppliers)
         meta_suppliers = MetaSuppliers(self._run, topology, self._suppliers, sinks)
+        self._meta_suppliers = meta_suppliers
         try:
             meta_suppliers.prepare_sinks()
-            by_member = meta_suppliers.suppliers_by_member()
+            try:
+                by_member = meta_suppliers.suppliers_by_member()
+            except BaseException as raised:
+                self.discard(raised)
+                raise
         except LifeCycleFailed as failed:
-            error = failed.failed.to_job_failed(self._job.name)
-            meta_suppliers.close(error)
-            raise error from failed.failed.error
-        code = JobCode(
+            raise failed.failed.to_job_failed(self._job.name) from failed.failed.error
+        return JobCode(
             planned=self._planned,
             steps={n: s for n, s in self._suppliers.items() if step_of(s) is not None},
             suppliers=by_member,
@@ -127,7 +142,6 @@ class Submission:
             execution_id=self._id,
             tries=self._job.config.tries,
         )
-        return code, meta_suppliers
 
     def _first(self) -> Iterator[Outgoing]:
         """The splits of the sources, then the sentinels that end them."""

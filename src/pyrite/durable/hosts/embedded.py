@@ -91,7 +91,7 @@ class Embedded:
             code = child.process.poll()
             if code is None:
                 return
-            if now - child.started < SOON:
+            if code >= 0 and now - child.started < SOON:  # it was not killed, so it cannot run
                 child.pause = min(max(0.1, 2 * child.pause), LONGEST_PAUSE)
                 child.not_before = now + child.pause
             else:

@@ -112,9 +112,13 @@ class CompletionPart:
         more, and what came before can be put back until then."""
         meta_suppliers = meta_suppliers_of(self._code, self._collections)
         self._resume_sinks(meta_suppliers)
-        with meta_suppliers.committed(self._reports):
-            self._check()
-            self._collections.apply(self._part.job, self._collected())
+        try:
+            with meta_suppliers.committed(self._reports):
+                self._check()
+                self._collections.apply(self._part.job, self._collected())
+        except BaseException:
+            meta_suppliers.let_sinks_go()  # for whoever completes the job, or discards it
+            raise
         meta_suppliers.close(None)
 
     def _resume_sinks(self, meta_suppliers: MetaSuppliers) -> None:

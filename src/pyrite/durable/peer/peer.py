@@ -135,6 +135,9 @@ class Peer:
                     ).run()
         except PartFailed as raised:
             self._fail(offer, raised.failed)
+            # It is the coordinator who says that the job fails: the offer may not be current.
+            nodes.wait_until_over(offer)
+            self._clean_up_after(offered)
             return False
         except CodeMissing as missing:
             self._fail(offer, Failed(missing))

@@ -3,7 +3,6 @@ whether an offer is still open."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -84,6 +83,14 @@ class PeerNodes:
         if current is None or current.offer != offer or self.is_to_stop:
             raise PartStopped(f"offer {offer} is over")
 
+    def wait_until_over(self, offer: int) -> None:
+        """Returns when this is not the peer's offer any more."""
+        while not self.is_to_stop:
+            current = self.offered()
+            if current is None or current.offer != offer:
+                return
+            self.wait()
+
     def glance(self, offer: int) -> None:
         """The same as `check`, after looking for changes; cheap enough to be called all the
         time."""
@@ -95,7 +102,3 @@ class PeerNodes:
 
     def _read(self, path: str) -> None:
         self._data[path] = self._store.watch(path)
-
-
-def monotonic() -> float:
-    return time.monotonic()
