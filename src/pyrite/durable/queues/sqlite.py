@@ -292,7 +292,9 @@ class SqliteQueues:
         job = self._job(part.job)
         queue = job.numbers.shared_queue(part)
         pending = (job.id, queue, time.time())
-        if not self._has(PENDING, pending) and not self._free_orphans(job, queue):
+        # Also when something is pending: a sentinel always is, until nothing else is left.
+        self._free_orphans(job, queue)
+        if not self._has(PENDING, pending):
             return []
         with self._database.writing() as db:
             self._open_last(db, job)
@@ -324,11 +326,11 @@ class SqliteQueues:
                 handle = _Taken(queue, owner, tries + 1)
                 yield Delivery(part, 0, sequence, message, tries, handle)
 
-    def _free_orphans(self, job: _Job, queue: int) -> bool:
-        """Makes the messages of dead owners pending again, and tells whether there were any."""
+    def _free_orphans(self, job: _Job, queue: int) -> None:
+        """Makes the messages of dead owners pending again."""
         now = time.monotonic()
         if now < self._looked.get((job.id, queue), 0.0) + ORPHANS_EVERY:
-            return False
+            return
         self._looked[job.id, queue] = now
         with self._database.reading() as db:
             self._open_last(db, job)
@@ -344,7 +346,6 @@ class SqliteQueues:
                     "UPDATE entries SET owner = NULL WHERE job = ? AND queue = ? AND owner = ?",
                     ((job.id, queue, owner) for owner in dead),
                 )
-        return bool(dead)
 
     def keep(self, deliveries: Sequence[Delivery]) -> None:
         pass  # the owner's lock tells that it lives
