@@ -29,7 +29,7 @@ from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.writes import CloseQueues, Delete, Write
 from pyrite.durable.store.deployment import Deployment
 from pyrite.durable.store.exact import MOST_BYTES, Operation, Tree, ahead, exact, size
-from pyrite.durable.store.limits import encoded, parent_of
+from pyrite.durable.store.limits import encoded, line_of, parent_of
 from pyrite.durable.store.session import CONNECT_SECONDS, LOOK_SECONDS, NoAnswer, Session
 from pyrite.durable.store.store import EpochIsOver, StoreError
 
@@ -271,7 +271,7 @@ class ZooKeeperStore:
     def _learn(self, writes: Sequence[Write]) -> None:
         """Sees which of the nodes are there, and of those to delete, what is below."""
         doomed = {write.path for write in writes if isinstance(write, Delete)}
-        asked = {p for w in writes if not isinstance(w, CloseQueues) for p in _line(w.path)}
+        asked = {p for w in writes if not isinstance(w, CloseQueues) for p in line_of(w.path)}
         top = frozenset(doomed)
 
         def goes_on(path: str, stat: Any) -> bool:
@@ -342,10 +342,3 @@ class _Watcher:
 
     def __call__(self, event: object) -> None:
         self.fired.put(self.path)
-
-
-def _line(path: str) -> Iterator[str]:
-    """A path and all above it."""
-    while path != "/":
-        yield path
-        path = parent_of(path)
