@@ -16,26 +16,59 @@ BYTES_MORE: Final = 150
 
 
 class Operation(NamedTuple):
-    kind: Literal["create", "set", "delete"]
+    """`check` is that a node is there."""
+
+    kind: Literal["check", "create", "set", "delete"]
     path: str
     data: bytes = b""
 
 
-def exact(writes: Sequence[Write], there: Iterable[str]) -> list[Operation]:
-    """The operations that do the writes, if just these nodes are there. `there` must say so for all
-    paths of writes, all above them, and all below those that are deleted.
+class Tree:
+    """The paths of nodes that are thought to be there."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._below: dict[str, set[str]] = {}
+        for path in paths:
+            self.add(path)
+
+    def __contains__(self, path: str) -> bool:
+        return path == "/" or path in self._below.get(parent_of(path), ())
+
+    def add(self, path: str) -> None:
+        self._below.setdefault(parent_of(path), set()).add(path)
+
+    def remove(self, path: str) -> list[str]:
+        """Removes a node with all below it, and tells which, the lowest first."""
+        if path not in self:
+            return []
+        self._below[parent_of(path)].discard(path)
+        removed, next_ones = [path], [path]
+        while next_ones:
+            below = self._below.pop(next_ones.pop(), ())
+            removed += below
+            next_ones += below
+        return sorted(removed, reverse=True)
+
+
+def exact(writes: Sequence[Write], tree: Tree) -> list[Operation]:
+    """The operations that do the writes, if the nodes of the tree are there, and no others of those
+    to create. If that is not so, ZooKeeper refuses them. Only of a node to delete that is not in
+    the tree one must know that it is not there. The tree changes as the nodes will.
 
     >>> writes = [Create("/ack/1"), Create("/ack/2"), Put("/job/j", "x"), Delete("/task/j")]
-    >>> for operation in exact(writes, ["/ack", "/ack/1", "/task", "/task/j", "/task/j/a-0"]):
+    >>> tree = Tree(["/ack", "/ack/1", "/task", "/task/j", "/task/j/a-0"])
+    >>> for operation in exact(writes, tree):
     ...     print(operation.kind, operation.path)
+    check /ack/1
     create /ack/2
     create /job
     create /job/j
     delete /task/j/a-0
     delete /task/j
+    >>> "/job/j" in tree, "/task/j/a-0" in tree
+    (True, False)
     """
-    present = {"/", *there}
-    return [operation for write in writes for operation in _operations(write, present)]
+    return [operation for write in writes for operation in _operations(write, tree)]
 
 
 def size(operations: Iterable[Operation]) -> int:
@@ -53,25 +86,23 @@ def ahead(writes: Sequence[Write], operations: Sequence[Operation]) -> list[Oper
     return spare[:count]
 
 
-def _operations(write: Write, present: set[str]) -> Iterator[Operation]:
+def _operations(write: Write, tree: Tree) -> Iterator[Operation]:
     match write:
         case Create(path, data) | Put(path, data):
-            if path not in present:
-                yield from _created(path, encoded(path, data), present)
+            if path not in tree:
+                yield from _created(path, encoded(path, data), tree)
             elif isinstance(write, Put):
                 yield Operation("set", path, encoded(path, data))
+            else:
+                yield Operation("check", path)
         case Delete(path):
-            below = f"{path}/"
-            gone = [p for p in present if p == path or p.startswith(below)]
-            present.difference_update(gone)
-            # Reversed, whatever is below a node comes before it.
-            yield from (Operation("delete", each) for each in sorted(gone, reverse=True))
+            yield from (Operation("delete", each) for each in tree.remove(path))
         case CloseQueues():
             pass
 
 
-def _created(path: str, data: bytes, present: set[str]) -> Iterator[Operation]:
-    if parent_of(path) not in present:
-        yield from _created(parent_of(path), b"", present)
-    present.add(path)
+def _created(path: str, data: bytes, tree: Tree) -> Iterator[Operation]:
+    if parent_of(path) not in tree:
+        yield from _created(parent_of(path), b"", tree)
+    tree.add(path)
     yield Operation("create", path, data)

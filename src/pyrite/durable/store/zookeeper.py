@@ -28,7 +28,7 @@ from kazoo.exceptions import (
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.writes import CloseQueues, Delete, Write
 from pyrite.durable.store.deployment import Deployment
-from pyrite.durable.store.exact import MOST_BYTES, Operation, ahead, exact, size
+from pyrite.durable.store.exact import MOST_BYTES, Operation, Tree, ahead, exact, size
 from pyrite.durable.store.limits import encoded, parent_of
 from pyrite.durable.store.session import CONNECT_SECONDS, LOOK_SECONDS, NoAnswer, Session
 from pyrite.durable.store.store import EpochIsOver, StoreError
@@ -43,6 +43,7 @@ class ZooKeeperStore:
         self._woken = threading.Event()
         self._proposals: set[str] = set()
         self._versions: dict[int, int] = {}
+        self._known = Tree()
         self._session = Session(
             deployment, lambda: self._fired.put(None), connect_seconds=connect_seconds
         )
@@ -85,7 +86,8 @@ class ZooKeeperStore:
 
     def delete(self, path: str) -> None:
         writes = [Delete(path)]
-        while operations := exact(writes, self._there(writes)):
+        self._learn(writes)
+        while operations := exact(writes, self._known):
             if size(operations) > MOST_BYTES:
                 operations = ahead(writes, operations)
             try:
@@ -93,6 +95,7 @@ class ZooKeeperStore:
             except NoAnswer:
                 pass
             self._session.sync()
+            self._learn(writes)
 
     def create_ephemeral(self, path: str, data: str = "") -> None:
         if not self._create(path, encoded(path, data), ephemeral=True):
@@ -134,15 +137,17 @@ class ZooKeeperStore:
             return epoch
 
     def transact(self, epoch: int, writes: Sequence[Write]) -> None:
-        """If it has to delete more than fits into one request, nodes below are deleted first, in
-        transactions that check the epoch, too. If an answer was lost, the writes are done again,
-        which changes nothing; and EpochIsOver may be raised although they were done before."""
+        """It guesses what is there by its earlier writes. If the guess is wrong ZooKeeper refuses
+        the transaction; then it looks. If it has to delete more than fits into one request, nodes
+        below are deleted first, in transactions that check the epoch, too. If an answer was lost,
+        the writes are done again, which changes nothing; and EpochIsOver may be raised although
+        they were done before."""
+        self._learn([w for w in writes if isinstance(w, Delete) and w.path not in self._known])
         while True:
             version = self._version(epoch)
-            operations = exact(writes, self._there(writes))
-            is_too_large = size(operations) > MOST_BYTES
-            if is_too_large:
-                total = size(operations)
+            operations = exact(writes, self._known)
+            total = size(operations)
+            if total > MOST_BYTES:
                 operations = ahead(writes, operations)
                 if not operations:
                     raise StoreError(
@@ -150,13 +155,14 @@ class ZooKeeperStore:
                         f" takes {MOST_BYTES:,}. Do fewer writes at once"
                     )
             try:
-                if self._commit(operations, version) and not is_too_large:
+                if self._commit(operations, version) and total <= MOST_BYTES:
                     return
             except NoAnswer:
                 pass
             except BadVersionError:
                 self._versions.pop(epoch, None)
             self._session.sync()
+            self._learn(writes)
 
     # Watching
 
@@ -262,18 +268,24 @@ class ZooKeeperStore:
                     self._session.sync()
         return self._versions[epoch]
 
-    def _there(self, writes: Sequence[Write]) -> frozenset[str]:
-        """What `exact` must know."""
+    def _learn(self, writes: Sequence[Write]) -> None:
+        """Sees which of the nodes are there, and of those to delete, what is below."""
         doomed = {write.path for write in writes if isinstance(write, Delete)}
         asked = {p for w in writes if not isinstance(w, CloseQueues) for p in _line(w.path)}
+        top = frozenset(doomed)
 
-        def is_doomed_parent(path: str, stat: Any) -> bool:
+        def goes_on(path: str, stat: Any) -> bool:
             if stat.numChildren == 0 or not (path in doomed or parent_of(path) in doomed):
                 return False
             doomed.add(path)
             return True
 
-        return frozenset(path for path, _ in self._walk("exists", asked, is_doomed_parent))
+        found = {path: None for path, _ in self._walk("exists", asked, goes_on)}
+        for path in asked:
+            if path not in found or path in top:
+                self._known.remove(path)
+        for path in found:
+            self._known.add(path)
 
     def _walk(
         self, method: str, roots: Iterable[str], goes_on: Callable[[str, Any], object]
@@ -300,7 +312,9 @@ class ZooKeeperStore:
         if version is not None:
             request.check(self._at(paths.EPOCH), version)
         for kind, path, data in operations:
-            if kind == "create":
+            if kind == "check":
+                request.check(self._at(path), -1)
+            elif kind == "create":
                 request.create(self._at(path), data)
             elif kind == "set":
                 request.set_data(self._at(path), data)
