@@ -11,7 +11,7 @@ import typer
 
 from pyrite.cli.errors import reporting_errors
 
-PATIENCE: Final = 5.0
+PATIENCE: Final = 2.0
 """Seconds for a program to end by itself, after a signal."""
 
 Durable = Annotated[

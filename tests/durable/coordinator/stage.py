@@ -22,6 +22,7 @@ from pyrite.durable.protocol.workflow import Part, Workflow
 from pyrite.durable.store.store import Store
 
 ACK_SECONDS = 5.0
+FENCE = "/fence"
 WRITES = ("transact", "raise_epoch")
 
 
@@ -36,12 +37,16 @@ class MortalStore:
         self._store = store
         self._before = before
         self._after = after
+        self._fence = ""
+        self.is_behind_fence = True
         self.writes = 0
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
         if name in ("wake", "close"):
             return method
+        if name == "changed":
+            return self._changed
 
         def call(*arguments: Any) -> Any:
             if self.writes == self._after:
@@ -53,6 +58,18 @@ class MortalStore:
             return method(*arguments)
 
         return call
+
+    def watch_fence(self, path: str) -> None:
+        self._store.watch(path)
+        self.is_behind_fence = False
+        self._fence = path
+
+    def _changed(self, timeout: float | None) -> str | None:
+        if self.writes == self._after:
+            raise Killed
+        path = self._store.changed(timeout)
+        self.is_behind_fence |= path == self._fence
+        return path
 
 
 class Peer:
@@ -96,11 +113,19 @@ class Stage:
     def coordinate(self) -> None:
         try:
             leader = self.leader or self.elect()
+            self.hear_all(leader)
             while leader.step(5.0 if leader.closes_queues else 0.0):
                 pass
         except Killed:
             self.crash()
             self.coordinate()
+
+    def hear_all(self, leader: Leader) -> None:
+        """What others have done, the leader has heard of afterwards: watches fire in order."""
+        self._mortal.watch_fence(FENCE)
+        self.store.set(FENCE, "") or self.store.create(FENCE)
+        while not self._mortal.is_behind_fence:
+            leader.step(10.0)
 
     def elect(self) -> Leader:
         before, after = self._dies if not self.leaders else (None, None)

@@ -14,14 +14,14 @@ from pyrite.durable.protocol.states import ProtocolError
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import NOW, WANTED, JobNode, JobStatus
 from pyrite.durable.store.store import EpochIsOver
-from tests.durable.coordinator.conftest import Opener
+from tests.durable.coordinator.places import Places
 from tests.durable.coordinator.stage import ACK_SECONDS, Stage
 from tests.durable.protocol.shapes import CHAIN, ONE, ONE_SEQUENTIAL
 
 
 @pytest.fixture
-def stage(opener: Opener) -> Iterator[Stage]:
-    stage = Stage(opener())
+def stage(places: Places) -> Iterator[Stage]:
+    stage = Stage(places.empty())
     yield stage
     stage.close()
 
@@ -137,14 +137,15 @@ def test_a_leader_whose_epoch_is_over_does_nothing_more(stage: Stage) -> None:
 # The queues of ended jobs
 
 
-def test_queues_that_cannot_be_reached_do_not_stop_the_work(opener: Opener) -> None:
+def test_queues_that_cannot_be_reached_do_not_stop_the_work(places: Places) -> None:
     gate = threading.Event()
-    stage = Stage(opener(), close_queues=lambda job: gate.wait(10))
+    stage = Stage(places.empty(), close_queues=lambda job: gate.wait(10))
     stage.born("p1")
     stage.submit("job1", ONE)
     stage.submit("job2", ONE_SEQUENTIAL)
     leader = stage.elect()
-    while stage.status("job2") is not JobStatus.COMPLETE:
+    while {stage.status("job1"), stage.status("job2")} != {JobStatus.COMPLETE}:
+        stage.hear_all(leader)
         while leader.step():
             pass
         stage.look("p1")
@@ -156,7 +157,7 @@ def test_queues_that_cannot_be_reached_do_not_stop_the_work(opener: Opener) -> N
     stage.close()
 
 
-def test_queues_are_closed_again_until_it_works(opener: Opener) -> None:
+def test_queues_are_closed_again_until_it_works(places: Places) -> None:
     tries: list[str] = []
 
     def close(job: str) -> None:
@@ -164,7 +165,7 @@ def test_queues_are_closed_again_until_it_works(opener: Opener) -> None:
         if len(tries) < 3:
             raise ConnectionError("no servers")
 
-    stage = Stage(opener(), close_queues=close)
+    stage = Stage(places.empty(), close_queues=close)
     stage.submit("job", ONE)
     stage.store.create(paths.cancel("job"))
     stage.coordinate()
@@ -173,8 +174,8 @@ def test_queues_are_closed_again_until_it_works(opener: Opener) -> None:
     stage.close()
 
 
-def test_a_new_leader_closes_the_queues_that_the_old_one_could_not(opener: Opener) -> None:
-    stage = Stage(opener(), close_queues=lambda job: 1 / 0)
+def test_a_new_leader_closes_the_queues_that_the_old_one_could_not(places: Places) -> None:
+    stage = Stage(places.empty(), close_queues=lambda job: 1 / 0)
     stage.submit("job", ONE)
     stage.store.create(paths.cancel("job"))
     leader = stage.elect()
