@@ -11,6 +11,7 @@ from pyrite.durable.folder.locks import Lock
 from pyrite.durable.protocol.exactness.commits import Commit, Record, Stored
 from pyrite.durable.protocol.exactness.sentinels import End, Sentinel
 from pyrite.durable.protocol.workflow import SPLITS, Edge, Part, Task, Workflow
+from pyrite.durable.queues.nats import NatsQueues
 from pyrite.durable.queues.queues import Delivery, Message, Outgoing, Queues
 from pyrite.durable.queues.sqlite import SqliteQueues
 
@@ -21,6 +22,7 @@ WORKFLOW = Workflow(
         Task("out", "sequential", 1, (Edge("counts", "count"),)),
     )
 )
+ACK_WAIT = 0.5
 NUMBERS = itertools.count(1)
 
 
@@ -72,6 +74,27 @@ class SqlitePlace(Place):
         super().close()
         for lock in self._locks.values():
             lock.release()
+
+
+class NatsPlace(Place):
+    keeps = 5
+
+    def __init__(self, urls: Sequence[Sequence[str]], *, patience: float = 20.0) -> None:
+        super().__init__()
+        self.urls = urls
+        self._patience = patience
+        self.cluster = f"cluster {next(NUMBERS)}"
+
+    def make(self) -> Queues:
+        return NatsQueues(
+            self.urls, cluster=self.cluster, patience=self._patience, ack_wait=ACK_WAIT
+        )
+
+    def owner(self) -> str:
+        return f"owner-{next(NUMBERS)}"
+
+    def let_die(self, owner: str) -> None:
+        """It says no more that it lives."""
 
 
 class Job:

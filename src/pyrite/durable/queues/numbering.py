@@ -16,13 +16,15 @@ Place = tuple[str, int]
 class Numbering:
     """`parts` has the number of each part by task and member, `queues` the number of the queue of
     each of its edges. All edges of a concurrent part have the same queue. `edges` has the names of
-    the edges by number, `edge_numbers` the reverse."""
+    the edges by number, `edge_numbers` the reverse. `concurrent` has the names of the concurrent
+    tasks, `shared` the numbers of their queues."""
 
     parts: Mapping[Place, int]
     queues: Mapping[Place, Mapping[str, int]]
     edges: tuple[str, ...]
     edge_numbers: Mapping[str, int]
     concurrent: frozenset[str]
+    shared: frozenset[int]
 
     def part(self, part: Part) -> int:
         number = self.parts.get((part.task, part.member))
@@ -62,10 +64,12 @@ def numbering(workflow: Workflow) -> Numbering:
                     count += 1
                 own[edge.name] = count - 1
     edges = tuple(edge.name for task in workflow.tasks for edge in task.edges)
+    concurrent = frozenset(task.name for task in workflow.tasks if task.kind == "concurrent")
     return Numbering(
         parts,
         queues,
         edges,
         {name: number for number, name in enumerate(edges)},
-        frozenset(task.name for task in workflow.tasks if task.kind == "concurrent"),
+        concurrent,
+        frozenset(number for task in concurrent for number in queues[task, 0].values()),
     )
