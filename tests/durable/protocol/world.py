@@ -361,6 +361,7 @@ class World:
         self.collect()
         self.coordinate()
         kept = ("job", "job-log", "peer", "pulse", "status", "payload", "cooldown", "peer-state")
+        kept += ("catalog",)
         left = [path for path in self.nodes if path.split("/")[1] not in (*kept, "coordinator")]
         left += [path for path in self.nodes if path.startswith("/peer-state/")][len(self.peers) :]
         assert not left, left

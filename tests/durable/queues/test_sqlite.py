@@ -126,7 +126,7 @@ def test_the_write_ahead_log_does_not_grow_without_bound(
     database = Database(file, "CREATE TABLE t (x)", application=1, error=QueuesError)
     database.connection.execute("PRAGMA wal_autocheckpoint = 0")
     for _ in range(640):
-        with database.transaction() as db:
+        with database.writing() as db:
             db.execute("INSERT INTO t VALUES (?)", (b"x" * 20_000,))
     assert (tmp_path / "test.sqlite-wal").stat().st_size < 6_000_000
     database.close()

@@ -59,8 +59,8 @@ class Database:
             (tables,) = execute("SELECT count(*) FROM sqlite_master").fetchone()
             if found != application and (found or tables):
                 raise self._error(
-                    f"{self._file} is a SQLite database, but was made by another program or another"
-                    " version of Pyrite; use another folder, or move the file away"
+                    f"{self._file} was written by another version of Pyrite, or by another"
+                    " program; use another folder, or move the file away"
                 )
             if not tables:
                 for statement in schema.split(";"):
@@ -136,25 +136,28 @@ class Database:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._error(f"{self._file} cannot be used: {self._reason(error)}") from error
+        except OSError as error:
+            raise self._error(
+                f"the folder {self._file.parent} cannot be made or used: {error}; choose a folder"
+                " that you can write to"
+            ) from error
+        except sqlite3.Error as error:
+            raise self._error(f"{self._file} {self._why(error)}") from error
 
-    def _reason(self, error: Exception) -> str:
+    def _why(self, error: sqlite3.Error) -> str:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")):
-            return f"the disk is full ({error}). Nothing was lost; make room, then it works again"
+            return "cannot grow: the disk is full; nothing was changed. Make room and try again"
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return (
-                f"another process has locked it for more than {self._patience:g} seconds. Look for"
-                " one that was stopped (its state is T in ps), and continue or kill it"
+                f"has been locked by another process for more than {self._patience:g} s; end that"
+                " process, or continue it if it was stopped (its state is T in ps)"
             )
-        if name.startswith("SQLITE_NOTADB"):
-            return "it is not a SQLite database; use another folder, or move the file away"
-        if name.startswith("SQLITE_CORRUPT"):
-            return f"it is damaged ({error}); restore it from a copy, or move it away"
+        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            return f"is not a database of Pyrite, or is damaged ({error}); use another folder"
         if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")):
-            return f"this user may not write it ({error}); change the rights of the folder"
-        return str(error)
+            return f"cannot be written ({error}); choose a folder that you can write to"
+        return f"cannot be used ({error}); look at the disk that it is on"
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:

@@ -23,7 +23,8 @@ def main(arguments: list[str], orders: TextIO) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, who ends this process
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
     logging.basicConfig(
-        level=config["log_level"], format=f"%(asctime)s %(levelname)s %(name)s {role} %(process)d: %(message)s"
+        level=config["log_level"],
+        format=f"%(asctime)s %(levelname)s %(name)s {role} %(process)d: %(message)s",
     )
     if role == "coordinator":
         coordinate(place)
