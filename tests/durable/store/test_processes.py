@@ -10,6 +10,7 @@ from pyrite.durable.store.store import Store
 from tests.durable.store.places import Place, fired
 from tests.durable.store.processes import (
     Process,
+    answer_changes,
     create_all,
     hold_ephemeral,
     lead_in_turn,
@@ -54,6 +55,19 @@ def test_a_watcher_ends_with_the_last_value(place: Place, store: Store) -> None:
         writer.go()
         while store.watch("/value") != str(count - 1):
             assert store.changed(10) == "/value"
+
+
+def test_two_processes_answer_each_other_and_no_change_is_missed(
+    place: Place, store: Store
+) -> None:
+    count = 100
+    store.create("/ask", "")
+    store.create("/answer", "")
+    with Process(place, answer_changes, count):
+        for number in map(str, range(count)):
+            store.set("/ask", number)
+            while store.watch("/answer") != number:
+                assert store.changed(10) is not None
 
 
 def test_an_ephemeral_node_goes_when_its_process_is_killed(place: Place, store: Store) -> None:

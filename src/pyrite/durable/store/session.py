@@ -13,10 +13,12 @@ from typing import Any, Final
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
+    BadVersionError,
     ConnectionClosedError,
     ConnectionLoss,
     KazooException,
     NoAuthError,
+    NoChildrenForEphemeralsError,
     NodeExistsError,
     NoNodeError,
     OperationTimeoutError,
@@ -44,6 +46,12 @@ LOST_ANSWER: Final = (
     OperationTimeoutError,
     SessionExpiredError,
     SessionMovedError,
+)
+EXPECTED: Final = (
+    BadVersionError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
 )
 
 logger = logging.getLogger("pyrite.durable.zookeeper")
@@ -128,7 +136,9 @@ class Session:
             except LOST_ANSWER as error:
                 self.check()
                 raise NoAnswer from error
-            except NoAuthError as error:
+            except EXPECTED:
+                raise
+            except KazooException as error:
                 raise self.refused(error) from error
 
     def ask_all(self, method: str, paths: Sequence[str]) -> list[Any]:
