@@ -263,7 +263,7 @@ class ZooKeeperStore:
                 if found and current == epoch:
                     self._versions = {epoch: found[1].version}
                 elif is_last:
-                    raise EpochIsOver(epoch, current)
+                    raise EpochIsOver.of(epoch, current)
                 else:
                     self._session.sync()
         return self._versions[epoch]
