@@ -103,8 +103,8 @@ class Session:
         """Raises if the session has ended."""
         if self._is_closed:
             raise StoreError(f"the session with {self.place} was closed")
-        patience = PATIENCE * self._deployment.session
-        if self._down_since is not None and time.monotonic() - self._down_since > patience:
+        since, patience = self._down_since, PATIENCE * self._deployment.session
+        if since is not None and time.monotonic() - since > patience:
             self._ended = f"there was no connection for {patience:g} s ({self._warning.text})"
         if self._ended:
             self._stop()  # else Kazoo would go on, and could keep alive what others think dead
