@@ -28,10 +28,10 @@ class Peer:
 
 
 class Cluster:
-    """`entry` is the number of the last entry of the log. `living_count` is the number of peers that
-    can work. `outdated` has the earlier states of
-    peers, by peer and entry. `dead` has the dead peers, except those whose completion may still
-    come. `closing` has the jobs that peers must leave, `starved` those that need an eviction."""
+    """`entry` is the number of the last entry of the log. `living_count` counts the peers that can
+    work. `outdated` has the earlier states of peers, by peer and entry. `dead` has the dead peers,
+    except those whose completion may still come. `closing` has the jobs that peers must leave,
+    `starved` those that need an eviction."""
 
     def __init__(self) -> None:
         self.entry = 0
