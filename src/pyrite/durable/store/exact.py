@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pyrite.durable.protocol.tree.writes import CloseQueues, Create, Delete, Put, Write
-from pyrite.durable.store.limits import encoded, parent_of
+from pyrite.durable.store.limits import encoded, line_of, parent_of
 
 MOST_BYTES: Final = 1_020_000
 """Of a transaction. ZooKeeper takes 1,048,575 and adds to it when it passes it on."""
@@ -75,13 +75,17 @@ def size(operations: Iterable[Operation]) -> int:
     return sum(len(o.path.encode()) + len(o.data) + BYTES_MORE for o in operations)
 
 
-def ahead(writes: Sequence[Write], operations: Sequence[Operation]) -> list[Operation]:
+def ahead(
+    writes: Sequence[Write], operations: Sequence[Operation], most: int = MOST_BYTES
+) -> list[Operation]:
     """If there is too much for one transaction: deletions that can be done before it, as many as
-    fit into one. They are of nodes below those that are deleted. Empty if there are none."""
-    others = {write.path for write in writes}
-    spare = [o for o in operations if o.kind == "delete" and o.path not in others]
+    fit into one. They are of nodes below those that are deleted, and that no other write needs.
+    Empty if there are none."""
+    needed = {path for write in writes for path in line_of(write.path)}
+    needed.update(o.path for o in operations if o.kind == "create")
+    spare = [o for o in operations if o.kind == "delete" and o.path not in needed]
     total, count = 0, 0
-    while count < len(spare) and (total := total + size(spare[count : count + 1])) <= MOST_BYTES:
+    while count < len(spare) and (total := total + size(spare[count : count + 1])) <= most:
         count += 1
     return spare[:count]
 
