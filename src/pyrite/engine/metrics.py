@@ -42,6 +42,37 @@ def gather(
     return {name: _of_vertex(parts, fused.get(name, [])) for name, parts in by_vertex.items()}
 
 
+def since(
+    now: Mapping[str, VertexMetrics], before: Mapping[str, VertexMetrics]
+) -> dict[str, VertexMetrics]:
+    """What has been added to metrics since they were gathered before."""
+    return {
+        name: _minus(vertex, before[name]) if name in before else vertex
+        for name, vertex in now.items()
+    }
+
+
+def _minus(now: VertexMetrics, before: VertexMetrics) -> VertexMetrics:
+    processors = [
+        _difference(later, earlier)
+        for later, earlier in zip(now["processors"], before["processors"])
+    ]
+    return {
+        **_difference(now, before),
+        "processors": processors,
+        "fused_with": now["fused_with"],
+    }
+
+
+def _difference(now: ProcessorMetrics, before: ProcessorMetrics) -> ProcessorMetrics:
+    return {
+        "received": now["received"] - before["received"],
+        "emitted": now["emitted"] - before["emitted"],
+        "queue_fill": now["queue_fill"],
+        "busy_seconds": now["busy_seconds"] - before["busy_seconds"],
+    }
+
+
 def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
     """Metrics with all times set to 0, so that the same work always gives the same metrics."""
     return {
