@@ -18,7 +18,7 @@ import pytest
 
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.collections.stored.values import CannotStore
-from pyrite.durable.collections import FolderCollections
+from pyrite.durable.collections import FolderCollections, behind
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import AddOnlyCollections, Collected
 
@@ -166,11 +166,62 @@ def test_a_value_that_cannot_be_stored_changes_nothing(stored: FolderCollections
     assert stored.contents() == []
 
 
+def test_an_execution_reads_what_it_added_and_others_see_it_after_a_flush(
+    stored: FolderCollections,
+) -> None:
+    own = stored.for_execution()
+    for n in range(100):
+        own.map("m").update({n: n})
+        own.list("l").extend([n, n])
+    assert own.list("l")[-1] == 99
+    own.map("m")[0] = "changed"
+    own.flush()
+    assert stored.map("m") == {**{n: n for n in range(100)}, 0: "changed"}
+    assert len(stored.list("l")) == 200
+
+
+def test_more_than_the_line_holds_is_written_in_order(
+    stored: FolderCollections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "MOST_HELD", 5000)
+    monkeypatch.setattr(behind, "MOST_IN_A_STEP", 1000)
+    executions = [stored.for_execution() for _ in range(2)]
+    for n in range(200):
+        for own in executions:
+            own.list("l").append(n)
+    for own in executions:
+        own.flush()
+    assert stored.list("l") == [n for n in range(200) for _ in range(2)]
+
+
+def test_an_execution_learns_of_a_full_disk_at_its_flush_and_can_go_on(
+    stored: FolderCollections,
+) -> None:
+    own = stored.for_execution()
+    with stored._file.reading("the limit") as rows:
+        rows.execute("PRAGMA max_page_count = 30")
+    own.list("l").append(b"x" * 1_000_000)
+    with pytest.raises(CollectionsUnavailable, match=r"the list 'l' .* the disk is full"):
+        own.flush()
+    own.list("l").append("small")
+    own.flush()
+    assert stored.list("l") == ["small"]
+
+
+def test_closing_waits_for_what_an_execution_added(tmp_path: Path) -> None:
+    collections = FolderCollections(tmp_path)
+    collections.for_execution().list("l").extend(range(10_000))
+    collections.close()
+    assert not [t for t in threading.enumerate() if t.name == "pyrite-collections"]
+    with closing(FolderCollections(tmp_path)) as again:
+        assert len(again.list("l")) == 10_000
+
+
 def test_a_full_disk_is_named_and_changes_nothing(
     tmp_path: Path, stored: FolderCollections
 ) -> None:
     stored.list("l").append("small")
-    with stored._access.reading("the limit") as rows:
+    with stored._file.reading("the limit") as rows:
         rows.execute("PRAGMA max_page_count = 30")
     with pytest.raises(CollectionsUnavailable) as full:
         stored.list("l").append(b"x" * 1_000_000)
@@ -203,7 +254,7 @@ def test_a_file_that_another_holds_is_named_and_works_again(
     tmp_path: Path, stored: FolderCollections
 ) -> None:
     stored.list("l").append(1)
-    with stored._access.reading("the wait") as rows:
+    with stored._file.reading("the wait") as rows:
         rows.execute("PRAGMA busy_timeout = 1")
     with closing(sqlite3.connect(collections_file(tmp_path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
