@@ -1,12 +1,15 @@
-"""A ZooKeeper server for tests: the one that PySpark carries among its jars, on loopback."""
+"""ZooKeeper servers for tests: one, or an ensemble. They are the one that PySpark carries among its
+jars, on loopback."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyspark
@@ -25,7 +28,7 @@ clientPortAddress=127.0.0.1
 clientPort={port}
 admin.enableServer=false
 maxClientCnxns=0
-4lw.commands.whitelist=ruok
+4lw.commands.whitelist=srvr
 """
 
 
@@ -33,15 +36,16 @@ class ZooKeeper:
     """One server. It keeps its data and its port when it is started again. Sessions without a sign
     of life expire after `session` seconds."""
 
-    def __init__(self, folder: Path, *, session: float = 2.0) -> None:
+    def __init__(self, folder: Path, *, session: float = 2.0, more: str = "") -> None:
+        """`more` is added to the configuration."""
         self._folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = _free_ports(1)[0]
         self._config = folder / "zoo.cfg"
         tick = max(50, int(session * 100))
-        self._config.write_text(
-            CONFIG.format(folder=folder, port=self.port, session=int(session * 1000), tick=tick)
+        config = CONFIG.format(
+            folder=folder, port=self.port, session=int(session * 1000), tick=tick
         )
+        self._config.write_text(config + more)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,13 +58,22 @@ class ZooKeeper:
         return self._process.pid
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Returns when it serves."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Returns at once."""
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         self._process = subprocess.Popen(
             [*JAVA, "-cp", _class_path(), main, str(self._config)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+    def wait(self) -> None:
+        """Returns when it serves."""
+        assert self._process is not None
         give_up = time.monotonic() + START_SECONDS
         while not self.is_well():
             assert self._process.poll() is None, "ZooKeeper ended while it started"
@@ -68,12 +81,18 @@ class ZooKeeper:
             time.sleep(0.05)
 
     def is_well(self) -> bool:
+        return self.mode() is not None
+
+    def mode(self) -> str | None:
+        """Whether it is a leader, a follower or standalone; None if it does not serve."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-                connection.sendall(b"ruok")
-                return connection.recv(4) == b"imok"
+                connection.sendall(b"srvr")
+                said = b"".join(iter(lambda: connection.recv(4096), b""))
         except OSError:
-            return False
+            return None
+        found = re.search(rb"Mode: (\w+)", said)
+        return found[1].decode() if found else None
 
     def stop(self) -> None:
         """Ends it and keeps its data. A server that was stopped by `suspend` ends, too."""
@@ -96,6 +115,48 @@ class ZooKeeper:
             process.send_signal(number)
             process.send_signal(signal.SIGCONT)
             process.wait()
+
+
+class Ensemble:
+    """Three servers. Two of them are enough."""
+
+    def __init__(self, folder: Path, *, session: float = 2.0) -> None:
+        ports = _free_ports(6)
+        members = "".join(
+            f"server.{number}=127.0.0.1:{ports[2 * number]}:{ports[2 * number + 1]}\n"
+            for number in range(3)
+        )
+        more = f"initLimit=50\nsyncLimit=10\n{members}"
+        self.servers: list[ZooKeeper] = []
+        for number in range(3):
+            data = folder / str(number) / "data"
+            data.mkdir(parents=True)
+            (data / "myid").write_text(str(number))
+            self.servers.append(ZooKeeper(data.parent, session=session, more=more))
+
+    @property
+    def addresses(self) -> str:
+        return ",".join(server.address for server in self.servers)
+
+    def start(self) -> None:
+        """Returns when all serve."""
+        for server in self.servers:
+            server.launch()
+        for server in self.servers:
+            server.wait()
+
+    def kill(self) -> None:
+        for server in self.servers:
+            server.kill()
+
+    def leader(self) -> ZooKeeper:
+        return next(server for server in self.servers if server.mode() == "leader")
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in free]
 
 
 def _class_path() -> str:

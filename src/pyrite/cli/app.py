@@ -1,4 +1,4 @@
-"""The commands: `demo`, `run`, `show`, `version`, those of clusters, and those of workloads."""
+"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.logging import RichHandler
 from pyrite import __version__
 from pyrite.cli import cluster as cluster_commands
 from pyrite.cli import demo as demo_command
+from pyrite.cli import durable as durable_commands
 from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
 from pyrite.cli.progress import opened, run_to_end, show_outcome
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.add_typer(workload_app, name="workload")
 app.command()(cluster_commands.cluster)
 app.command()(cluster_commands.member)
+app.command()(durable_commands.coordinator)
 
 DagArgument = Annotated[
     str,

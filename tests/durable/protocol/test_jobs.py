@@ -120,3 +120,13 @@ def test_a_peer_that_is_told_to_shut_down_stops_and_another_goes_on() -> None:
     world.finish()
     assert world.status("job") is JobStatus.COMPLETE
     assert world.witness.history["p0"] == ["idle", "acking", "idle", "dead"]
+
+
+def test_a_sealing_peer_that_fails_leaves_its_part_so_that_the_job_ends() -> None:
+    desk = Desk("p0", job=ONE)
+    desk.offer()
+    desk.ack("p0")
+    assert desk.seal("p0") == "sealing"
+    desk.handle(Fail("p0", 1, "no memory"))
+    assert desk.state("p0") == "idle"
+    assert desk.cluster.ended["job"] == JobNode(1, JobStatus.FAILED, "no memory")

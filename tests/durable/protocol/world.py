@@ -298,6 +298,15 @@ class World:
         if path in self.nodes:
             self._set(path, data)
 
+    def mode(self, name: str) -> str:
+        return self.peers[name].mode
+
+    def may_commit(self, name: str) -> bool:
+        return paths.status(name) in self.nodes
+
+    def states(self, name: str) -> str:
+        return " ".join(self.witness.history[name])
+
     def _input_is_over(self, peer: Peer) -> bool:
         """The sentinels of all parts above have come. This is what makes a missing peer upstream a
         stall downstream."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from pyrite.cluster.elastic.registering import todo
 from pyrite.cluster.elastic.roster import Node, Roster, parsed, prefix
-from pyrite.errors import PyriteError
+from pyrite.wire.zookeeper import LastWarning
 
 SESSION_SECONDS: Final = 10.0
 """After this time without a sign of life ZooKeeper removes the nodes of a member. Its servers may
@@ -27,17 +27,6 @@ RETRY_SECONDS: Final = 1.0
 CLOSING_SECONDS: Final = 3.0
 
 logger = logging.getLogger("pyrite.cluster.zookeeper")
-
-
-def check_installed() -> None:
-    """Raises, and says what to install, if there is no client for ZooKeeper."""
-    try:
-        import kazoo.client  # noqa: F401
-    except ImportError as error:
-        raise PyriteError(
-            "membership by ZooKeeper needs the package kazoo; install it with: "
-            "pip install 'pyrite[durable]'"
-        ) from error
 
 
 class Registration:
@@ -69,7 +58,7 @@ class Registration:
         self._changed = threading.Event()
         self._closing = False
         self._said: set[str] = set()
-        self._last_warning = _LastWarning()
+        self._last_warning = LastWarning(logger)
         self._client = self._new_client()
         self._thread = threading.Thread(target=self._run, name="pyrite-zookeeper", daemon=True)
 
@@ -234,20 +223,3 @@ def _errors() -> tuple[type[Exception], ...]:
     from kazoo.handlers.threading import KazooTimeoutError
 
     return KazooException, KazooTimeoutError
-
-
-class _LastWarning(logging.Handler):
-    """Kazoo warns of every try to connect. We say once that there is no connection, and why."""
-
-    text = "it does not answer"
-
-    def logger(self) -> logging.Logger:
-        kazoo = logging.Logger("kazoo")
-        kazoo.addHandler(self)
-        if logger.isEnabledFor(logging.DEBUG):
-            kazoo.parent = logger
-        return kazoo
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING:
-            self.text = record.getMessage()

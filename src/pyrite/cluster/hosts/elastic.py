@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 
 from pyrite.cluster.elastic.peers import ElasticPeers
-from pyrite.cluster.elastic.zookeeper import Registration, check_installed
+from pyrite.cluster.elastic.zookeeper import Registration
 from pyrite.cluster.hosts.serving import (
     check_secret,
     host_and_port,
@@ -20,6 +20,7 @@ from pyrite.cluster.member import Member
 from pyrite.cluster.normal.driving import Driver, no_driver
 from pyrite.errors import PyriteError
 from pyrite.wire.keys import keys_from
+from pyrite.wire.zookeeper import check_installed
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -44,7 +45,7 @@ def serve_elastic_member(
     for server in servers.split(","):
         host_and_port(server, "a ZooKeeper server")
     check_secret(address, secret)
-    check_installed()
+    check_installed("membership by ZooKeeper")
     displaced = False
     with EndingSignals() as signals:
         member = Member(

@@ -14,7 +14,8 @@ from pyrite.durable.collections.tables import SCHEMA, Added, add
 from pyrite.durable.folder.database import Database
 from pyrite.forks import repair_after_fork
 
-PRAGMAS: Final = ("wal_autocheckpoint = 8000", "cache_size = -32768")
+APPLICATION: Final = 0x50794331
+PRAGMAS: Final = ("wal_autocheckpoint = 2000", "cache_size = -32768")
 """Entries with random keys change the same pages again and again, so 32 MB of them are collected in
 the write-ahead log before they go into the file, and kept in memory."""
 
@@ -79,7 +80,7 @@ class FileAccess:
             finally:
                 self._free.append(database)
         except _FileUnusable as error:
-            raise CollectionsUnavailable(f"{of} cannot be used: {error}") from error.__cause__
+            raise CollectionsUnavailable(f"{of} is not available: {error}") from error.__cause__
 
     def _taken(self) -> Database:
         try:
@@ -94,7 +95,7 @@ class FileAccess:
                 "SQLite files cannot be used by both; start processes with spawn instead of fork, "
                 "and open the folder there"
             )
-        database = Database(self._file, SCHEMA, _FileUnusable)
+        database = Database(self._file, SCHEMA, application=APPLICATION, error=_FileUnusable)
         with database.reading() as rows:
             for pragma in PRAGMAS:
                 rows.execute(f"PRAGMA {pragma}")

@@ -3,6 +3,7 @@ ZooKeeper, too."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from pyrite.durable.store.store import StoreError
@@ -37,3 +38,14 @@ def parent_of(path: str) -> str:
     ('/task/j', '/', '/')
     """
     return path.rpartition("/")[0] or "/"
+
+
+def line_of(path: str) -> Iterator[str]:
+    """A path and all above it but the root.
+
+    >>> list(line_of("/task/j/a-0"))
+    ['/task/j/a-0', '/task/j', '/task']
+    """
+    while path != "/":
+        yield path
+        path = parent_of(path)

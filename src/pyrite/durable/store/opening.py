@@ -8,6 +8,7 @@ from pathlib import Path
 from pyrite.durable.store.deployment import SCHEME, Deployment, hidden
 from pyrite.durable.store.sqlite import SqliteStore
 from pyrite.durable.store.store import Store, StoreError
+from pyrite.wire.zookeeper import check_installed
 
 
 def deployment_at(place: str | os.PathLike[str]) -> Deployment | None:
@@ -27,6 +28,7 @@ def open_store(place: str | os.PathLike[str]) -> Store:
     deployment = deployment_at(place)
     if deployment is None:
         return SqliteStore(Path(place))
+    check_installed("a deployment")
     from pyrite.durable.store.zookeeper import ZooKeeperStore  # an extra: who uses it loads it
 
     return ZooKeeperStore(deployment)

@@ -25,6 +25,9 @@ class SessionLost(StoreError):
 class EpochIsOver(StoreError):
     """Another coordinator leads: the transaction was not done."""
 
+    def __init__(self, epoch: int, current: int) -> None:
+        super().__init__(f"the epoch is {current}, not {epoch}: another coordinator leads")
+
 
 class Store(Protocol):
     """Paths begin with a slash and are relative to the cluster's node; see `tree.paths`. Parents

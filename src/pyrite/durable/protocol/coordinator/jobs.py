@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyrite.durable.protocol.coordinator.draft import Draft
 from pyrite.durable.protocol.coordinator.watches import CancelWatch
-from pyrite.durable.protocol.states import ON_A_PART
+from pyrite.durable.protocol.states import ON_A_PART, SEALING
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
 from pyrite.durable.protocol.view.job import Job
@@ -16,7 +16,7 @@ from pyrite.durable.protocol.workflow import Workflow
 def plan(draft: Draft, name: str, workflow: Workflow) -> None:
     draft.delete(paths.plan(name))
     if name in draft.cluster.ended:
-        draft.delete(paths.workflow(name), paths.catalog(name))
+        draft.delete(paths.workflow(name))
     elif name not in draft.cluster.jobs:
         job = Job(name, JobNode(draft.number, JobStatus.RUNNING), workflow)
         draft.cluster.add(job)
@@ -33,7 +33,7 @@ def reject(draft: Draft, name: str, reason: str) -> None:
     node = JobNode(draft.number, JobStatus.FAILED, reason)
     draft.cluster.ended[name] = node
     draft.put(paths.job(name), node.text())
-    draft.delete(paths.cancel(name), paths.workflow(name), paths.catalog(name))
+    draft.delete(paths.cancel(name), paths.workflow(name))
     draft.close_queues(name)
 
 
@@ -47,11 +47,14 @@ def cancel(draft: Draft, name: str) -> None:
 
 
 def fail(draft: Draft, peer: str, offer: int, reason: str) -> None:
+    """A sealing peer is not evicted, so it leaves its part here."""
     standing = draft.cluster.standing(peer)
     if standing is None or standing.offer != offer or standing.part is None:
         return
     if standing.state in ON_A_PART:
         _stop(draft, standing.part.job, JobStatus.FAILING, reason)
+        if standing.state is SEALING:
+            draft.release(peer)
 
 
 def end_if_over(draft: Draft, name: str) -> None:
@@ -65,7 +68,7 @@ def end_if_over(draft: Draft, name: str) -> None:
     draft.cluster.end(job, node)
     draft.put(paths.job(name), node.text())
     draft.delete(paths.tasks(name))
-    draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name), paths.catalog(name))
+    draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name))
     draft.close_queues(name)
 
 

@@ -6,9 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.writes import Create, Put, Write, pack, unpack
+
+MOST_WRITES: Final = 500
+MOST_CHARACTERS: Final = 200_000
+"""Of an entry that is done in one transaction. The transaction has the text of the entry and its
+writes, and ZooKeeper takes no more than 1 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +40,25 @@ class Entry:
         return cls(number, tuple(event), unpack(rows))
 
 
-def transactions(entry: Entry, *, most: int = 500) -> Iterator[tuple[Write, ...]]:
+def transactions(entry: Entry, *, most: int = MOST_WRITES) -> Iterator[tuple[Write, ...]]:
     """What a leader does for an entry, as transactions of at most so many writes. Each must check
     the epoch of the leader, and each may be the last that this leader does."""
     yield (Create(entry.path, entry.text()),)
     yield from repeated(entry, most=most)
 
 
-def repeated(entry: Entry, *, most: int = 500) -> Iterator[tuple[Write, ...]]:
+def steps(entry: Entry, *, most: int = MOST_WRITES) -> Iterator[tuple[Write, ...]]:
+    """The same, all in one transaction if the entry is small: then either nothing is done or all,
+    and there is nothing to repeat."""
+    text = entry.text()
+    if len(entry.writes) + 2 > most or len(text) > MOST_CHARACTERS:
+        yield from transactions(entry, most=most)
+    else:
+        checkpoint = Put(paths.CHECKPOINT, str(entry.number))
+        yield (Create(entry.path, text), *entry.writes, checkpoint)
+
+
+def repeated(entry: Entry, *, most: int = MOST_WRITES) -> Iterator[tuple[Write, ...]]:
     """What a new leader does for an entry that it finds after the checkpoint."""
     for start in range(0, len(entry.writes), most):
         yield entry.writes[start : start + most]

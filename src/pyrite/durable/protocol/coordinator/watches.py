@@ -4,7 +4,7 @@ already there is an event at once. So nothing is lost that happened while nobody
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from pyrite.durable.protocol.coordinator.events import (
     Ack,
@@ -21,6 +21,9 @@ from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import FAILED, UNTOUCHED
 from pyrite.durable.protocol.workflow import Workflow
 from pyrite.errors import InvalidDAG
+
+MOST_REASON: Final = 10_000
+"""Characters of the reason of a failure: it must fit into an entry of the log, three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ class RequestWatch:
         if data is None or data == UNTOUCHED:
             return None
         if data.startswith(FAILED):
-            return Fail(self.peer, self.offer, data.removeprefix(FAILED))
+            reason = data.removeprefix(FAILED)[:MOST_REASON]
+            return Fail(self.peer, self.offer, reason)
         kinds: dict[str, type[Ack | Seal | Complete]]
         kinds = {"ack": Ack, "seal": Seal, "completion": Complete}
         return kinds[self.request](self.peer, self.offer)

@@ -14,8 +14,11 @@
 | /exhaust/<offer> | coordinator | the answer: sealing or waiting |
 | /completion/<offer> | coordinator creates, peer sets | the peer has sealed, or its job failed |
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
-| /catalog/<job>, /workflow/<job> | a client, before the plan | where the code is; the `Workflow` |
+| /workflow/<job> | a client, before the plan | the `Workflow` |
+| /catalog/<job> | a client, before the plan | the job's name, for people; stays with /job/<job> |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
+| /metrics/<job> | the peer that completes the job | what its vertices did; stays with /job/<job> |
+| /waits/<job> | coordinator | a sentence: why parts of the job have no peer; gone when all have |
 | /task/<job>/<part> | coordinator, at the first offer | exists as long as the part is open |
 | /task/<job>/<part>/<edge and upstream part> | peers, first wins | a `Leader` |
 | /task/<job>/<part>.complete | coordinator | exists when the part is complete |
@@ -25,6 +28,8 @@
 | /coordinator/epoch | a new leader | its epoch; every write checks it |
 | /coordinator/<event>-log/log-entry-<n> | coordinator | an `Entry` |
 | /coordinator/checkpoint | coordinator | the number of the last entry whose writes are done |
+| /coordinator/to-close/<job> | coordinator | exists until the queues of an ended job are deleted |
+| /coordinator/stumble | coordinator | the event that it could not handle: a `Stumble` |
 
 Entries of the log up to the checkpoint can be deleted at any time.
 """
@@ -41,6 +46,9 @@ EPOCH: Final = "/coordinator/epoch"
 CHECKPOINT: Final = "/coordinator/checkpoint"
 JOB_LOG: Final = "/job-log"
 ELECTION: Final = "/election"
+TO_CLOSE: Final = "/coordinator/to-close"
+STUMBLE: Final = "/coordinator/stumble"
+WAITS: Final = "/waits"
 
 
 def peer(name: str) -> str:
@@ -103,12 +111,24 @@ def catalog(job: str) -> str:
     return f"/catalog/{job}"
 
 
+def metrics(job: str) -> str:
+    return f"/metrics/{job}"
+
+
 def workflow(job: str) -> str:
     return f"/workflow/{job}"
 
 
 def job(name: str) -> str:
     return f"/job/{name}"
+
+
+def waits(job: str) -> str:
+    return f"{WAITS}/{job}"
+
+
+def to_close(job: str) -> str:
+    return f"{TO_CLOSE}/{job}"
 
 
 def tasks(name: str) -> str:
