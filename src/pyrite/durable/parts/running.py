@@ -53,6 +53,7 @@ class Running:
         """`check` is called between rounds, often: it raises when the part must stop."""
         self._task = task
         self._check = check
+        self._index = part.member
         self._measured: dict[str, VertexMetrics] = {}
         self.egress = Egress(part.job, code.planned, task, most_bytes)
         topology = code.planned.topology
@@ -175,7 +176,7 @@ class Running:
         """Tells the completion what the processors have done since the last time. It counts only
         if it is committed, like everything else."""
         now = gather(self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)])
-        self.egress.tell(Measured(since(now, self._measured)))
+        self.egress.tell(Measured(self._index, since(now, self._measured)))
         self._measured = now
 
     def close(self, error: BaseException | None = None) -> None:
