@@ -68,7 +68,7 @@ class Running:
             files=files,
         )
         here = {vertex.name for vertex in task.vertices}
-        self._links = QueueLinks(topology, self.egress)
+        self._links = QueueLinks(topology, self.egress, part.member)
         self._member = MemberRun(
             self._context,
             topology,
