@@ -674,25 +674,28 @@ class NatsQueues:
         except Stale:
             is_ours = await done() is not None
         if is_ours:
-            await self._ack(stream, taken)
+            await self._ack_own(stream, taken)
         else:
             open = await self._not_done(stream, taken)
             await self._ack(stream, [one for one in taken if one not in open])
         return is_ours
 
     async def _ack(self, stream: Stream, taken: Sequence[_Taken]) -> None:
-        """Only what is done is acked, so an ack that comes late harms nobody. The last one is
-        confirmed, so that counts can wait for it; the server handles them in order."""
-        if not taken:
-            return
+        """Only what is done is acked, so an ack that comes late harms nobody."""
         for one in taken:
             if one.long:
                 await stream.purge_later(one.long.subject)
-        for one in taken[:-1]:
             await stream.server.tell(one.reply, b"+ACK")
+
+    async def _ack_own(self, stream: Stream, taken: Sequence[_Taken]) -> None:
+        """The last ack is confirmed, so that counts can wait for it: the server handles them in
+        order."""
+        await self._ack(stream, taken[:-1])
         task = asyncio.ensure_future(stream.server.confirmed(taken[-1].reply, b"+ACK"))
         self._acks.add(task)
         task.add_done_callback(self._acks.discard)
+        if taken[-1].long:
+            await stream.purge_later(taken[-1].long.subject)
 
     async def _settle(self) -> None:
         if self._acks:
