@@ -48,7 +48,7 @@ from pyrite.durable.queues.jetstream import (
 )
 from pyrite.durable.queues.numbering import Numbering, numbering
 from pyrite.durable.queues.queues import Delivery, Message, Outgoing, QueuesError, Refused
-from pyrite.durable.queues.streams import PUT_BYTES, PUTS, Stream, stream_prefix, token
+from pyrite.durable.queues.streams import PUT_BYTES, PUTS, Stream, stream_prefix
 from pyrite.durable.queues.texts import read_record, read_sentinel, record_text, sentinel_text
 
 T = TypeVar("T")
@@ -97,12 +97,21 @@ class _Taken:
 
 
 @dataclass(slots=True)
+class _Staged:
+    """What was staged for one commit, by queue. `place` is the end of the subjects."""
+
+    place: str
+    ranges: dict[int, Range] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class _Part:
-    """What this object knows of a sequential part that it commits."""
+    """What this object knows of a sequential part that it commits. What was staged counts only as
+    long as no other commit follows the record."""
 
     last: Stored | None = None
     stored: StoredRecord = field(default_factory=lambda: StoredRecord(""))
-    staged: dict[str, dict[int, Range]] = field(default_factory=dict)
+    staged: dict[str, _Staged] = field(default_factory=dict)
     pointers: dict[tuple[int, int], list[tuple[int, Range]]] = field(default_factory=dict)
     commits: int = 0
 
@@ -299,11 +308,12 @@ class NatsQueues:
         number = job.numbers.part(part)
         known = self._parts.setdefault((job.name, number), _Part())
         item = await job.streams[self.home(part)].last(f"r.{number}")
-        if item is None:
-            known.last, known.stored = Stored(0, Record()), StoredRecord("")
-        else:
-            known.stored = read_stored_record(item.data)
-            known.last = Stored(item.sequence, read_record(known.stored.record))
+        sequence = item.sequence if item else 0
+        if known.last is not None and known.last.sequence != sequence:
+            known.staged.clear()
+        known.stored = read_stored_record(item.data) if item else StoredRecord("")
+        record = read_record(known.stored.record) if item else Record()
+        known.last = Stored(sequence, record)
         return known.last
 
     def state(self, part: Part, record: Stored) -> bytes:
@@ -377,31 +387,28 @@ class NatsQueues:
             number = job.numbers.part(part)
             check_outgoing(job.name, outgoing, most_bytes=self.most_bytes, servers=self.servers)
             known = self._parts.setdefault((job.name, number), _Part())
-            staged = known.staged.setdefault(attempt, {})
             home = self.home(part)
             self._check_home(job, outgoing, home)
-            place = f"{number}.{token(attempt)}"
-            await self._stage(job, job.streams[home], place, staged, outgoing)
+            if known.last is None:
+                await self._last_record(job, part)
+            staged = known.staged.setdefault(attempt, _Staged(f"{number}.{_id()}"))
+            await self._stage(job, job.streams[home], staged, outgoing)
 
         self._run(part.job, put())
 
     async def _stage(
-        self,
-        job: _Job,
-        stream: Stream,
-        place: str,
-        staged: dict[int, Range],
-        outgoing: Sequence[Outgoing],
+        self, job: _Job, stream: Stream, staged: _Staged, outgoing: Sequence[Outgoing]
     ) -> None:
-        lasts = {f"s.{place}.{queue}": range.last for queue, range in staged.items()}
+        lasts = {range.subject: range.last for range in staged.ranges.values()}
         queues = [job.numbers.queue(out.part, out.message.edge) for out in outgoing]
         items = [
-            (f"s.{place}.{queue}", await self._data(job, stream, out))
+            (f"s.{staged.place}.{queue}", await self._data(job, stream, out))
             for queue, out in zip(queues, outgoing)
         ]
         for queue, sequence in zip(queues, await stream.put_all(items, lasts)):
-            first = staged[queue].first if queue in staged else sequence
-            staged[queue] = Range(f"s.{place}.{queue}", first, sequence)
+            before = staged.ranges.get(queue)
+            first = before.first if before else sequence
+            staged.ranges[queue] = Range(f"s.{staged.place}.{queue}", first, sequence)
 
     def commit(
         self, part: Part, commit: Commit, outgoing: Sequence[Outgoing], *, state: bytes | None
@@ -424,8 +431,8 @@ class NatsQueues:
         check_follows(part, last, commit)
         attempt = commit.record.attempt
         here = await self._tell_other_servers(job, home, outgoing)
-        staged = known.staged.get(attempt, {})
-        puts = await self._puts(job, stream, f"{number}.{token(attempt)}", staged, here)
+        staged = known.staged.get(attempt) or _Staged(f"{number}.{_id()}")
+        puts = await self._puts(job, stream, staged, here)
         stored = await self._stored_record(stream, commit.record, state, last, before)
         puts.append(stream.put(f"r.{number}", stored.data(), expected=commit.follows))
 
@@ -460,10 +467,10 @@ class NatsQueues:
         number = job.numbers.part(part)
         known = self._parts[job.name, number]
         stream = job.streams[self.home(part)]
-        lost = [attempt for attempt in known.staged if attempt != record.attempt]
+        for attempt, staged in known.staged.items():
+            if attempt != record.attempt:
+                await stream.purge_later(f"s.{staged.place}.*")
         known.staged.clear()
-        for attempt in lost:
-            await stream.purge_later(f"s.{number}.{token(attempt)}.*")
         if record.epoch != last.record.epoch:
             await self._drop_unpublished(stream, number)
         if before.long and before.long != known.stored.long:
@@ -489,8 +496,8 @@ class NatsQueues:
         if staged:
             _, published = await stream.info(f"p.{part}.*")
             kept = {name.split(".")[2] for name in published}
-            for attempt in {name.split(".")[2] for name in staged} - kept:
-                await stream.purge_later(f"s.{part}.{attempt}.*")
+            for place in {name.split(".")[2] for name in staged} - kept:
+                await stream.purge_later(f"s.{part}.{place}.*")
 
     # Messages
 
@@ -521,24 +528,19 @@ class NatsQueues:
                 )
 
     async def _puts(
-        self,
-        job: _Job,
-        stream: Stream,
-        place: str,
-        staged: dict[int, Range],
-        outgoing: Sequence[Outgoing],
+        self, job: _Job, stream: Stream, staged: _Staged, outgoing: Sequence[Outgoing]
     ) -> list[Put]:
         """What a commit writes so that these messages can be read, after those staged."""
         size = sum(len(out.message.body) for out in outgoing)
-        if len(outgoing) + len(staged) > DIRECT or size > PUT_BYTES:
-            await self._stage(job, stream, place, staged, outgoing)
+        if len(outgoing) + len(staged.ranges) > DIRECT or size > PUT_BYTES:
+            await self._stage(job, stream, staged, outgoing)
             outgoing = ()
         puts = [
             stream.put(self._subject(job, queue), Envelope(0, staged=range).data())
-            for queue, range in staged.items()
+            for queue, range in staged.ranges.items()
         ]
-        if staged:
-            puts.append(stream.put(f"p.{place}", b""))
+        if staged.ranges:
+            puts.append(stream.put(f"p.{staged.place}", b""))
         return puts + [stream.put(*await self._item(job, stream, out)) for out in outgoing]
 
     async def _item(self, job: _Job, stream: Stream, out: Outgoing) -> tuple[str, bytes]:
@@ -636,7 +638,7 @@ class NatsQueues:
             return True
         check_outgoing(job.name, outgoing, most_bytes=self.most_bytes, servers=self.servers)
         here = await self._tell_other_servers(job, server, outgoing)
-        puts = await self._puts(job, stream, f"t.{token(attempt)}", {}, here)
+        puts = await self._puts(job, stream, _Staged(f"t.{_id()}"), here)
         taken = [_handle(delivery) for delivery in deliveries]
         if not await self._commit_with_markers(stream, taken, puts, attempt):
             return False

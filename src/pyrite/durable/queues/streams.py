@@ -9,8 +9,8 @@
 | d.<queue>.<id> | its done marker: the attempt |
 | g.<queue> | nothing |
 | r.<part> | the records of a sequential part |
-| s.<part>.<attempt>.<queue> | staged messages |
-| p.<part>.<attempt> | the staged messages of this attempt are published |
+| s.<part>.<id>.<queue> | messages that were staged for one commit |
+| p.<part>.<id> | this commit has been done |
 | b.<id> | the pieces of a long body or state |
 
 A commit of taken messages expects that there is no marker yet, and that the message is still there.
