@@ -46,7 +46,7 @@ class Machine(RuleBasedStateMachine):
         self.model.words = [[] for _ in range(self.peers[0].servers)]
         self.delivered: list[Delivery] = []
         self.held: list[Delivery] = []
-        self.commits: list[tuple[list[Delivery], str, str]] = []
+        self.commits: list[tuple[int, list[Delivery], str]] = []
         self.seen = [Stored(0, Record())]
 
     @rule(peer=PEERS, limit=st.integers(1, 4))
@@ -72,16 +72,16 @@ class Machine(RuleBasedStateMachine):
         self._commit_taken(peer, taken, attempt, accepted)
 
     @precondition(lambda self: self.commits)
-    @rule(peer=PEERS, data=st.data())
-    def repeat(self, peer: int, data: st.DataObject) -> None:
-        taken, attempt, word = data.draw(st.sampled_from(self.commits))
-        assert self.peers[peer].commit_taken(taken, attempt, [self.job.word(word)])
+    @rule(data=st.data())
+    def repeat(self, data: st.DataObject) -> None:
+        peer, taken, attempt = data.draw(st.sampled_from(self.commits))
+        assert self.peers[peer].commit_taken(taken, attempt, [self.job.word(attempt)])
 
     def _commit_taken(self, peer: int, taken: list[Delivery], attempt: str, accepted: bool) -> None:
         word = self.job.word(attempt)
         assert self.peers[peer].commit_taken(taken, attempt, [word]) is accepted
         if accepted:
-            self.commits.append((taken, attempt, attempt))
+            self.commits.append((peer, taken, attempt))
             names = {body(one) for one in taken}
             self.model.done |= dict.fromkeys(names, attempt)
             self.model.pending -= names
