@@ -27,7 +27,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("mounting a small disk needs root")
     yield folder
-    subprocess.run(["umount", folder], check=True)
+    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_the_messages_of_a_process_that_was_killed_come_to_another(tmp_path: Path) -> None:
