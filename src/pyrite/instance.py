@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import logging
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from pyrite.engine.service import ExecutionService
 from pyrite.errors import PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
-from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
+from pyrite.job import Execution, Job, JobConfig, checked_job, durable_job, light_job, normal_job
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pyrite.cluster.client import Client
     from pyrite.cluster.hosts.own import OwnCluster
     from pyrite.collections.redis import RedisCollections
+    from pyrite.durable.collections.collections import FolderCollections
+    from pyrite.durable.hosts.durable import Durable
 
 logger = logging.getLogger("pyrite")
 
@@ -43,6 +46,8 @@ def instance(
     cooperative_threads: int | None = None,
     members: int | None = None,
     collections: str = "memory",
+    durable: str | os.PathLike[str] | None = None,
+    peers: int | None = None,
 ) -> Instance:
     """Opens an instance in this process. Use it as a context manager, or call its `close()`.
 
@@ -60,6 +65,12 @@ def instance(
     `collections` says where else named maps and lists are: in a Redis or Valkey, at a URL such as
     `redis://host:6379/0` (extra `redis`). They outlive the instance, and all who use the same
     database share them.
+
+    `durable` is where durable jobs are kept: in a folder of this machine, or in a deployment at
+    `zk://host:2181/name?nats=nats://host:4222` (extra `durable`). With a folder, the instance
+    starts a coordinator and `peers` peers (by default one for each CPU, but at least 2) with the
+    first durable job, or at once if the folder has jobs that have not ended. Named maps and lists
+    are then in the folder, too.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
@@ -67,6 +78,8 @@ def instance(
         cooperative_threads=cooperative_threads,
         collections=collections,
         members=members,
+        durable=durable,
+        peers=peers,
     )
     if start_spark:
         session.starting()
@@ -97,6 +110,8 @@ class Instance(Closing):
         cooperative_threads: int | None,
         collections: str,
         members: int | None = None,
+        durable: str | os.PathLike[str] | None = None,
+        peers: int | None = None,
     ) -> None:
         if cooperative_threads is not None and (
             isinstance(cooperative_threads, bool)
@@ -114,8 +129,12 @@ class Instance(Closing):
         self._cooperative_threads = cooperative_threads
         self._service = ExecutionService(cooperative_threads)
         self._driver = SparkDriver(session)
-        self._collections: MemoryCollections | OwnCluster | RedisCollections = (
-            self._redis or self._cluster or MemoryCollections()
+        self._durable = _durable(durable, peers, self._redis, members, self._service.threads.run)
+        self._collections: MemoryCollections | OwnCluster | RedisCollections | FolderCollections = (
+            self._redis
+            or (self._durable.collections if self._durable is not None else None)
+            or self._cluster
+            or MemoryCollections()
         )
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
@@ -133,11 +152,37 @@ class Instance(Closing):
         job = light_job(dag, config, self.execute)
         return job if self._cluster is None else self._cluster.client.new_light_job(dag)
 
+    def new_durable_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+        """A job that runs the DAG on virtual peers, linked by durable queues: once it is executed,
+        it ends with the right result whatever dies on the way."""
+        self._durably()
+        return durable_job(dag, config, self.execute)
+
+    def jobs(self) -> builtins.list[Execution]:
+        """The executions of durable jobs, the newest first, of all who use the same folder or
+        deployment."""
+        return self._durably().jobs()
+
+    def job(self, id: str) -> Execution:
+        """The execution of the durable job with this id, whoever has submitted it."""
+        return self._durably().job(id)
+
+    def _durably(self) -> Durable:
+        self._check_open()
+        if self._durable is None:
+            raise PyriteError(
+                "this instance has no place for durable jobs; open it with "
+                "pyrite.instance(durable='folder/')"
+            )
+        return self._durable
+
     def execute(self, job: Job) -> Execution:
         """Starts a job and returns the handle of this execution at once. Raises InvalidDAG if the
         DAG is not valid."""
         checked_job(job, "an instance")
         self._check_open()
+        if job.is_durable:
+            return self._durably().execute(job)
         if self._cluster is not None and job.is_light:
             return self._cluster.client.execute(job)
         service = self._service
@@ -200,7 +245,8 @@ class Instance(Closing):
 
     def processes(self) -> builtins.list[tuple[str, int]]:
         """The role and the number of each process that this instance has started."""
-        return [] if self._cluster is None else self._cluster.processes()
+        members = [] if self._cluster is None else self._cluster.processes()
+        return members + ([] if self._durable is None else self._durable.processes())
 
     def light_jobs(self) -> builtins.list[Execution]:
         """The executions of light jobs that are running now."""
@@ -274,6 +320,8 @@ class Instance(Closing):
         self._service.close(wait=not stuck)
         if self._cluster is not None:
             self._cluster.close()
+        if self._durable is not None:
+            self._durable.close()
         if self._redis is not None:
             self._redis.close()
         self._driver.close()
@@ -282,6 +330,27 @@ class Instance(Closing):
         return (
             f"<pyrite instance, {len(self._running)} running{', closed' if self._closed else ''}>"
         )
+
+
+def _durable(
+    place: str | os.PathLike[str] | None,
+    peers: int | None,
+    redis: RedisCollections | None,
+    members: int | None,
+    run_callback: Callable[[Callable[[], None]], None],
+) -> Durable | None:
+    if place is None:
+        if peers is not None:
+            raise PyriteError("peers= is for durable jobs; say where these are kept with durable=")
+        return None
+    if members is not None:
+        raise PyriteError(
+            "an instance runs light jobs on members, or has a place for durable jobs; open two "
+            "instances to have both"
+        )
+    from pyrite.durable.hosts.durable import Durable
+
+    return Durable(place, peers=peers, collections=redis, run_callback=run_callback)
 
 
 def _needs_no_worker() -> bool:

@@ -42,6 +42,7 @@ class JobConfig:
     `partitions` is how many parts the keys of partitioned edges are divided into; by default 271,
     or the next prime above four per member. More of them make smaller parts: a grouping holds one
     part of its keys in memory at a time.
+    `tries` is how often a durable job tries a batch that raises, before the job fails.
     `modules` (names, modules, paths of .py files or of packages), `wheels` and `files` travel to
     the workers and are seen by this job alone; a processor finds a file by `context.file(name)`.
     """
@@ -49,15 +50,17 @@ class JobConfig:
     name: str | None = None
     members: int | None = None
     partitions: int | None = None
+    tries: int = 3
     modules: Sequence[str | Path | ModuleType] = ()
     wheels: Sequence[str | Path] = ()
     files: Sequence[str | Path] = ()
 
     def __post_init__(self) -> None:
-        for field_name in ("members", "partitions"):
+        for field_name in ("members", "partitions", "tries"):
             number = getattr(self, field_name)
             is_int = isinstance(number, int) and not isinstance(number, bool)
-            if number is not None and (not is_int or number < 1):
+            may_be_none = number is None and field_name != "tries"
+            if not may_be_none and (not is_int or number < 1):
                 raise PyriteError(
                     f"{field_name} of a job must be a whole number above 0; got {shorten(number)}"
                 )
@@ -82,6 +85,7 @@ class Job:
     config: JobConfig
     is_light: bool
     id: str = field(default_factory=lambda: secrets.token_hex(8))
+    is_durable: bool = False
     _submit: Callable[[Job], Execution] | None = field(default=None, compare=False, repr=False)
 
     def execute(self) -> Execution:
@@ -98,7 +102,8 @@ class Job:
         """The name of the job in messages."""
         if self.config.name is not None:
             return f"job '{self.config.name}'"
-        return f"{'light job' if self.is_light else 'job'} {self.id}"
+        kind = "light job" if self.is_light else "durable job" if self.is_durable else "job"
+        return f"{kind} {self.id}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Job, (self.dag, self.config, self.is_light, self.id)
@@ -119,6 +124,15 @@ def normal_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execu
     if config is not None and not isinstance(config, JobConfig):
         raise PyriteError(f"the second argument of new_job is a JobConfig; got {shorten(config)}")
     return Job(_checked_dag(dag), config or JobConfig(), False, _submit=submit)
+
+
+def durable_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execution]) -> Job:
+    """A durable job of a DAG, checked."""
+    if config is not None and not isinstance(config, JobConfig):
+        raise PyriteError(
+            f"the second argument of new_durable_job is a JobConfig; got {shorten(config)}"
+        )
+    return Job(_checked_dag(dag), config or JobConfig(), False, is_durable=True, _submit=submit)
 
 
 def checked_job(job: Any, owner: str) -> Job:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.cluster.edges.packing import Packing, unpacked
 from pyrite.cluster.edges.receiving import Arrivals, EdgeArrivals
 from pyrite.cluster.edges.sending import MOST_UNSENT, SenderTasklet
 from pyrite.cluster.edges.window import FIRST_WINDOW, UNIT, ReceiveWindow
@@ -27,6 +26,7 @@ from pyrite.engine.plan import EdgePlan, Topology, plan_topology
 from pyrite.engine.queues import Done
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import DONE_NOW
+from pyrite.exchange.groups import Packing, unpacked
 from pyrite.wire.messages import DoneMessage, PacketMessage
 from tests.cluster.mesh import EXECUTION, Mesh
 from tests.dags import Picture, pictures
@@ -182,14 +182,14 @@ def test_an_item_that_cannot_be_pickled_is_named() -> None:
     assert (halt.failure.edge, halt.failure.item) == ("'a -> b'", lock)
 
 
-def test_an_item_over_a_gigabyte_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrite.cluster.edges.packing.LARGEST_ITEM", 1000)
+def test_an_item_that_is_too_large_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrite.exchange.groups.LARGEST_ITEM", 1000)
     topology, edge = one_edge(packet_size_limit=100)
     halt = Halt()
     mesh = Mesh(topology, halt)
     mesh.links[0].outlet(edge, 0, 1, None).offer([1, b"x" * 2000])
     assert sender_of(mesh).call() == DONE_NOW
-    assert "up to 1 GB" in str(halt.error("job"))
+    assert "up to 1000 bytes" in str(halt.error("job"))
 
 
 def test_partitions_of_one_processor_share_a_queue() -> None:

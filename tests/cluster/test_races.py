@@ -15,7 +15,6 @@ import pytest
 
 from pyrite import DAG, JobFailed, between
 from pyrite import processors as p
-from pyrite.cluster.edges.packing import Packing, unpacked
 from pyrite.cluster.edges.window import UNIT, weight_of
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import PackedDag, hash_of
@@ -23,6 +22,7 @@ from pyrite.cluster.member import Member
 from pyrite.cluster.normal.figures import Ending
 from pyrite.engine.member import MemberRun
 from pyrite.engine.plan import plan_topology
+from pyrite.exchange.groups import Packing, unpacked
 from pyrite.suppliers import meta_supplier_of
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
 from pyrite.cluster import Client, LocalCluster
 from pyrite.collections import MemoryCollections, redis_at
 from pyrite.collections.redis import RedisCollections
+from pyrite.durable.collections import FolderCollections
 from tests.redis_server import RedisServer
 
-Kind = MemoryCollections | RedisCollections | Client
+Kind = MemoryCollections | FolderCollections | RedisCollections | Client
 
-KINDS = ["memory", "1 member", "3 members", "redis", "redis through 2 members"]
+KINDS = ["memory", "folder", "1 member", "3 members", "redis", "redis through 2 members"]
 
 
 @pytest.fixture(scope="session", params=KINDS)
-def kind(request: pytest.FixtureRequest, shared_redis: RedisServer) -> Iterator[Kind]:
+def kind(
+    request: pytest.FixtureRequest,
+    shared_redis: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Kind]:
     with ExitStack() as stack:
         if request.param == "memory":
             yield MemoryCollections()
+        elif request.param == "folder":
+            folder = FolderCollections(tmp_path_factory.mktemp("folder"))
+            yield stack.enter_context(closing(folder))
         elif request.param == "redis":
             stored = redis_at(shared_redis.url)
             assert stored is not None

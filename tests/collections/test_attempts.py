@@ -13,7 +13,7 @@ from pyrite.collections.redis.attempts import KEEP_SECONDS, Attempt
 from pyrite.collections.redis.commits import KEEP, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
 from pyrite.collections.redis.names import Kind
-from pyrite.collections.redis.values import packed
+from pyrite.collections.stored.values import packed
 from tests.collections.test_redis import cutting_replies
 from tests.redis_server import RedisServer
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.collections.redis.fields import field_of
-from pyrite.collections.redis.values import CannotStore
+from pyrite.collections.stored.fields import field_of
+from pyrite.collections.stored.values import CannotStore
 from pyrite.keys import one_nan
 from tests.collections.points import Color, Pair, Point
 
@@ -98,5 +98,5 @@ class OwnEquality:
     "key", [object(), OwnEquality(), (1, object()), np.datetime64("2026"), Decimal("1e99999")]
 )
 def test_a_key_whose_equals_are_not_known_is_refused(key: Any) -> None:
-    with pytest.raises(CannotStore, match="cannot be a key of a map in Redis"):
+    with pytest.raises(CannotStore, match="cannot be a key of a stored map"):
         field_of(key)

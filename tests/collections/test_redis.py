@@ -21,7 +21,7 @@ from pyrite import processors as p
 from pyrite.cluster import LocalCluster
 from pyrite.collections import redis_at
 from pyrite.collections.redis import CollectionsUnavailable, RedisCollections
-from pyrite.collections.redis.values import CannotStore
+from pyrite.collections.stored.values import CannotStore
 from pyrite.context import ProcessorContext
 from pyrite.processor import AbstractProcessor
 from tests.cluster.test_faults import wait_for_new_incarnation

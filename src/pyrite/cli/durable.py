@@ -47,7 +47,7 @@ def coordinator(
     """
     from pyrite.cluster.hosts.signals import EndingSignals
     from pyrite.durable.coordinator.program import Coordinator
-    from pyrite.durable.hosts.opening import closes_queues
+    from pyrite.durable.hosts.places import closes_queues
     from pyrite.durable.store.opening import open_store
 
     with reporting_errors():

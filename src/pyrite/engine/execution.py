@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyrite.context import MetaSupplierContext, NamedCollection
@@ -92,16 +93,24 @@ class MetaSuppliers:
         sinks: Sequence[tuple[str, Sink]],
         *,
         addresses: Sequence[str] | None = None,
+        asked: Sequence[tuple[str, ProcessorMetaSupplier]] = (),
     ) -> None:
+        """`asked` are the user's meta-suppliers, if they were asked for their suppliers before."""
         self._run = run
         self._addresses = addresses or [f"member-{n}" for n in range(topology.member_count)]
         self._parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
         self._sinks = sinks
+        self._suppliers = suppliers
         self._users = {
             name: supplier for name, supplier in suppliers.items() if step_of(supplier) is None
         }
-        self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
+        self._asked = list(asked)
         self._commits: list[tuple[str, Commit]] = []
+
+    @property
+    def asked(self) -> Sequence[tuple[str, ProcessorMetaSupplier]]:
+        """The user's meta-suppliers, by vertex."""
+        return tuple(self._asked)
 
     def begin_sinks(self) -> None:
         """Prepares the sinks that must be committed. Raises LifeCycleFailed if one cannot be
@@ -109,6 +118,41 @@ class MetaSuppliers:
         for name, sink in self._sinks:
             with at(name):
                 self._commits.append((name, sink.begin(self._context(name))))
+
+    def prepare_sinks(self) -> None:
+        """Prepares all sinks of a durable job, when it is submitted. Raises LifeCycleFailed if one
+        cannot be written to; then nothing is left of the others."""
+        prepared: list[tuple[str, Sink]] = []
+        try:
+            for name, supplier in self._suppliers.items():
+                sink = step_of(supplier)
+                if isinstance(sink, Sink):
+                    with at(name):
+                        sink.prepare(self._context(name))
+                    if sink.commits:
+                        prepared.append((name, sink))
+        except LifeCycleFailed:
+            for name, sink in reversed(prepared):
+                _quietly(name, "remove what was prepared for", partial(self._discard, name, sink))
+            raise
+
+    def resume_sinks(self) -> None:
+        """Takes over the sinks of a durable job that were prepared, to commit them or, with
+        `close`, to discard them. Raises LifeCycleFailed, because of TargetIsTaken if another job
+        has one of the targets; then none is held."""
+        try:
+            for name, sink in self._sinks:
+                with at(name):
+                    self._commits.append((name, sink.resume(self._context(name))))
+        except LifeCycleFailed:
+            self.let_sinks_go()
+            raise
+
+    def let_sinks_go(self) -> None:
+        """Releases the sinks that were resumed, unless they are committed or discarded: this
+        process lives on, and another one must be able to resume them."""
+        while self._commits:
+            self._commits.pop()[1].let_go()
 
     def suppliers_by_member(self) -> list[dict[str, ProcessorSupplier]]:
         """Initializes the meta-suppliers and gets the suppliers of each member from them, by
@@ -161,6 +205,9 @@ class MetaSuppliers:
         # In reverse: a folder that one sink made inside the folder of another goes first.
         for name, commit in reversed(self._commits):
             _quietly(name, "remove what was written by", commit.discard)
+
+    def _discard(self, name: str, sink: Sink) -> None:
+        sink.resume(self._context(name)).discard()
 
     def _context(self, name: str) -> MetaSupplierContext:
         return MetaSupplierContext(**self._run.fields(name, self._parallelism[name]))

@@ -4,7 +4,7 @@ emitted and the time spent."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology
@@ -52,6 +52,25 @@ def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetri
         }
         for name, vertex in metrics.items()
     }
+
+
+def added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
+    """The metrics of several parts of a job together, by vertex."""
+    total: dict[str, Any] = {}
+    for name in order:
+        parts = [task[name] for task in tasks if name in task]
+        if parts:
+            numbers = {
+                key: sum(part[key] for part in parts)
+                for key in ("received", "emitted", "queue_fill", "busy_seconds")
+            }
+            processors = [processor for part in parts for processor in part["processors"]]
+            total[name] = {
+                **numbers,
+                "processors": processors,
+                "fused_with": parts[0]["fused_with"],
+            }
+    return total
 
 
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:

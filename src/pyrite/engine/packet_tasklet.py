@@ -58,6 +58,10 @@ class PacketTasklet(ProcessorTasklet):
         self._partition: int | None = None
         self._packet: Packet | Done | None = None
 
+    @property
+    def is_quiet(self) -> bool:
+        return super().is_quiet and not isinstance(self._packet, Packet)
+
     def _process(self) -> int:
         if not self.inbox:
             answer = self._take_packets()

@@ -3,7 +3,7 @@ returns whether it made progress and whether the tasklet is done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -101,6 +101,7 @@ class ProcessorTasklet(Tasklet):
         "_waiting",
         "_warn_slow",
         "busy",
+        "has_finished",
         "inbound",
         "inbox",
         "index",
@@ -139,6 +140,7 @@ class ProcessorTasklet(Tasklet):
         self.pace: Pace = Pace()
         self.busy = 0.0
         self.received = 0
+        self.has_finished = False
         self._undrained = False
         self._processing = False
         self._stepped = False
@@ -263,7 +265,39 @@ class ProcessorTasklet(Tasklet):
             route.finish()
         for tell in self._on_finish:
             tell()
+        self.has_finished = True
         return DONE_NOW
+
+    # For parts of durable jobs, which are saved and resumed between two calls.
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether all that the processor has got is in its state, and all that it has emitted is in
+        the outlets."""
+        if self.has_finished:
+            return True
+        if self.inbox or len(self.outbox) or any(route.pending for route in self.routes):
+            return False
+        # Edges of a later priority wait in their queues until this one has ended.
+        return self._call != self._try_process and not any(map(len, self.inbound))
+
+    def ended_ordinals(self) -> frozenset[int]:
+        """The inbound edges whose `complete_edge` is over."""
+        open_edges = {edge.ordinal for edge in (*self._group, *self._waiting)}
+        return frozenset(edge.ordinal for edge in self.inbound) - open_edges
+
+    def resume(self, ended: Collection[int], *, has_finished: bool) -> None:
+        """Begins where another tasklet of the same processor was. Edges that have ended are not
+        completed again, nor is a processor that has finished."""
+        self._waiting = sorted(
+            (edge for edge in self.inbound if edge.ordinal not in ended),
+            key=lambda edge: edge.priority,
+        )
+        self._group = []
+        self._call = self._process
+        self._next_group()
+        if has_finished:
+            self._finish()
 
     def _timed(self, method: Callable[..., bool | None], *arguments: int) -> bool:
         started = perf_counter()
@@ -351,6 +385,10 @@ class ReceiverTasklet(Tasklet):
         """The routes of items that come with a partition, if any do."""
         self._route_of_partition = route_of_partition
         self._waiting: Route | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        return self._waiting is None or not self._waiting.pending
 
     def call(self) -> int:
         if self.halt.is_set:

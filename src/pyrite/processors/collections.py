@@ -76,6 +76,7 @@ class ReadList(ReadNamed):
 @dataclass(frozen=True, slots=True)
 class WriteMap(Sink):
     name: str
+    writes_through = True
 
     def open(self, context: ProcessorContext) -> Writer:
         return _MapWriter(context.collections.map(self.name), context.vertex_name)
@@ -84,6 +85,7 @@ class WriteMap(Sink):
 @dataclass(frozen=True, slots=True)
 class WriteList(Sink):
     name: str
+    writes_through = True
 
     def open(self, context: ProcessorContext) -> Writer:
         return _ListWriter(context.collections.list(self.name))

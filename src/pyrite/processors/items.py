@@ -65,7 +65,8 @@ class ReadOnce(Source):
         return self.items
 
 
-_CAN_BE_SLICED = (list, tuple, range, str, bytes)
+CAN_BE_SLICED = (list, tuple, range, str, bytes)
+"""Iterables whose slices have the same items as they have, and always the same."""
 
 
 def share_of(items: Iterable[Any], context: ProcessorContext) -> Iterator[Any]:
@@ -77,6 +78,6 @@ def share_of(items: Iterable[Any], context: ProcessorContext) -> Iterator[Any]:
     index, step = context.global_index, context.total_parallelism
     if step == 1:
         return iter(items)
-    if isinstance(items, _CAN_BE_SLICED):
+    if isinstance(items, CAN_BE_SLICED):
         return iter(items[index::step])
     return iter(()) if index else iter(items)

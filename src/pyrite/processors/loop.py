@@ -51,7 +51,7 @@ class Guard:
 @dataclass(frozen=True, slots=True)
 class Place:
     """The step that a line of the loop belongs to, by its index in the chain, and the variable that
-    holds the item of that step."""
+    holds the item of that step; empty if errors name no item."""
 
     index: int
     value: str
@@ -134,7 +134,9 @@ def write_loop(
     the vertex to name if an input item is None; if it is None itself, the input is not checked."""
     writer = _Writer()
     if check_first is not None:
-        writer.add(Place(-1, "v"), "if v is None: nothing()", {"nothing": _raiser(check_first)})
+        writer.add(
+            Place(-1, "v"), "if v is None: nothing()", {"nothing": raises_for_none(check_first)}
+        )
     value = "v"
     counted = []
     guarded_key: Guard | None = None
@@ -206,6 +208,7 @@ class _Writer:
         self._setup += lines.setup
         if lines.counts:
             self._setup.append(f"n{index} = 0")
+        item = Place(index, value if lines.names_item else "")
         for number, line in enumerate(lines.code):
             if whole is not None and number == _last_loop(lines):
                 later, counting = whole
@@ -213,8 +216,8 @@ class _Writer:
                 for each in counting.code:
                     # The lines that check for None are this step's, so they name its item.
                     own = each.strip() in lines.code
-                    self.add(Place(index, value) if own else Place(later, counting.value), each)
-            self.add(Place(index, value), line)
+                    self.add(item if own else Place(later, counting.value), each)
+            self.add(item, line)
 
     def add(self, place: Place, line: str, names: dict[str, Any] | None = None) -> None:
         self._lines.append("    " * self._depth + line)
@@ -249,7 +252,9 @@ def _compiled(source: str) -> Callable[..., Any]:
     return bind
 
 
-def _raiser(vertex: str, what: str = "") -> Callable[..., Any]:
+def raises_for_none(vertex: str, what: str = "") -> Callable[..., Any]:
+    """A function that the lines call when a vertex emits None."""
+
     def nothing() -> None:
         raise none_emitted(vertex, what)
 
@@ -258,4 +263,4 @@ def _raiser(vertex: str, what: str = "") -> Callable[..., Any]:
 
 def returned_none(vertex: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that a step's lines call when the user's function returned None."""
-    return _raiser(vertex, f", which {describe(function)} returned")
+    return raises_for_none(vertex, f", which {describe(function)} returned")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyrite.context import ProcessorContext
+from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
@@ -59,6 +59,12 @@ class ReadSpark(Source):
 class WriteSpark(Sink):
     save: Callable[[DataFrame], Any]
     schema: str
+
+    def prepare(self, context: MetaSupplierContext) -> None:
+        raise ProcessorError(
+            f"vertex '{context.vertex_name}' writes a Spark DataFrame, but a durable job cannot do "
+            "that; write files with write_files()"
+        )
 
     def open(self, context: ProcessorContext) -> Writer:
         raise ProcessorError(

@@ -34,6 +34,8 @@ class Lines:
     whole: str = ""
     """The variable with the list that the last loop of the lines iterates over. Empty if there is
     none."""
+    names_item: bool = True
+    """Whether an error of the lines names the item that they work on."""
 
 
 class Step:
@@ -111,6 +113,8 @@ class Sink(Step):
     __slots__ = ()
     commits = False
     """Whether written items become visible only with `commit`."""
+    writes_through = False
+    """Whether its writers hold nothing back: what was written is in the collection."""
 
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
@@ -123,6 +127,23 @@ class Sink(Step):
         """Called for each execution of a sink that commits, on the coordinator, before any writer
         is opened. Raises, before any work is done, if it can be known that nothing could be
         written."""
+        raise NotImplementedError
+
+    def prepare(self, context: MetaSupplierContext) -> None:
+        """Called for each sink of a durable job when it is submitted, before any writer is opened.
+        It does what `begin` does, except that it holds nothing that ends with this process. Raises
+        if the sink cannot be written to."""
+        if self.commits:
+            raise ProcessorError(
+                f"vertex '{context.vertex_name}' cannot be in a durable job, because its sink "
+                f"{type(self).__name__} cannot be committed again by another process if one dies; "
+                "write files with write_files()"
+            )
+
+    def resume(self, context: MetaSupplierContext) -> Commit:
+        """The commit of an execution that was prepared, in the process that completes or discards
+        it. If that process dies, another one resumes and calls the same methods with the same
+        reports, whatever the first one has done. Raises TargetIsTaken; then try again later."""
         raise NotImplementedError
 
 
@@ -145,6 +166,10 @@ class Commit:
     def discard(self) -> None:
         """Removes what the writers of a failed job have written."""
 
+    def let_go(self) -> None:
+        """Releases what the commit holds, and changes nothing, so that the execution can be resumed
+        later. `finish` and `discard` do this too."""
+
 
 class Writer:
     """Writes the items of one processor of a sink."""
@@ -158,6 +183,10 @@ class Writer:
 
     def close(self) -> None:
         """Called exactly once, also after a failure."""
+
+
+class TargetIsTaken(ProcessorError):
+    """Another job is writing to the target of a sink."""
 
 
 class BadItem(ProcessorError):

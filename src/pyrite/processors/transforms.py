@@ -68,28 +68,34 @@ class FlatMap(Transform):
     fn: Callable[[Any], Iterable[Any]]
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
-        result = f"v{index}"
-        code = [
-            f"made{index} = fn{index}({value})",
-            # A list is used directly. Other iterables may be endless, so they are read in parts.
-            f"for part{index} in (made{index},) if type(made{index}) is list else "
-            f"parts{index}(made{index}):",
-            f"n{index} += len(part{index})",
-            f"since{index} += len(part{index})",
-            f"if since{index} >= {PAUSE_EVERY}:",
-            f"    since{index} = 0",
-            "    yield",
-            f"for {result} in part{index}:",
-            f"if {result} is None: nothing{index}()",
-        ]
-        names = {
-            f"fn{index}": self.fn,
-            f"nothing{index}": returned_none(vertex, self.fn),
-            f"parts{index}": parts_of,
-        }
-        return Lines(
-            result, code, names, counts=True, setup=[f"since{index} = 0"], whole=f"part{index}"
-        )
+        # A list is used directly. Other iterables may be endless, so they are read in parts.
+        parts = f"(made{index},) if type(made{index}) is list else parts{index}(made{index})"
+        lines = lines_of_parts(index, parts, returned_none(vertex, self.fn))
+        lines.code.insert(0, f"made{index} = fn{index}({value})")
+        lines.names.update({f"fn{index}": self.fn, f"parts{index}": parts_of})
+        return lines
+
+
+def lines_of_parts(index: int, parts: str, nothing: Callable[[], Any] | None) -> Lines:
+    """The lines that emit the items of all lists in `parts`, an expression. They call `nothing` for
+    an item that is None; if it is None itself, the items are not checked."""
+    result = f"v{index}"
+    code = [
+        f"for part{index} in {parts}:",
+        f"n{index} += len(part{index})",
+        f"since{index} += len(part{index})",
+        f"if since{index} >= {PAUSE_EVERY}:",
+        f"    since{index} = 0",
+        "    yield",
+        f"for {result} in part{index}:",
+    ]
+    names = {}
+    if nothing is not None:
+        code.append(f"if {result} is None: nothing{index}()")
+        names[f"nothing{index}"] = nothing
+    return Lines(
+        result, code, names, counts=True, setup=[f"since{index} = 0"], whole=f"part{index}"
+    )
 
 
 def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -3,13 +3,12 @@ a task adds, and puts them into the real map or list when the job has completed.
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, Protocol
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
 
 from pyrite.context import Collections
-from pyrite.errors import ProcessorError
+from pyrite.exchange.collected import AddOnlyCollections, Collected
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
 from pyrite.processors.items import ReadItems
@@ -59,94 +58,13 @@ class OnDriver(JobCollections):
             each.put(self._collections)
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """Items that the driver must add to a named map or list."""
-
-    kind: Literal["map", "list"]
-    name: str
-    contents: Any
-
-    def put(self, collections: Collections) -> None:
-        if self.kind == "map":
-            collections.map(self.name).update(self.contents)
-        else:
-            collections.list(self.name).extend(self.contents)
-
-
-class TaskCollections:
+class TaskCollections(AddOnlyCollections):
     def __init__(self, writer: PacketWriter) -> None:
+        super().__init__(partial(writer.tell_driver, COLLECTED), "a task of a Spark job")
         self.writer = writer
-
-    def map(self, name: str) -> TaskMap:
-        return TaskMap(name, self.writer)
-
-    def list(self, name: str) -> TaskList:
-        return TaskList(name, self.writer)
 
     def flush(self) -> None:
         """Called when the task has added everything, before it reports to the driver."""
 
     def close(self) -> None:
         """Called at the end of the task, also after a failure."""
-
-
-def _refuse(kind: str, name: str) -> NoReturn:
-    raise ProcessorError(
-        f"the {kind} '{name}' is on the driver; a task of a Spark job can only add to it. To read "
-        f"it, use p.read_{kind}('{name}')"
-    )
-
-
-class TaskMap(MutableMapping[Any, Any]):
-    def __init__(self, name: str, writer: PacketWriter) -> None:
-        self._name = name
-        self._writer = writer
-
-    def update(self, other: Any = (), /, **more: Any) -> None:
-        self._writer.tell_driver(COLLECTED, Collected("map", self._name, dict(other, **more)))
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.update({key: value})
-
-    def __getitem__(self, key: Any) -> Any:
-        _refuse("map", self._name)
-
-    def __delitem__(self, key: Any) -> None:
-        _refuse("map", self._name)
-
-    def __iter__(self) -> Iterator[Any]:
-        _refuse("map", self._name)
-
-    def __len__(self) -> int:
-        _refuse("map", self._name)
-
-
-class TaskList(MutableSequence[Any]):
-    def __init__(self, name: str, writer: PacketWriter) -> None:
-        self._name = name
-        self._writer = writer
-
-    def extend(self, values: Iterable[Any]) -> None:
-        self._writer.tell_driver(COLLECTED, Collected("list", self._name, builtins.list(values)))
-
-    def append(self, value: Any) -> None:
-        self.extend([value])
-
-    def insert(self, index: int, value: Any) -> None:
-        _refuse("list", self._name)
-
-    def __getitem__(self, index: Any) -> Any:
-        _refuse("list", self._name)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        _refuse("list", self._name)
-
-    def __delitem__(self, index: Any) -> None:
-        _refuse("list", self._name)
-
-    def __iter__(self) -> Iterator[Any]:
-        _refuse("list", self._name)
-
-    def __len__(self) -> int:
-        _refuse("list", self._name)

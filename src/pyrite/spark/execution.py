@@ -20,14 +20,17 @@ from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
+from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.reach import check_reach
+from pyrite.exchange.serializable import check_serializable
 from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
-from pyrite.processors.files import ReadFiles, WriteFiles
+from pyrite.processors.files import ReadFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.transforms import noop
@@ -48,7 +51,6 @@ from pyrite.spark.liveness import is_connect
 from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
 from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
 from pyrite.spark.redis import InRedis
-from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.tasks import StageWork, TaskReport, failure_in
 
@@ -292,7 +294,7 @@ class SparkRun:
             metrics.append(message)
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
-        self._metrics = _added_up(
+        self._metrics = added_up(
             [report.metrics for report in metrics], [vertex.name for vertex in self._dag]
         )
         return reports
@@ -396,18 +398,7 @@ def for_tasks(
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
-    path = (
-        step.pattern
-        if isinstance(step, ReadFiles)
-        else step.dir
-        if isinstance(step, WriteFiles)
-        else ""
-    )
-    if path.startswith("memory://"):
-        raise InvalidDAG(
-            f"vertex '{vertex}' uses '{path}': a memory:// path exists separately in each Spark "
-            "worker, so other workers cannot see it; use a path or URL that all of them can reach"
-        )
+    check_reach(step, vertex, "Spark worker")
     if isinstance(step, ReadFiles):
         return StepSupplier(step.found(vertex))
     if isinstance(step, ReadOnce):
@@ -445,22 +436,3 @@ def _is_read_spark(supplier: Any) -> bool:
 
 def _is_write_spark(supplier: Any) -> bool:
     return isinstance(step_of(supplier), WriteSpark)
-
-
-def _added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
-    """The metrics of all tasks together, by vertex."""
-    total: dict[str, Any] = {}
-    for name in order:
-        parts = [task[name] for task in tasks if name in task]
-        if parts:
-            numbers = {
-                key: sum(part[key] for part in parts)
-                for key in ("received", "emitted", "queue_fill", "busy_seconds")
-            }
-            processors = [processor for part in parts for processor in part["processors"]]
-            total[name] = {
-                **numbers,
-                "processors": processors,
-                "fused_with": parts[0]["fused_with"],
-            }
-    return total

@@ -15,12 +15,12 @@ from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import EdgePlan, VertexPlan, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.serializable import check_serializable
 from pyrite.exchange.stages import plan_stages
 from pyrite.processors.steps import Sink
 from pyrite.spark.execution import for_tasks, stage_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
 from pyrite.spark.job_frame import job_frame
-from pyrite.spark.serializable import check_serializable
 from pyrite.spark.session import default_members
 
 if TYPE_CHECKING:

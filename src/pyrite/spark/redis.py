@@ -14,7 +14,7 @@ from pyrite.collections.redis.commits import Copied, WrittenJob
 from pyrite.collections.redis.maps import flat_entries
 from pyrite.collections.redis.names import key_of
 from pyrite.collections.redis.server import Server
-from pyrite.collections.redis.values import packed
+from pyrite.collections.stored.values import packed
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier

@@ -21,7 +21,7 @@ from pyrite import DAG, Instance, JobFailed, between, from_
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext
-from pyrite.processors.files import WriteFiles, committing
+from pyrite.processors.files import WriteFiles, attempts, committing
 from pyrite.processors.files.locking import FolderIsTaken, lock_by_file
 from pyrite.processors.files.storage import DEAD, LocalStorage
 from tests.processors.files.jobs import contents, copy, read_back, visible
@@ -493,7 +493,7 @@ def test_no_name_of_a_vertex_makes_an_attempt_look_dead() -> None:
         execution_id="2",
         collections=MemoryCollections(),
     )
-    assert not committing.attempt_folder("out", context).endswith(DEAD)
+    assert not attempts.attempt_folder("out", context).endswith(DEAD)
 
 
 def test_a_failed_job_removes_folders_that_two_of_its_sinks_made_inside_each_other(

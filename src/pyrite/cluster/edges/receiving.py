@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from pyrite.cluster.edges.packing import unpacked
 from pyrite.cluster.edges.window import ReceiveWindow
 from pyrite.engine.ends import Packet
 from pyrite.engine.queues import DONE, Done
+from pyrite.exchange.groups import unpacked
 from pyrite.wire.messages import PacketMessage, Payload
 
 DEFAULT_MULTIPLIER = 3

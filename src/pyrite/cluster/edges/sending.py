@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from pyrite.cluster.edges.packing import Groups, Packing
 from pyrite.cluster.edges.window import SendLimit, weight_of
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import UNBOUNDED, Done, SpscQueue
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import DONE_NOW, IDLE, PROGRESS, Tasklet
+from pyrite.exchange.groups import Groups, Packing
 from pyrite.wire.messages import DoneMessage, Message, PacketMessage
 
 MOST_UNSENT: Final = 4 << 20

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
-import os
 import signal
 import sys
 import time
@@ -16,12 +14,12 @@ import zmq
 
 from pyrite.cluster.member import Member
 from pyrite.cluster.normal.driving import Driver
+from pyrite.owners import die_with_parent
 from pyrite.wire.keys import keys_from
 from pyrite.wire.sockets import Limits
 
 HOST = "127.0.0.1"
 BIND_SECONDS = 5.0
-_PR_SET_PDEATHSIG = 1
 
 
 def run_member(
@@ -53,14 +51,6 @@ def run_member(
         orders.read()  # until the owner is gone, or has closed it
     finally:
         member.close()
-
-
-def die_with_parent(owner: int) -> None:
-    """Has the system end this process with the thread that started it, whatever state it is in."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != owner:
-        sys.exit(0)
 
 
 def _bind(member: Member, port: int) -> int:

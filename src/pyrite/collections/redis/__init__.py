@@ -9,12 +9,12 @@ import builtins
 import importlib.util
 from typing import Any
 
-from pyrite.collections.redis.faults import CollectionsUnavailable
 from pyrite.collections.redis.lists import RedisList
 from pyrite.collections.redis.maps import RedisMap
 from pyrite.collections.redis.names import Kind, key_of
 from pyrite.collections.redis.server import Server
 from pyrite.collections.redis.writes import Asking, WriteLine, Writes
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.errors import PyriteError
 
 __all__ = [

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyrite.collections.redis.attempts import KEEP_SECONDS, Written
-from pyrite.collections.redis.faults import CollectionsUnavailable
 from pyrite.collections.redis.names import Kind, job_key, key_of
 from pyrite.collections.redis.server import Script, Server
-from pyrite.collections.redis.values import unpacked
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.collections.stored.values import unpacked
 
 logger = logging.getLogger("pyrite.collections")
 

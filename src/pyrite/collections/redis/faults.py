@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pyrite.errors import PyriteError
-
-
-class CollectionsUnavailable(PyriteError):
-    """The server that holds named maps and lists cannot be used."""
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
 
 
 def is_answer(error: BaseException) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pyrite.collections.named import NamedList
-from pyrite.collections.redis.faults import CollectionsUnavailable
 from pyrite.collections.redis.server import Command, Script
-from pyrite.collections.redis.values import packed, unpacked
 from pyrite.collections.redis.writes import Asking, in_commands
+from pyrite.collections.stored.places import checked_index, place_of
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.collections.stored.values import packed, unpacked
 
 # Redis inserts and removes next to a value, not at an index. An empty string, which no pickle is,
 # marks the place.
@@ -51,16 +52,16 @@ class RedisList(NamedList):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice(index)
-        found = self._server.call(self._of, "LINDEX", self._key, _checked(index))
+        found = self._server.call(self._of, "LINDEX", self._key, checked_index(index))
         if found is None:
             raise IndexError("list index out of range")
         return unpacked(found)
 
     def _slice(self, wanted: slice) -> builtins.list[Any]:
-        if wanted.step is not None and _checked(wanted.step) != 1:
+        if wanted.step is not None and checked_index(wanted.step) != 1:
             return self.copy()[wanted]
-        start = 0 if wanted.start is None else _checked(wanted.start)
-        stop = None if wanted.stop is None else _checked(wanted.stop)
+        start = 0 if wanted.start is None else checked_index(wanted.start)
+        stop = None if wanted.stop is None else checked_index(wanted.stop)
         if stop == 0:
             return []
         return self._read(start, -1 if stop is None else stop - 1)
@@ -79,7 +80,7 @@ class RedisList(NamedList):
             self._rewrite(replace)
             return
         try:
-            self._server.call(self._of, "LSET", self._key, _checked(index), packed(value))
+            self._server.call(self._of, "LSET", self._key, checked_index(index), packed(value))
         except CollectionsUnavailable as error:
             if any(words in str(error.__cause__) for words in ("out of range", "no such key")):
                 raise IndexError("list assignment index out of range") from None
@@ -88,7 +89,7 @@ class RedisList(NamedList):
     def __delitem__(self, index: Any) -> None:
         if isinstance(index, slice):
             self._rewrite(lambda values: operator.delitem(values, index))
-        elif self._server.run(self._of, TAKE, [self._key], _checked(index)) is None:
+        elif self._server.run(self._of, TAKE, [self._key], checked_index(index)) is None:
             raise IndexError("list assignment index out of range")
 
     def __len__(self) -> int:
@@ -99,7 +100,7 @@ class RedisList(NamedList):
         return self._read(0, -1)
 
     def insert(self, index: int, value: Any) -> None:
-        self._server.run(self._of, INSERT, [self._key], _checked(index), packed(value))
+        self._server.run(self._of, INSERT, [self._key], checked_index(index), packed(value))
 
     def append(self, value: Any) -> None:
         self._server.write(self._of, [("RPUSH", self._key, packed(value))])
@@ -108,13 +109,13 @@ class RedisList(NamedList):
         self._server.write(self._of, in_commands(("RPUSH", self._key), [*map(packed, values)]))
 
     def pop(self, index: int = -1) -> Any:
-        taken = self._server.run(self._of, TAKE, [self._key], _checked(index))
+        taken = self._server.run(self._of, TAKE, [self._key], checked_index(index))
         if taken is None:
             raise IndexError("pop index out of range" if len(self) else "pop from empty list")
         return unpacked(taken)
 
     def remove(self, value: Any) -> None:
-        self._rewrite(lambda values: operator.delitem(values, _place(values, value)))
+        self._rewrite(lambda values: operator.delitem(values, place_of(value, values)))
 
     def reverse(self) -> None:
         self._rewrite(builtins.list.reverse)
@@ -130,23 +131,6 @@ class RedisList(NamedList):
             return [("DEL", self._key), *in_commands(("RPUSH", self._key), values)], None
 
         self._server.change(self._of, self._key, "LRANGE", self._key, 0, -1, change=commands)
-
-
-def _place(values: list[bytes], value: Any) -> int:
-    for place, each in enumerate(values):
-        found = unpacked(each)
-        if found is value or found == value:
-            return place
-    raise ValueError("list.remove(x): x not in list")
-
-
-def _checked(index: Any) -> int:
-    try:
-        return operator.index(index)
-    except TypeError:
-        raise TypeError(
-            f"list indices must be integers or slices, not {type(index).__name__}"
-        ) from None
 
 
 def _within(index: int) -> int:

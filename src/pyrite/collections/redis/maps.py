@@ -8,10 +8,10 @@ from typing import Any, Final
 from zlib import crc32
 
 from pyrite.collections.named import NamedMap
-from pyrite.collections.redis.fields import field_of
 from pyrite.collections.redis.server import Script
-from pyrite.collections.redis.values import packed, unpacked
 from pyrite.collections.redis.writes import Asking, in_commands
+from pyrite.collections.stored.fields import field_of
+from pyrite.collections.stored.values import packed, unpacked
 from pyrite.keys import one_nan, with_one_nan
 
 POP: Final = Script("""

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from hashlib import sha1
 from typing import Any, Final, Protocol, TypeAlias
 
-from pyrite.collections.redis.faults import CollectionsUnavailable, explained, is_answer
+from pyrite.collections.redis.faults import explained, is_answer
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.errors import PyriteError
 from pyrite.forks import repair_after_fork
 

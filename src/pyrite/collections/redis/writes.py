@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from pyrite.collections.redis.faults import CollectionsUnavailable, is_answer
+from pyrite.collections.redis.faults import is_answer
 from pyrite.collections.redis.server import Command, Connection, Script, Server
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.forks import repair_after_fork
 
 MOST_UNDER_WAY: Final = 64

@@ -50,7 +50,8 @@ def forget_old_jobs(cluster: Cluster) -> tuple[Write, ...]:
     old = sorted(cluster.ended, key=lambda name: cluster.ended[name].number)[:BATCH]
     for name in old:
         del cluster.ended[name]
-    return tuple(Delete(paths.job(name)) for name in old)
+    nodes = (paths.job, paths.catalog, paths.metrics)
+    return tuple(Delete(path(name)) for name in old for path in nodes)
 
 
 class Waits:

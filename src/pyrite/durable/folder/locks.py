@@ -7,10 +7,12 @@ import fcntl
 import os
 from pathlib import Path
 
+from pyrite.forks import repair_after_fork
+
 
 class Lock:
-    """A lock that this process holds until `release`, or until it dies. A forked child would hold
-    it too, so children are started by exec, which closes the file."""
+    """A lock that this process holds until `release`, or until it dies. A child process does not
+    hold it: it closes the file when it is forked, or when it is replaced by another program."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._path = _path(folder, name)
@@ -21,6 +23,13 @@ class Lock:
         except BaseException:
             os.close(self._file)
             raise
+        repair_after_fork(self)
+
+    def after_fork(self) -> None:
+        """In a child process, which may outlive this one."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
     def release(self) -> None:
         if self._file is not None:

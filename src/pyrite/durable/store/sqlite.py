@@ -28,6 +28,7 @@ from pyrite.durable.store.rows import Row, Writer
 from pyrite.durable.store.store import EpochIsOver, SessionLost, StoreError
 from pyrite.durable.store.watches import Watches
 
+APPLICATION: Final = 0x50794E31
 SHORTEST_PAUSE: Final = 0.002
 LONGEST_PAUSE: Final = 0.02
 LIVES_SECONDS: Final = 0.05
@@ -41,7 +42,9 @@ class SqliteStore:
         self._folder = folder
         self._session = uuid.uuid4().hex
         self._lock: Lock | None = None
-        self._database = Database(layout.nodes_file(folder), rows.SCHEMA, StoreError)
+        self._database = Database(
+            layout.nodes_file(folder), rows.SCHEMA, application=APPLICATION, error=StoreError
+        )
         self._watches = Watches()
         self._sleeps = threading.Lock()  # whoever wakes releases it; an Event costs twice as much
         self._sleeps.acquire()

@@ -10,57 +10,54 @@ process died before that is undone by the next job that writes to the folder.
 from __future__ import annotations
 
 import logging
-import re
-import zlib
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pyrite.context import MetaSupplierContext
 from pyrite.errors import ProcessorError
+from pyrite.processors.files.attempts import (
+    BEFORE,
+    PART,
+    SCRATCH,
+    attempt_folder,
+    clean_up,
+    replace_manifest,
+    undo,
+)
 from pyrite.processors.files.formats import Format, Written
 from pyrite.processors.files.locking import FolderIsTaken, FolderLock
 from pyrite.processors.files.manifest import (
-    MANIFEST,
+    OWNER,
     RECORD,
     Manifest,
     Owner,
     Record,
-    read_json,
+    replace_json,
     write_json,
 )
-from pyrite.processors.files.storage import DEAD, Storage, storage_of
-from pyrite.processors.steps import Commit
+from pyrite.processors.files.storage import storage_of
+from pyrite.processors.steps import Commit, TargetIsTaken
 
 logger = logging.getLogger("pyrite.files")
 
-_ATTEMPT = ".pyrite-"
-_OWNER = "owner.json"
-_BEFORE = "before"
-"""The folder of an attempt for the files of earlier jobs, until the whole job is committed."""
+PATIENCE = 2.0
+"""For how many seconds a durable job waits for a folder that another job has."""
 _MOST_TRIES = 100
 
 
-PART = "part-"
-"""Begins the names of all files that writers make."""
-_LONGEST = 80
-
-
-def attempt_folder(dir: str, context: MetaSupplierContext) -> str:
-    # Without a dot, so that no vertex name can look like the mark of a dead attempt.
-    vertex = re.sub(r"[^\w-]", "_", context.vertex_name, flags=re.ASCII)
-    if len(vertex) > _LONGEST:  # a name may have 255 bytes in most file systems
-        vertex = f"{vertex[:_LONGEST]}-{zlib.crc32(context.vertex_name.encode()):08x}"
-    return f"{dir}/{_ATTEMPT}{context.execution_id}-{vertex}"
-
-
 class FolderCommit(Commit):
-    """One execution's hold on a folder, from before its first writer opens until its end."""
+    """One execution's hold on a folder, from before its first writer opens until its end; or, of a
+    durable job, until `let_go`."""
 
-    def __init__(self, dir: str, format: Format, context: MetaSupplierContext) -> None:
+    def __init__(
+        self, dir: str, format: Format, context: MetaSupplierContext, *, is_durable: bool = False
+    ) -> None:
         self._dir = dir
         self._format = format
         self._vertex = context.vertex_name
         self._execution = context.execution_id
-        self._owner = Owner.of(context)
+        self._owner = Owner.of(context, is_durable=is_durable)
         self._names = [
             f"{PART}{index:05d}{format.suffix}" for index in range(context.total_parallelism)
         ]
@@ -72,7 +69,7 @@ class FolderCommit(Commit):
             self._begin()
         except BaseException as error:
             try:
-                self.discard()
+                self._give_up()
             except Exception:  # what stopped the job is what the user must know
                 logger.exception("could not tidy up '%s'", self._attempt)
             if isinstance(error, OSError):
@@ -90,41 +87,50 @@ class FolderCommit(Commit):
             ) from error
 
     def undo(self) -> None:
-        _undo(self._storage, self._dir, self._attempt)
+        undo(self._storage, self._dir, self._attempt)
 
     def finish(self) -> None:
         try:
-            self._storage.remove_folder(self._attempt)
+            if self._storage.exists(self._attempt):
+                self._storage.remove_folder(self._attempt)
         finally:
-            self._release()
+            self.let_go()
 
     def discard(self) -> None:
         storage = self._storage
         try:
             if self._lock is not None and storage.exists(self._attempt):
-                before = f"{self._attempt}/{_BEFORE}"
-                if storage.exists(before) and storage.names(before):
+                before = f"{self._attempt}/{BEFORE}"
+                if storage.exists(f"{self._attempt}/{RECORD}") and storage.names(before):
                     raise ProcessorError(
                         "the files that an earlier job had written to "
                         f"'{self._dir}' could not be put back; they are in '{before}'"
                     )
                 storage.remove_folder(self._attempt)
         finally:
-            self._release()
+            self.let_go()
             for folder in reversed(self._made):
                 try:
                     storage.remove_empty_folder(folder)
                 except OSError:  # someone else's files are in it
                     break
 
+    def let_go(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
     def _begin(self) -> None:
         self._lock = self._locked()
-        for name in self._storage.names(self._dir):
-            if name.startswith(_ATTEMPT) and self._storage.is_folder(f"{self._dir}/{name}"):
-                _clean_up(self._storage, self._dir, name, self._lock)
+        clean_up(self._storage, self._dir, self._lock)
         self._last = self._manifest(self._names)
         self._storage.make_folder(self._attempt)
-        write_json(self._storage, f"{self._attempt}/{_OWNER}", self._owner)
+        owner = replace(self._owner, made=self._made)
+        write_json(self._storage, f"{self._attempt}/{OWNER}", owner)
+
+    def _give_up(self) -> None:
+        """Called if the commit cannot begin."""
+        self.discard()
 
     def _commit(self, reports: Sequence[Written | None]) -> None:
         written = self._format.settled(
@@ -134,7 +140,7 @@ class FolderCommit(Commit):
             [each for each in reports if each is not None],
         )
         files = {
-            f"{each.name.rsplit('-', 1)[0]}{self._format.suffix}": each.name for each in written
+            f"{PART}{each.name.split('-')[1]}{self._format.suffix}": each.name for each in written
         }
         storage, before = self._storage, self._manifest(files)
         if before != self._last:
@@ -143,15 +149,16 @@ class FolderCommit(Commit):
                 f"{'someone' if before is None else before.job} has changed what is in it since "
                 "this job began; run one job at a time"
             )
-        after = Manifest(self._owner.job, self._execution, self._marks(files))
-        storage.make_folder(f"{self._attempt}/{_BEFORE}")
-        write_json(storage, f"{self._attempt}/{RECORD}", Record(files, before, after))
+        after = Manifest.after(before, self._owner, self._execution, self._marks(files))
+        record, scratch = Record(files, before, after), f"{self._attempt}/{SCRATCH}"
+        storage.make_folder(f"{self._attempt}/{BEFORE}")
+        replace_json(storage, f"{self._attempt}/{RECORD}", record, scratch=scratch)
         for name in () if before is None else before.files:
             if before is not None and before.has(storage, self._dir, name):
-                storage.move(f"{self._dir}/{name}", f"{self._attempt}/{_BEFORE}/{name}")
+                storage.move(f"{self._dir}/{name}", f"{self._attempt}/{BEFORE}/{name}")
         for final, name in files.items():
             storage.move(f"{self._attempt}/{name}", f"{self._dir}/{final}")
-        _replace_manifest(storage, self._dir, self._attempt, after)
+        replace_manifest(storage, self._dir, self._attempt, after)
 
     def _marks(self, files: Mapping[str, str]) -> dict[str, str]:
         marks = {}
@@ -163,19 +170,23 @@ class FolderCommit(Commit):
         return marks
 
     def _locked(self) -> FolderLock:
-        for _ in range(_MOST_TRIES):
+        give_up_at = time.monotonic() + (PATIENCE if self._owner.is_durable else 0.0)
+        removed = 0
+        while removed < _MOST_TRIES:
             made = self._storage.make_folder(self._dir)
             self._made += [folder for folder in made if folder not in self._made]
             try:
                 return self._storage.lock_folder(self._dir, str(self._owner))
             except FileNotFoundError:
-                continue  # a job that failed has just removed the folder, which it had made
+                removed += 1  # a job that failed has just removed the folder, which it had made
             except FolderIsTaken as other:
-                raise ProcessorError(
-                    f"vertex '{self._vertex}' cannot write to folder '{self._dir}', because "
-                    f"{other} is writing to it; wait until that job has ended, or write to another "
-                    "folder"
-                ) from None
+                if time.monotonic() >= give_up_at:
+                    raise TargetIsTaken(
+                        f"vertex '{self._vertex}' cannot write to folder '{self._dir}', because "
+                        f"{other} is writing to it; wait until that job has ended, or write to "
+                        "another folder"
+                    ) from None
+                time.sleep(0.02)
         raise ProcessorError(f"folder '{self._dir}' is removed again and again by another process")
 
     def _manifest(self, names: Iterable[str]) -> Manifest | None:
@@ -190,73 +201,3 @@ class FolderCommit(Commit):
                     "another folder"
                 )
         return manifest
-
-    def _release(self) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.release()
-
-
-def _undo(storage: Storage, dir: str, attempt: str) -> None:
-    """Puts back what was there before a commit, however far it came. May be called again if it
-    stops half-way: what counts as committed is changed first."""
-    record = Record.of_attempt(storage, attempt)
-    if record is None:
-        return
-    manifest, before = Manifest.of_folder(storage, dir), record.before
-    if manifest == record.after:
-        _replace_manifest(storage, dir, attempt, before)
-    elif manifest != before:
-        return  # another job has committed since: what was there before is of no use
-    for final, name in record.files.items():
-        if record.after.has(storage, dir, final):
-            storage.move(f"{dir}/{final}", f"{attempt}/{name}")
-    for name in storage.names(f"{attempt}/{_BEFORE}"):
-        if storage.exists(f"{dir}/{name}") and not (before and before.has(storage, dir, name)):
-            raise OSError(f"'{dir}/{name}' is in the place of '{attempt}/{_BEFORE}/{name}'")
-        storage.move(f"{attempt}/{_BEFORE}/{name}", f"{dir}/{name}")
-
-
-def _replace_manifest(storage: Storage, dir: str, attempt: str, manifest: Manifest | None) -> None:
-    if manifest is None:
-        storage.remove(f"{dir}/{MANIFEST}")
-    else:
-        write_json(storage, f"{attempt}/{MANIFEST}", manifest)
-        storage.move(f"{attempt}/{MANIFEST}", f"{dir}/{MANIFEST}")
-
-
-def _clean_up(storage: Storage, dir: str, name: str, lock: FolderLock) -> None:
-    """Removes the attempt of an execution that is dead, and undoes its commit if that did not take
-    effect. What is not known to be dead is left alone."""
-    attempt = f"{dir}/{name}"
-    try:
-        if not name.endswith(DEAD):
-            if not _is_dead(storage, attempt, lock):
-                return
-            record = Record.of_attempt(storage, attempt)
-            if record is not None and Manifest.of_folder(storage, dir) != record.after:
-                _undo(storage, dir, attempt)
-        storage.remove_folder(attempt)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        logger.warning("'%s', which a job left behind, was not removed: %s", attempt, error)
-
-
-def _is_dead(storage: Storage, attempt: str, lock: FolderLock) -> bool:
-    names = set(storage.names(attempt))
-    if not names:
-        return lock.excludes_all
-    if _OWNER not in names:
-        # The owner is written before any file, and removed only with all of them. So these files
-        # came later, from a task that was still being killed.
-        known = (RECORD, MANIFEST, _BEFORE)
-        return all(name in known or name.startswith(PART) for name in names)
-    try:
-        owner = Owner(**read_json(storage, f"{attempt}/{_OWNER}"))
-    except (ValueError, TypeError):  # half-written
-        if lock.excludes_all and names == {_OWNER}:
-            return True
-        raise
-    is_dead = owner.is_of_this_machine if lock.excludes_all else owner.has_ended
-    if not is_dead:
-        logger.info("'%s' may be in use by %s, and was not removed", attempt, owner)
-    return is_dead

@@ -11,6 +11,7 @@ import codecs
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO
 
 from pyrite.errors import ProcessorError
@@ -50,6 +51,17 @@ def ranges_of(sizes: Sequence[tuple[str, int]], index: int, count: int) -> list[
             ranges.append(Range(path, start, end, size))
         before += size
     return ranges
+
+
+def pieces_of(path: str, size: int, most: int) -> list[Range]:
+    """A file in ranges of at most so many bytes, all of about the same size.
+
+    >>> [(piece.start, piece.end) for piece in pieces_of("a", 10, 4)]
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    count = -(-size // most)
+    cuts = [size * n // count for n in range(count + 1)]
+    return [Range(path, start, end, size) for start, end in pairwise(cuts)]
 
 
 def blocks_of_lines(file: IO[bytes], part: Range) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from pyrite.errors import ProcessorError
 from pyrite.processors.files.storage import Storage
 
 MANIFEST = ".pyrite-files"
+OWNER = "owner.json"
 RECORD = "commit.json"
+_MOST_REMEMBERED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,23 @@ class Manifest:
     files: Mapping[str, str]
     """By name, the mark that the file had when it was written. A file with another mark is the
     user's, who has changed it or put another in its place."""
+    durable: tuple[str, ...] = ()
+    """The last executions of durable jobs that have committed to the folder, oldest first. A
+    completion that is repeated finds itself here, even if another job has committed since."""
+
+    @staticmethod
+    def after(
+        before: Manifest | None, owner: Owner, execution: str, files: Mapping[str, str]
+    ) -> Manifest:
+        durable = () if before is None else before.durable
+        if owner.is_durable:
+            durable = (*durable, execution)[-_MOST_REMEMBERED:]
+        return Manifest(owner.job, execution, files, durable)
+
+    @staticmethod
+    def of_json(kept: Any) -> Manifest:
+        durable = tuple(kept.get("durable", ()))
+        return Manifest(kept["job"], kept["execution"], dict(kept["files"]), durable)
 
     @staticmethod
     def of_folder(storage: Storage, folder: str) -> Manifest | None:
@@ -38,7 +57,7 @@ class Manifest:
             kept = read_json(storage, path)
             if any("/" in name for name in kept["files"]):
                 raise ValueError("a file outside of the folder")
-            return Manifest(kept["job"], kept["execution"], dict(kept["files"]))
+            return Manifest.of_json(kept)
         except (ValueError, KeyError, TypeError) as error:
             raise ProcessorError(
                 f"'{path}' should list the files that jobs have written to the folder, but cannot "
@@ -59,11 +78,22 @@ class Owner:
     process: int
     host: str
     boot: str
+    is_durable: bool = False
+    """Whether the job outlives all processes: the one that is named here has only submitted it."""
+    made: Sequence[str] = ()
+    """The folders that a durable job has made, outermost first, for whoever discards it."""
 
     @staticmethod
-    def of(context: MetaSupplierContext) -> Owner:
+    def of(context: MetaSupplierContext, *, is_durable: bool = False) -> Owner:
         job = context.job_name or f"job {context.job_id}"
-        return Owner(job, context.vertex_name, os.getpid(), socket.gethostname(), _boot_id())
+        return Owner(
+            job, context.vertex_name, os.getpid(), socket.gethostname(), _boot_id(), is_durable
+        )
+
+    @staticmethod
+    def of_attempt(storage: Storage, attempt: str) -> Owner:
+        """Raises ValueError or TypeError if it is half-written."""
+        return Owner(**read_json(storage, f"{attempt}/{OWNER}"))
 
     @property
     def is_of_this_machine(self) -> bool:
@@ -106,8 +136,8 @@ class Record:
         if not storage.exists(f"{attempt}/{RECORD}"):
             return None
         kept = read_json(storage, f"{attempt}/{RECORD}")
-        before = None if kept["before"] is None else Manifest(**kept["before"])
-        return Record(kept["files"], before, Manifest(**kept["after"]))
+        before = None if kept["before"] is None else Manifest.of_json(kept["before"])
+        return Record(kept["files"], before, Manifest.of_json(kept["after"]))
 
 
 def read_json(storage: Storage, path: str) -> Any:
@@ -118,6 +148,12 @@ def read_json(storage: Storage, path: str) -> Any:
 def write_json(storage: Storage, path: str, content: Any) -> None:
     with storage.open(path, "wb") as file:
         file.write(json.dumps(asdict(content), indent=1).encode())
+
+
+def replace_json(storage: Storage, path: str, content: Any, *, scratch: str) -> None:
+    """Whoever reads the file finds what was there before, or all of the content."""
+    write_json(storage, scratch, content)
+    storage.move(scratch, path)
 
 
 def _boot_id() -> str:

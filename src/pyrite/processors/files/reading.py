@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -14,7 +14,7 @@ from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.files.formats import Format, is_packed
 from pyrite.processors.files.known_formats import format_to_read
-from pyrite.processors.files.lines import Range, ranges_of
+from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
 from pyrite.processors.steps import Source
 
@@ -61,21 +61,45 @@ class ReadFiles(Source):
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         vertex = context.vertex_name
         files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
-        return _Flat.over(self._blocks(files, context.global_index, context.total_parallelism))
+        return _Flat.over(
+            self.blocks(self._share(files, context.global_index, context.total_parallelism))
+        )
 
-    def _blocks(
-        self, files: Sequence[Found], index: int, count: int
-    ) -> Generator[list[Any], None, None]:
-        """A share of what is in the files, a list at a time: ranges of those that can be read in
-        parts, and every n-th of the others."""
+    def _share(self, files: Sequence[Found], index: int, count: int) -> Iterator[Range]:
+        """What reader `index` of `count` reads: ranges of the files that can be read in parts, and
+        every n-th of the others."""
+        in_parts = [(file.path, size) for file in files if (size := self._divisible(file))]
+        whole = [Range(file.path) for file in files if not self._divisible(file)]
+        return chain(ranges_of(in_parts, index, count), whole[index::count])
+
+    def splits(self, files: Sequence[Found], most_bytes: int) -> Iterator[tuple[Range, ...]]:
+        """All that is in the files, in splits of at most so many bytes: ranges of a large file,
+        several small files, or one file that cannot be divided."""
+        split: list[Range] = []
+        room = most_bytes
+        for file in files:
+            size = self._divisible(file)
+            pieces = pieces_of(file.path, size, most_bytes) if size else [Range(file.path)]
+            needed = most_bytes if file.size is None else -(-file.size // len(pieces))
+            for piece in pieces:
+                if split and needed > room:
+                    yield tuple(split)
+                    split, room = [], most_bytes
+                split.append(piece)
+                room -= needed
+        if split:
+            yield tuple(split)
+
+    def _divisible(self, file: Found) -> int:
+        """The size of a file that can be read in parts; 0 for the others. An empty file has no
+        parts, but may not be a file of this format."""
+        can_be = self.format.can_be_split and not is_packed(file.path)
+        return (file.size or 0) if can_be else 0
+
+    def blocks(self, parts: Iterable[Range]) -> Generator[list[Any], None, None]:
+        """What is in parts of files, a list at a time."""
         storage = storage_of(self.pattern)
-        in_parts = {
-            file.path: file.size
-            for file in files
-            if self.format.can_be_split and file.size and not is_packed(file.path)
-        }  # an empty file has no parts, but may not be a file of this format
-        whole = [Range(file.path) for file in files if file.path not in in_parts]
-        for part in (*ranges_of(list(in_parts.items()), index, count), *whole[index::count]):
+        for part in parts:
             try:
                 yield from self.format.read(storage, part)
             except (OSError, EOFError, zlib.error) as error:

@@ -9,7 +9,9 @@ from typing import Any
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.files.committing import PART, FolderCommit, attempt_folder
+from pyrite.processors.files.attempts import PART, attempt_folder
+from pyrite.processors.files.committing import FolderCommit
+from pyrite.processors.files.durable import ResumedCommit
 from pyrite.processors.files.formats import Format, Written
 from pyrite.processors.files.known_formats import format_to_write
 from pyrite.processors.files.storage import Storage, checked_path, is_url, storage_of
@@ -44,6 +46,12 @@ class WriteFiles(Sink):
 
     def begin(self, context: MetaSupplierContext) -> Commit:
         return FolderCommit(self.dir, self.format, context)
+
+    def prepare(self, context: MetaSupplierContext) -> None:
+        FolderCommit(self.dir, self.format, context, is_durable=True).let_go()
+
+    def resume(self, context: MetaSupplierContext) -> Commit:
+        return ResumedCommit(self.dir, self.format, context)
 
     def open(self, context: ProcessorContext) -> Writer:
         folder, vertex = attempt_folder(self.dir, context), context.vertex_name

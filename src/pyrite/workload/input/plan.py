@@ -336,7 +336,7 @@ class _Unserializable(Exception):
 
 def _pickled(command: Command) -> bytes:
     if isinstance(command, RunDag):
-        from pyrite.spark.serializable import check_serializable
+        from pyrite.exchange.serializable import check_serializable
 
         try:
             check_serializable(command.dag)

@@ -16,7 +16,7 @@ from pyrite.durable.protocol.workflow import Workflow
 def plan(draft: Draft, name: str, workflow: Workflow) -> None:
     draft.delete(paths.plan(name))
     if name in draft.cluster.ended:
-        draft.delete(paths.workflow(name), paths.catalog(name))
+        draft.delete(paths.workflow(name))
     elif name not in draft.cluster.jobs:
         job = Job(name, JobNode(draft.number, JobStatus.RUNNING), workflow)
         draft.cluster.add(job)
@@ -33,7 +33,7 @@ def reject(draft: Draft, name: str, reason: str) -> None:
     node = JobNode(draft.number, JobStatus.FAILED, reason)
     draft.cluster.ended[name] = node
     draft.put(paths.job(name), node.text())
-    draft.delete(paths.cancel(name), paths.workflow(name), paths.catalog(name))
+    draft.delete(paths.cancel(name), paths.workflow(name))
     draft.close_queues(name)
 
 
@@ -68,7 +68,7 @@ def end_if_over(draft: Draft, name: str) -> None:
     draft.cluster.end(job, node)
     draft.put(paths.job(name), node.text())
     draft.delete(paths.tasks(name))
-    draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name), paths.catalog(name))
+    draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name))
     draft.close_queues(name)
 
 

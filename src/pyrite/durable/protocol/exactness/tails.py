@@ -3,6 +3,7 @@ servers: all leaders are there, and nothing else is."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -19,6 +20,13 @@ class Leader:
     id: str
     server: int
     sequence: int
+
+    def text(self) -> str:
+        return json.dumps([self.id, self.server, self.sequence], separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> Leader:
+        return cls(*json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@
 | /exhaust/<offer> | coordinator | the answer: sealing or waiting |
 | /completion/<offer> | coordinator creates, peer sets | the peer has sealed, or its job failed |
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
-| /catalog/<job>, /workflow/<job> | a client, before the plan | where the code is; the `Workflow` |
+| /workflow/<job> | a client, before the plan | the `Workflow` |
+| /catalog/<job> | a client, before the plan | the job's name, for people; stays with /job/<job> |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
+| /metrics/<job> | the peer that completes the job | what its vertices did; stays with /job/<job> |
 | /waits/<job> | coordinator | a sentence: why parts of the job have no peer; gone when all have |
 | /task/<job>/<part> | coordinator, at the first offer | exists as long as the part is open |
 | /task/<job>/<part>/<edge and upstream part> | peers, first wins | a `Leader` |
@@ -107,6 +109,10 @@ def cancel(job: str) -> str:
 
 def catalog(job: str) -> str:
     return f"/catalog/{job}"
+
+
+def metrics(job: str) -> str:
+    return f"/metrics/{job}"
 
 
 def workflow(job: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks that a DAG can be pickled, before Spark is started."""
+"""Checks that a DAG can be pickled, before anything is started."""
 
 from __future__ import annotations
 
@@ -12,26 +12,34 @@ from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.processors.items import ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
+from pyrite.processors.steps import Step
+
+STAYS_ON_DRIVER: tuple[type[Step], ...] = (ReadOnce, ReadSpark, WriteSpark)
 
 
-def check_serializable(dag: DAG) -> None:
+def check_serializable(
+    dag: DAG,
+    *,
+    to: str = "Spark's workers",
+    stays: tuple[type[Step], ...] = STAYS_ON_DRIVER,
+) -> None:
     """Raises PyriteError if a vertex or an edge cannot be pickled. The message names it and the
-    value inside that cannot be pickled."""
+    value inside that cannot be pickled. Steps of the kinds in `stays` are not sent; only their
+    items are."""
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
-        if isinstance(step, (ReadOnce, ReadSpark, WriteSpark)):
-            continue  # these stay on the driver; only items or rows are sent to the workers
-        _try_pickle(vertex.supplier, f"vertex '{vertex.name}'")
+        if not isinstance(step, stays):
+            _try_pickle(vertex.supplier, f"vertex '{vertex.name}'", to)
     for edge in dag.edges:
-        _try_pickle((edge.settings.key, edge.settings.partitioner), f"edge {edge.name}")
+        _try_pickle((edge.settings.key, edge.settings.partitioner), f"edge {edge.name}", to)
 
 
-def _try_pickle(thing: Any, where: str) -> None:
+def _try_pickle(thing: Any, where: str, to: str) -> None:
     try:
         cloudpickle.dumps(thing)
     except Exception as error:
         raise PyriteError(
-            f"{where} cannot be sent to Spark's workers: {_culprit(thing) or shorten(thing)} "
+            f"{where} cannot be sent to {to}: {_culprit(thing) or shorten(thing)} "
             f"cannot be pickled ({error}). Create it inside the function that uses it, or in "
             "init() of the processor"
         ) from error

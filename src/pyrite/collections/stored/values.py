@@ -1,5 +1,5 @@
-"""Values as bytes. They are pickled, so whoever can write to the server can run code in those who
-read."""
+"""Values as bytes. They are pickled, so whoever can write where they are stored can run code in
+those who read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 
 MOST_BYTES: Final = 512 << 20
-"""Redis takes no longer string."""
+"""Redis takes no longer string, and SQLite not much more."""
 
 unpacked = pickle.loads
 
 
 class CannotStore(PyriteError, TypeError):
-    """A key or a value that cannot be stored in Redis."""
+    """A key or a value that cannot be stored."""
 
 
 def packed(value: Any) -> bytes:
@@ -29,8 +29,8 @@ def packed(value: Any) -> bytes:
         data = _with_code(value)
     if len(data) > MOST_BYTES:
         raise CannotStore(
-            f"{shorten(value)} cannot be stored in Redis: it takes {len(data) >> 20} MB, and Redis "
-            f"takes at most {MOST_BYTES >> 20}; store it in parts"
+            f"{shorten(value)} cannot be stored: it takes {len(data) >> 20} MB, and a key with its "
+            f"value, or an item, may take at most {MOST_BYTES >> 20}; store it in parts"
         )
     return data
 
@@ -48,5 +48,5 @@ def _with_code(value: Any) -> bytes:
         return data
     except Exception as error:
         raise CannotStore(
-            f"{shorten(value)} cannot be stored in Redis, because it cannot be pickled: {error}"
+            f"{shorten(value)} cannot be stored, because it cannot be pickled: {error}"
         ) from error

@@ -16,7 +16,6 @@ from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 from pyrite.errors import PyriteError
 from pyrite.exchange.packing import pickled
-from pyrite.wire.messages import Payload
 
 Groups = list[tuple[int | None, list[Any]]]
 
@@ -30,11 +29,22 @@ class Packing:
     """Makes packets of about the size in the edge's settings. It learns from each packet how many
     items that is."""
 
-    __slots__ = ("_edge", "_limit", "items_per_packet")
+    __slots__ = ("_edge", "_largest", "_limit", "_way", "items_per_packet")
 
-    def __init__(self, edge: EdgePlan) -> None:
+    def __init__(
+        self,
+        edge: EdgePlan,
+        *,
+        limit: int | None = None,
+        largest: int | None = None,
+        way: str = "between members",
+    ) -> None:
+        """Packets have about `limit` bytes, by default as the edge says, and never more than
+        `largest`. `way` says in messages what the packets travel over."""
         self._edge = edge
-        self._limit = edge.settings.packet_size_limit
+        self._limit = limit or edge.settings.packet_size_limit
+        self._largest = largest or LARGEST_ITEM
+        self._way = way
         self.items_per_packet = FIRST_GUESS
 
     def packets(self, groups: Groups) -> Iterator[tuple[bytes, int]]:
@@ -46,21 +56,22 @@ class Packing:
             self._edge,
         )
         self.items_per_packet = max(1, min(MOST_ITEMS, self._limit * count // len(payload)))
-        if count > 1 and len(payload) > 2 * self._limit:
+        if count > 1 and len(payload) > min(2 * self._limit, self._largest):
             for half in _halves(groups, count // 2):
                 yield from self.packets(half)
             return
-        if len(payload) > LARGEST_ITEM:
+        if len(payload) > self._largest:
             item = groups[0][1][0]
             error = PyriteError(
-                f"an item of {len(payload)} bytes is too large for edge {self._edge.name} between "
-                "members, which takes up to 1 GB; emit it in parts, or hand over where it is stored"
+                f"an item of {len(payload)} bytes is too large for edge {self._edge.name} "
+                f"{self._way}, which takes up to {_size(self._largest)}; emit it in parts, or hand "
+                "over where it is stored"
             )
             raise RoutingFailed(self._edge.name, item, error)
         yield payload, count
 
 
-def unpacked(payload: Payload) -> Iterator[Packet]:
+def unpacked(payload: bytes | memoryview) -> Iterator[Packet]:
     """The items of a payload, group by group."""
     for partition, first, *second in pickle.loads(payload):
         yield Packet(partition, list(zip(first, *second)) if second else first)
@@ -83,3 +94,14 @@ def _halves(groups: Groups, count: int) -> tuple[Groups, Groups]:
         first.append((partition, items))
         count -= len(items)
     return first, []
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(1 << 30), _size(8 << 20), _size(1000)
+    ('1 GB', '8 MB', '1000 bytes')
+    """
+    for unit, power in (("GB", 30), ("MB", 20)):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.3g} {unit}"
+    return f"{count} bytes"

@@ -1,5 +1,5 @@
-"""The field of a Redis hash that an entry of a map is stored under: the same bytes for equal keys,
-and different bytes for keys that differ. Pure.
+"""The field that an entry of a map is stored under: the same bytes for equal keys, and different
+bytes for keys that differ. Pure.
 
 `pyrite.partitioning` decides which keys are possible, and has the bytes of keys without parts; the
 bytes of its numbers, strings and tuples may be the same for keys that differ, so these are written
@@ -15,7 +15,7 @@ from decimal import Decimal
 from numbers import Number
 from typing import Any, Final
 
-from pyrite.collections.redis.values import CannotStore
+from pyrite.collections.stored.values import CannotStore
 from pyrite.functions import describe, shorten
 from pyrite.keys import is_compared_by_fields
 from pyrite.partitioning import InvalidKey, canonical_bytes
@@ -113,7 +113,7 @@ def _joined(parts: list[bytes]) -> bytes:
 
 def _refused(key: Any) -> CannotStore:
     return CannotStore(
-        f"{shorten(key)} cannot be a key of a map in Redis: Pyrite cannot tell from a "
+        f"{shorten(key)} cannot be a key of a stored map: Pyrite cannot tell from a "
         f"{describe(type(key))} alone which other keys equal it. Use a string, a number, bytes, a "
         "date, an enum, a frozen dataclass, or a tuple of these"
     )

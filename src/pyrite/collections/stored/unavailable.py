@@ -1,0 +1,9 @@
+"""The error for maps and lists that cannot be used now."""
+
+from __future__ import annotations
+
+from pyrite.errors import PyriteError
+
+
+class CollectionsUnavailable(PyriteError):
+    """The server or the file that holds named maps and lists cannot be used."""

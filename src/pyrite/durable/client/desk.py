@@ -1,0 +1,131 @@
+"""One thread that uses the store for all threads of a client: it does what they ask for, and tells
+them when a node that they watch has changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from pyrite.durable.store.store import SessionLost, Store, StoreError
+from pyrite.errors import PyriteError
+
+logger = logging.getLogger("pyrite.durable")
+
+T = TypeVar("T")
+LONGEST_WAIT: Final = 60.0
+RETRY_SECONDS: Final = 1.0
+
+
+class Desk:
+    """The store is opened with the first request, and opened again when its session is lost."""
+
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._open_store = open_store
+        self._requests: deque[tuple[Future[Any], Callable[[Store], Any]]] = deque()
+        self._watched: dict[str, Callable[[str | None], bool]] = {}
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def ask(self, act: Callable[[Store], T]) -> T:
+        """What `act` returns or raises, on the thread of the store."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise PyriteError("this instance is closed; open another with pyrite.instance()")
+            self._requests.append((future, act))
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="pyrite-durable-desk", daemon=True
+                )
+                self._thread.start()
+            store = self._store
+        if store is not None:
+            store.wake()
+        return future.result()
+
+    def watch(self, path: str, tell: Callable[[str | None], bool]) -> None:
+        """Calls `tell` with the data of a node, now and whenever it changes, until it returns
+        True. It must not block."""
+
+        def begin(store: Store) -> None:
+            self._watched[path] = tell
+            self._look(store, path)
+
+        self.ask(begin)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            store, thread = self._store, self._thread
+        if store is not None:
+            store.wake()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=5)
+
+    def _run(self) -> None:
+        while not self._closed:
+            try:
+                store = self._open_store()
+            except BaseException as error:
+                self._refuse(error)
+                if not self._watched:
+                    with self._lock:
+                        if not self._requests:
+                            self._thread = None
+                            return
+                threading.Event().wait(RETRY_SECONDS)
+                continue
+            self._store = store
+            try:
+                for path in list(self._watched):
+                    self._look(store, path)
+                self._serve(store)
+            except SessionLost as lost:
+                logger.info("the session of this client is lost and is opened again: %s", lost)
+            except StoreError as error:
+                logger.warning("the store cannot be used: %s", error)
+                threading.Event().wait(RETRY_SECONDS)
+            finally:
+                self._store = None
+                try:
+                    store.close()
+                except Exception:
+                    logger.debug("closing the store raised", exc_info=True)
+        self._refuse(PyriteError("this instance is closed; open another with pyrite.instance()"))
+
+    def _serve(self, store: Store) -> None:
+        while not self._closed:
+            while self._requests:
+                self._do(store)
+            path = store.changed(0.0 if self._requests else LONGEST_WAIT)
+            while path is not None:
+                if path in self._watched:
+                    self._look(store, path)
+                path = store.changed(0.0)
+
+    def _do(self, store: Store) -> None:
+        future, act = self._requests.popleft()
+        try:
+            answer = act(store)
+        except SessionLost as lost:
+            future.set_exception(lost)
+            raise
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(answer)
+
+    def _look(self, store: Store, path: str) -> None:
+        data = store.watch(path)
+        if self._watched[path](data):
+            del self._watched[path]
+
+    def _refuse(self, error: BaseException) -> None:
+        while self._requests:
+            self._requests.popleft()[0].set_exception(error)

@@ -1,0 +1,170 @@
+"""The durable jobs of a folder or a deployment, as an instance sees them: it submits, lists and
+cancels them, and waits for their end."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyrite.context import Collections
+from pyrite.dag import DAG
+from pyrite.durable.client.desk import Desk
+from pyrite.durable.client.submission import Catalog, Submission
+from pyrite.durable.protocol.tree import paths
+from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
+from pyrite.durable.protocol.workflow import Workflow
+from pyrite.durable.queues.queues import Queues
+from pyrite.durable.store.store import Store
+from pyrite.engine.travelling import unpack_failure
+from pyrite.errors import JobCancelled, JobFailed, PyriteError
+from pyrite.functions import shorten
+from pyrite.job import Execution, Job, JobConfig
+
+
+class DurableJobs:
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        open_queues: Callable[[], Queues],
+        collections: Collections,
+        *,
+        run_callback: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._desk = Desk(open_store)
+        self._open_queues = open_queues
+        self._collections = collections
+        self._run_callback = run_callback
+        self._known: dict[str, Execution] = {}
+        self._lock = threading.Lock()
+
+    def execute(self, job: Job) -> Execution:
+        """Submits the job. When this returns, the job will run, whatever dies."""
+        execution = self._execution(job, None)
+        queues = self._open_queues()
+        try:
+            submission = Submission(job, execution.id, self._collections, queues)
+            submission.send(self._desk.ask)
+        finally:
+            queues.close()
+        execution.add_done_callback(lambda _: _tidy_up(submission, execution))
+        return self._follow(execution)
+
+    def job(self, id: str) -> Execution:
+        """The execution with this id."""
+        if not isinstance(id, str) or not id:
+            raise PyriteError(f"the id of a job is a string; got {shorten(id)}")
+        with self._lock:
+            known = self._known.get(id)
+        if known is not None:
+            return known
+        catalog, node = self._desk.ask(
+            lambda store: (store.get(paths.catalog(id)), store.get(paths.job(id)))
+        )
+        if catalog is None and node is None:
+            raise PyriteError(f"there is no durable job {shorten(id)} here; jobs() lists them")
+        return self._found(id, catalog)
+
+    def jobs(self) -> list[Execution]:
+        """All that are known here, the newest first."""
+        nodes = self._desk.ask(lambda store: store.below("/catalog", "/job"))
+        submitted: dict[str, tuple[float, str]] = {}
+        for path, text in nodes.items():
+            root, _, id = path.rpartition("/")
+            if root == "/catalog":
+                submitted[id] = (Catalog.read(text).submitted, text)
+        newest = sorted(submitted, key=lambda id: submitted[id][0], reverse=True)
+        return [self._found(id, submitted[id][1]) for id in newest]
+
+    def has_open_jobs(self) -> bool:
+        """Whether a job has been submitted that has not ended."""
+        nodes = self._desk.ask(lambda store: store.below("/plan", "/job"))
+        return any(
+            path.startswith("/plan/") or not JobNode.read(text).status.has_ended
+            for path, text in nodes.items()
+        )
+
+    def close(self) -> None:
+        self._desk.close()
+
+    def _found(self, id: str, catalog: str | None) -> Execution:
+        with self._lock:
+            known = self._known.get(id)
+        if known is not None:
+            return known
+        name = None if catalog is None else Catalog.read(catalog).name
+        job = Job(DAG(), JobConfig(name=name), False, id, is_durable=True)
+        return self._follow(self._execution(job, id))
+
+    def _execution(self, job: Job, id: str | None) -> Execution:
+        execution = Execution(
+            job, run_callback=self._run_callback, needs_this_thread=lambda: False, id=id
+        )
+        execution.wire(
+            cancel=lambda: self._cancel(execution.id),
+            metrics=lambda: self._metrics(execution.id),
+            progress=lambda: self._progress(execution.id),
+        )
+        return execution
+
+    def _follow(self, execution: Execution) -> Execution:
+        with self._lock:
+            known = self._known.setdefault(execution.id, execution)
+        if known is execution:
+            self._desk.watch(paths.job(execution.id), lambda data: self._tell(execution, data))
+        return known
+
+    def _tell(self, execution: Execution, data: str | None) -> bool:
+        if data is None:
+            return False
+        node = JobNode.read(data)
+        if not node.status.has_ended:
+            execution.now_running()
+            return False
+        execution.end(outcome(node, execution.job.name))
+        return True
+
+    def _cancel(self, id: str) -> None:
+        self._desk.ask(lambda store: store.create(paths.cancel(id)))
+
+    def _metrics(self, id: str) -> dict[str, Any]:
+        text = self._desk.ask(lambda store: store.get(paths.metrics(id)))
+        found: dict[str, Any] = {} if text is None else json.loads(text)
+        return found
+
+    def _progress(self, id: str) -> list[tuple[str, int, int]]:
+        """For each task: its name, how many of its parts are complete, and how many it has."""
+        workflow, names = self._desk.ask(
+            lambda store: (store.get(paths.workflow(id)), store.children(paths.tasks(id)))
+        )
+        if workflow is None:
+            return []
+        complete: dict[str, int] = {}
+        for name in names:
+            part, mark = paths.part_named(id, name)
+            if mark == "complete":
+                complete[part.task] = complete.get(part.task, 0) + 1
+        return [
+            (task.name, complete.get(task.name, 0), task.parts)
+            for task in Workflow.read(workflow).tasks
+        ]
+
+
+def _tidy_up(submission: Submission, execution: Execution) -> None:
+    error = execution.exception()
+    if error is not None:
+        submission.discard(error)
+
+
+def outcome(node: JobNode, name: str) -> BaseException | None:
+    """How a job that has ended ended."""
+    if node.status is JobStatus.COMPLETE:
+        return None
+    if node.status is JobStatus.CANCELLED:
+        return JobCancelled(f"{name} was cancelled")
+    sentence, _, packed = node.reason.partition("\n")
+    if packed:
+        return unpack_failure(base64.b64decode(packed)).to_job_failed(name)
+    return JobFailed(f"{name} failed: {sentence}")

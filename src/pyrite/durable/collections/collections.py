@@ -1,0 +1,75 @@
+"""The maps and lists of a folder. What a completed job adds changes them in one step, and once."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pyrite.collections.stored.values import packed, unpacked
+from pyrite.durable.collections.access import Access
+from pyrite.durable.collections.lists import FolderList
+from pyrite.durable.collections.maps import FolderMap, rows_of
+from pyrite.durable.collections.tables import (
+    append_items,
+    entries_of,
+    items_of,
+    made_id,
+    names_of,
+    put_entries,
+)
+from pyrite.durable.folder.layout import collections_file
+from pyrite.exchange.collected import Collected
+from pyrite.keys import one_nan
+
+
+class FolderCollections:
+    """They outlive every process, and all who use the same folder share them. Thread-safe. The file
+    is opened when it is first used."""
+
+    def __init__(self, folder: Path) -> None:
+        self._access = Access(collections_file(folder))
+
+    def map(self, name: str) -> FolderMap:
+        return FolderMap(name, self._access)
+
+    def list(self, name: str) -> FolderList:
+        return FolderList(name, self._access)
+
+    def contents(self) -> builtins.list[tuple[str, str, builtins.list[Any]]]:
+        """A triple for each map and list that is not empty: `"map"` or `"list"`, the name, and the
+        pairs or items. All as they were at one moment."""
+        with self._access.reading("the maps and lists") as rows:
+            maps = [(name, entries_of(rows, id)) for id, name in names_of(rows, "map")]
+            lists = [(name, items_of(rows, id)) for id, name in names_of(rows, "list")]
+        found: builtins.list[tuple[str, str, builtins.list[Any]]] = []
+        for name, entries in maps:
+            pairs = map(unpacked, entries)
+            found.append(("map", name, [(one_nan(key), value) for key, value in pairs]))
+        found += [("list", name, [*map(unpacked, items)]) for name, items in lists]
+        return [each for each in found if each[2]]
+
+    def apply(self, job: str, collected: Iterable[Collected]) -> bool:
+        """Adds all that a completed job has collected, in one step. False if that was done before:
+        then it changes nothing, and does not read `collected`."""
+        with self._access.writing(f"the maps and lists that job '{job}' adds to") as rows:
+            if not rows.execute("INSERT OR IGNORE INTO applied VALUES (?)", (job,)).rowcount:
+                return False
+            for each in collected:
+                id = made_id(rows, each.kind, each.name)
+                if each.kind == "map":
+                    put_entries(rows, id, rows_of(each.contents))
+                else:
+                    append_items(rows, id, [*map(packed, each.contents)])
+            return True
+
+    def forget(self, job: str) -> None:
+        """Removes the mark that a job was applied. Its completion must not be repeated after
+        that."""
+        with self._access.writing(f"the mark of job '{job}'") as rows:
+            rows.execute("DELETE FROM applied WHERE job = ?", (job,))
+
+    def close(self) -> None:
+        """Closes the file, until it is used again."""
+        self._access.close()

@@ -1,0 +1,14 @@
+"""A coordinator as a program."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyrite.durable.coordinator.program import Coordinator
+from pyrite.durable.hosts.places import closes_queues
+from pyrite.durable.store.opening import open_store
+
+
+def coordinate(place: str) -> None:
+    """Stands by or leads, until the process ends."""
+    Coordinator(partial(open_store, place), closes_queues(place)).run()

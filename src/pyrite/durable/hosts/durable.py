@@ -1,0 +1,89 @@
+"""What an instance has for durable jobs: the jobs of a folder or of a deployment, and with a folder
+the processes that run them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from pyrite.collections.redis import RedisCollections
+from pyrite.durable.client.jobs import DurableJobs
+from pyrite.durable.collections.collections import FolderCollections
+from pyrite.durable.hosts.embedded import Embedded
+from pyrite.durable.hosts.places import is_folder, open_queues
+from pyrite.durable.store.opening import open_store
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+from pyrite.job import Execution, Job
+
+
+class Durable:
+    def __init__(
+        self,
+        place: str | os.PathLike[str],
+        *,
+        peers: int | None,
+        collections: RedisCollections | None,
+        run_callback: Callable[[Callable[[], None]], None],
+    ) -> None:
+        if not isinstance(place, (str, os.PathLike)) or not os.fspath(place):
+            raise PyriteError(
+                "durable= is a folder, or the URL of a deployment; got " + shorten(place)
+            )
+        where = os.fspath(place)
+        self._embedded: Embedded | None = None
+        self.collections: FolderCollections | RedisCollections
+        if is_folder(where):
+            where = os.path.abspath(os.path.expanduser(where))
+            self.collections = FolderCollections(Path(where))
+            self._embedded = Embedded(where, _checked(peers))
+        else:
+            if peers is not None:
+                raise PyriteError(
+                    "the peers of a deployment run by themselves; start them with `pyrite peers -n"
+                    f" {peers} --durable URL`, and leave out peers="
+                )
+            if collections is None:
+                raise PyriteError(
+                    "durable jobs of a deployment need named maps and lists that all machines "
+                    "reach; add collections='redis://host:6379/0'"
+                )
+            self.collections = collections
+        self._jobs = DurableJobs(
+            partial(open_store, where),
+            partial(open_queues, where),
+            self.collections,
+            run_callback=run_callback,
+        )
+        if self._embedded is not None and self._jobs.has_open_jobs():
+            self._embedded.start()
+
+    def execute(self, job: Job) -> Execution:
+        execution = self._jobs.execute(job)
+        if self._embedded is not None:
+            self._embedded.start()
+        return execution
+
+    def jobs(self) -> list[Execution]:
+        return self._jobs.jobs()
+
+    def job(self, id: str) -> Execution:
+        return self._jobs.job(id)
+
+    def processes(self) -> list[tuple[str, int]]:
+        return [] if self._embedded is None else self._embedded.processes()
+
+    def close(self) -> None:
+        self._jobs.close()
+        if self._embedded is not None:
+            self._embedded.close()
+
+
+def _checked(peers: int | None) -> int:
+    if peers is None:
+        return max(2, os.cpu_count() or 1)
+    if isinstance(peers, bool) or not isinstance(peers, int) or not 1 <= peers <= 512:
+        raise PyriteError(f"peers must be a whole number from 1 to 512; got {shorten(peers)}")
+    return peers

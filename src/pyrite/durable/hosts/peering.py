@@ -1,0 +1,57 @@
+"""A peer as a program: when it loses its session it begins anew, under a new name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pyrite.durable.folder.locks import Lock
+from pyrite.durable.hosts.places import is_folder, open_collections, open_queues
+from pyrite.durable.peer.peer import Peer, new_name
+from pyrite.durable.queues.queues import QueuesError
+from pyrite.durable.store.opening import open_store
+from pyrite.durable.store.store import SessionLost, StoreError
+
+logger = logging.getLogger("pyrite.durable")
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+
+
+def live_as_peer(place: str) -> None:
+    """Returns when the peer was told to shut down."""
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            if _one_life(place):
+                return
+            pause = FIRST_PAUSE
+        except (StoreError, QueuesError) as error:
+            logger.warning("%s; trying again in %g s", error, pause)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _one_life(place: str) -> bool:
+    """True when it is over; False if the session was lost after the peer had begun to work."""
+    name = new_name()
+    with ExitStack() as closing:
+        store = open_store(place)
+        closing.callback(store.close)
+        if is_folder(place):  # what the peer has taken from a queue is its own while it lives
+            closing.callback(Lock(Path(place), name).release)
+        queues = open_queues(place)
+        closing.callback(queues.close)
+        address = f"{socket.gethostname()}:{os.getpid()}"
+        peer = Peer(store, queues, open_collections(place), name=name, address=address)
+        try:
+            peer.run()
+        except SessionLost as lost:
+            logger.info("a peer begins anew: %s", lost)
+            return False
+    return True

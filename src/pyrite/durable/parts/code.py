@@ -1,0 +1,79 @@
+"""What a peer needs to run the parts of a job. It is pickled at submission and kept beside the
+queues."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from pyrite.durable.planning.tasks import PlannedJob
+from pyrite.errors import PyriteError
+from pyrite.exchange.deployment import Deployment
+from pyrite.functions import message_of
+from pyrite.processors.steps import Sink
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCode:
+    planned: PlannedJob
+    steps: Mapping[str, Any]
+    """By vertex, the suppliers of ready-made steps; those of sources turn splits into items."""
+    suppliers: Sequence[Mapping[str, ProcessorSupplier]]
+    """By member and vertex, the user's own suppliers."""
+    meta_suppliers: Sequence[tuple[str, ProcessorMetaSupplier]]
+    sinks: Sequence[tuple[str, Sink]]
+    """The sinks that commit."""
+    single_partitions: Mapping[int, int]
+    job_name: str
+    job_id: str
+    execution_id: str
+    tries: int
+    """How often a batch that raises is tried."""
+
+
+class CodeMissing(PyriteError):
+    """A peer cannot load the code of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """`code` is a pickle inside the pickle: it can be loaded only when the modules that travel with
+    the job can be imported."""
+
+    job_name: str
+    path: tuple[str, ...]
+    deployment: Deployment
+    code: bytes
+
+
+def pack_code(code: JobCode, deployment: Deployment) -> bytes:
+    path = (*(entry for entry in sys.path if entry), os.getcwd())
+    return pickle.dumps(_Packed(code.job_name, path, deployment, cloudpickle.dumps(code)))
+
+
+@contextmanager
+def unpacked_code(packed: bytes) -> Iterator[tuple[JobCode, Path | None]]:
+    """The code of a job, and the folder with its files. Inside the block its modules can be
+    imported."""
+    whole: _Packed = pickle.loads(packed)
+    # Peers that see the folders of the submitting process import the same modules.
+    sys.path += [each for each in whole.path if each not in sys.path and os.path.isdir(each)]
+    with whole.deployment.unpacked() as files:
+        try:
+            code: JobCode = pickle.loads(whole.code)
+        except Exception as error:
+            raise CodeMissing(
+                f"a peer cannot load the code of {whole.job_name}: {message_of(error)}. Send the"
+                " modules that it needs with JobConfig(modules=[...]), or install them where the"
+                " peers run"
+            ) from error
+        yield code, files

@@ -1,0 +1,144 @@
+"""What a part sends: items for other tasks, packed into messages, and reports to the completion.
+Nothing of it is visible before a commit takes it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any, Final
+
+import cloudpickle
+
+from pyrite.durable.parts.told import Told
+from pyrite.durable.planning.tasks import COMPLETION, PlannedJob, PlannedTask, edge_name
+from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.queues.queues import Message, Outgoing, QueuesError
+from pyrite.engine.plan import EdgePlan
+from pyrite.exchange.groups import Packing
+
+MESSAGE_BYTES: Final = 256 << 10
+"""About how many bytes a message has, if there are items enough."""
+WAY: Final = "of a durable job"
+MANY_TOLD: Final = 64
+
+
+class Egress:
+    """Collects what the processors of a part emit, by edge and receiving part."""
+
+    def __init__(self, job: str, planned: PlannedJob, task: PlannedTask, most_bytes: int) -> None:
+        self._job = job
+        self._task = task
+        self._ways = {edge.id: _Way(edge, planned, job, most_bytes) for edge in task.outbound}
+        self._most_bytes = most_bytes
+        self._told: list[Told] = []
+        self._messages: list[Outgoing] = []
+        self.size = 0
+        """The bytes of the messages that wait."""
+
+    def way(self, edge: EdgePlan) -> _Way:
+        return self._ways[edge.id]
+
+    def tell(self, thing: Told) -> None:
+        """Adds something for the completion of the job."""
+        self._told.append(thing)
+
+    def settle(self) -> None:
+        """Makes messages of what is enough for one."""
+        for way in self._ways.values():
+            self._add(way.messages(all_of_it=False))
+        if len(self._told) >= MANY_TOLD:
+            self._add_told()
+
+    def take(self) -> list[Outgoing]:
+        """All messages, also those that are not full."""
+        for way in self._ways.values():
+            self._add(way.messages(all_of_it=True))
+        if self._told:
+            self._add_told()
+        messages, self._messages, self.size = self._messages, [], 0
+        return messages
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self._messages or self._told or any(way.count for way in self._ways.values()))
+
+    def _add_told(self) -> None:
+        told, self._told = self._told, []
+        to, edge = Part(self._job, COMPLETION, 0), self._task.to_completion
+        self._add([Outgoing(to, Message(edge, body)) for body in self._bodies(told)])
+
+    def _bodies(self, told: list[Told]) -> Iterator[bytes]:
+        body = encoded(told)
+        if len(body) <= self._most_bytes:
+            yield body
+            return
+        halves = (
+            (told[: len(told) // 2], told[len(told) // 2 :]) if len(told) > 1 else told[0].halves()
+        )
+        if halves is None:
+            raise QueuesError(
+                f"{told[0]} has {len(body)} bytes, but a message can have at most"
+                f" {self._most_bytes}; write smaller values"
+            )
+        for half in halves:
+            yield from self._bodies(half)
+
+    def _add(self, messages: list[Outgoing]) -> None:
+        self._messages += messages
+        self.size += sum(len(each.message.body) for each in messages)
+
+
+class _Way:
+    """The items of one edge, by the part that they go to."""
+
+    def __init__(self, edge: EdgePlan, planned: PlannedJob, job: str, most_bytes: int) -> None:
+        self._name = edge_name(edge)
+        reader = planned.task_of[edge.destination]
+        self._is_concurrent = reader.kind == "concurrent"
+        self._parts = [
+            Part(job, reader.name, member)
+            for member in range(1 if self._is_concurrent else planned.topology.member_count)
+        ]
+        self._needs_partitions = planned.topology.parallelism_of(edge.destination) > 1
+        self._packing = Packing(
+            edge,
+            limit=min(MESSAGE_BYTES, most_bytes // 2),
+            largest=most_bytes,
+            way=WAY,
+        )
+        self._groups: dict[int, dict[int | None, list[Any]]] = {}
+        self._counts: dict[int, int] = {}
+
+    @property
+    def count(self) -> int:
+        return sum(self._counts.values())
+
+    def add(self, member: int, partition: int | None, items: list[Any]) -> None:
+        to = 0 if self._is_concurrent else member
+        key = partition if self._needs_partitions else None
+        groups = self._groups.get(to)
+        if groups is None:
+            groups = self._groups[to] = {}
+        group = groups.get(key)
+        if group is None:
+            groups[key] = items  # the outlet keeps the list
+        else:
+            group += items
+        self._counts[to] = self._counts.get(to, 0) + len(items)
+
+    def messages(self, *, all_of_it: bool) -> list[Outgoing]:
+        made = []
+        for to, count in list(self._counts.items()):
+            if all_of_it or count >= self._packing.items_per_packet:
+                groups = list(self._groups.pop(to).items())
+                del self._counts[to]
+                for payload, _ in self._packing.packets(groups):
+                    made.append(Outgoing(self._parts[to], Message(self._name, payload)))
+        return made
+
+
+def encoded(thing: Any) -> bytes:
+    try:
+        return pickle.dumps(thing, 5)
+    except Exception:
+        return bytes(cloudpickle.dumps(thing, 5))

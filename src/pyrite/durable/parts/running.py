@@ -1,0 +1,186 @@
+"""Runs the vertices of one part on the engine: messages in, messages out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pyrite.durable.parts.code import JobCode
+from pyrite.durable.parts.egress import Egress, encoded
+from pyrite.durable.parts.links import QueueLinks
+from pyrite.durable.parts.told import Added, Measured, Reported
+from pyrite.durable.planning.tasks import PlannedTask
+from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.queues.queues import Outgoing
+from pyrite.engine.driven import DrivenRun, SavedProcessor
+from pyrite.engine.failure import Failed
+from pyrite.engine.fusion import fuse
+from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
+from pyrite.engine.metrics import gather
+from pyrite.engine.plan import Topology
+from pyrite.engine.routing import RoutingFailed
+from pyrite.exchange.collected import AddOnlyCollections, Collected
+from pyrite.exchange.groups import unpacked
+
+OUTPUT_BYTES: Final = 8 << 20
+"""How many bytes of output a part holds before it commits or stages them."""
+
+
+class PartFailed(Exception):
+    """A processor of the part raised."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed)
+        self.failed = failed
+
+
+class Running:
+    """One run of a part, from a record or from the start. Close it."""
+
+    def __init__(
+        self,
+        code: JobCode,
+        task: PlannedTask,
+        part: Part,
+        *,
+        attempt: str,
+        files: Path | None,
+        most_bytes: int,
+        check: Callable[[], None],
+    ) -> None:
+        """`check` is called between rounds, often: it raises when the part must stop."""
+        self._task = task
+        self._check = check
+        self._error: BaseException | None = None
+        self.egress = Egress(part.job, code.planned, task, most_bytes)
+        topology = code.planned.topology
+        self._vertices = Topology(task.vertices, topology.member_count, topology.partition_count)
+        self._context = RunContext(
+            job_name=code.job_name,
+            job_id=code.job_id,
+            execution_id=code.execution_id,
+            member_count=topology.member_count,
+            collections=AddOnlyCollections(self._collect, "a part of a durable job"),
+            attempt=attempt,
+            files=files,
+        )
+        here = {vertex.name for vertex in task.vertices}
+        self._links = QueueLinks(topology, self.egress)
+        self._member = MemberRun(
+            self._context,
+            topology,
+            fuse(self._vertices, {name: code.steps.get(name) for name in here}),
+            index=part.member,
+            suppliers={n: s for n, s in code.suppliers[part.member].items() if n in here},
+            single_partitions=code.single_partitions,
+            links=self._links,
+        )
+        try:
+            self._member.prepare(_warn_slow)
+        except LifeCycleFailed as failed:
+            self.close(failed)
+            raise PartFailed(failed.failed) from failed
+        except BaseException as error:
+            self.close(error)
+            raise
+        self._driven = DrivenRun(self._member)
+
+    # Input
+
+    def feed(self, edge: str, body: bytes) -> None:
+        plan = self._task.inbound[edge]
+        assert plan is not None, "the edge that starts a source carries no items"
+        inlet = self._links.inlet(plan)
+        for packet in unpacked(body):
+            inlet.feed(packet)
+
+    def end(self, edge: str) -> None:
+        plan = self._task.inbound[edge]
+        if plan is not None:
+            self._links.inlet(plan).has_ended = True
+
+    # Work
+
+    def settle(self, on_output: Callable[[], None] | None = None) -> None:
+        """Runs until a whole round is idle. `on_output` is called when much output waits."""
+        while self._round():
+            if on_output is not None and self.egress.size >= OUTPUT_BYTES:
+                on_output()
+
+    def _round(self) -> bool:
+        progress = self._driven.round()
+        failure = self._context.halt.failure
+        if failure is not None:
+            raise PartFailed(failure)
+        self._check()
+        self._packing(self.egress.settle)
+        return progress
+
+    def take(self) -> list[Outgoing]:
+        """The messages that wait, those that are not full included."""
+        outgoing: list[Outgoing] = self._packing(self.egress.take)
+        return outgoing
+
+    def _packing(self, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except RoutingFailed as failed:
+            source = next(
+                (v.name for v in self._task.vertices for e in v.outbound if e.name == failed.edge),
+                None,
+            )
+            raise PartFailed(
+                Failed(failed.error, vertex=source, edge=failed.edge, item=failed.item)
+            ) from failed
+
+    @property
+    def is_over(self) -> bool:
+        return self._driven.is_over
+
+    @property
+    def can_be_saved(self) -> bool:
+        return self._driven.can_be_saved
+
+    @property
+    def is_quiet(self) -> bool:
+        return self._driven.is_quiet
+
+    def save(self) -> bytes | None:
+        """The state of the processors; None if it cannot be pickled."""
+        try:
+            saved = self._driven.save()
+        except LifeCycleFailed as failed:
+            raise PartFailed(failed.failed) from failed
+        try:
+            return encoded(saved)
+        except Exception:
+            return None
+
+    def resume(self, state: bytes) -> None:
+        saved: list[SavedProcessor] = pickle.loads(state)
+        try:
+            self._driven.resume(saved)
+        except LifeCycleFailed as failed:
+            raise PartFailed(failed.failed) from failed
+
+    def report(self) -> None:
+        """Tells the completion what the sinks' writers have reported, and the metrics."""
+        for vertex, reports in self._member.reports().items():
+            if any(report is not None for report in reports):
+                self.egress.tell(Reported(vertex, reports))
+        metrics = gather(
+            self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)]
+        )
+        self.egress.tell(Measured(dict(metrics)))
+
+    def close(self, error: BaseException | None = None) -> None:
+        self._member.close(error)
+
+    def _collect(self, collected: Collected) -> None:
+        self.egress.tell(Added(collected))
+
+
+def _warn_slow(label: str, seconds: float) -> None:
+    """Does nothing: no other job uses the thread."""

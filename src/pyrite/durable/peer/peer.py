@@ -1,0 +1,212 @@
+"""A virtual peer: it takes offers, works on parts, and asks to seal them. It talks to nobody but
+the store and the queues."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+from pyrite.durable.parts.code import CodeMissing, JobCode, unpacked_code
+from pyrite.durable.parts.committing import PartStopped, write_sentinels
+from pyrite.durable.parts.completion import CompletionPart, JobCollections, discard
+from pyrite.durable.parts.concurrent import ConcurrentPart
+from pyrite.durable.parts.running import PartFailed
+from pyrite.durable.parts.sequential import SequentialPart
+from pyrite.durable.peer.watch import PeerNodes
+from pyrite.durable.planning.tasks import COMPLETION
+from pyrite.durable.protocol.states import SEALING
+from pyrite.durable.protocol.tree import paths
+from pyrite.durable.protocol.tree.nodes import (
+    FAILED,
+    TOUCHED,
+    JobNode,
+    JobStatus,
+    Payload,
+)
+from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
+from pyrite.durable.store.store import Store, StoreError
+from pyrite.engine.failure import Failed
+from pyrite.engine.travelling import pack_failure
+from pyrite.errors import JobCancelled
+
+logger = logging.getLogger("pyrite.durable")
+
+MOST_FAILURE_BYTES: Final = 24_000
+MOST_METRICS: Final = 500_000
+MOST_CODES: Final = 8
+RETRY_SECONDS: Final = 0.5
+
+
+class Peer:
+    """Lives as long as its session. `name` is used by nobody else, ever."""
+
+    def __init__(
+        self,
+        store: Store,
+        queues: Queues,
+        collections: JobCollections,
+        *,
+        name: str | None = None,
+        address: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name or new_name()
+        self._store = store
+        self._queues = queues
+        self._collections = collections
+        self._address = address
+        self._clock = clock
+        self._codes: OrderedDict[str, bytes] = OrderedDict()
+        self._last = 0
+        """The last offer that was worked on, whatever came of it."""
+
+    def run(self) -> None:
+        """Works until it is told to shut down. Raises SessionLost when it must begin anew."""
+        self._store.create_ephemeral(paths.pulse(self.name))
+        self._store.create(paths.peer(self.name), self._address)
+        nodes = PeerNodes(self._store, self.name, self._clock)
+        while not nodes.is_to_stop:
+            offered = nodes.offered()
+            if offered is None or offered.offer <= self._last:
+                nodes.wait()
+                continue
+            self._last = offered.offer
+            try:
+                self._take(offered, nodes)
+            except PartStopped as stopped:
+                logger.debug("peer %s leaves %s: %s", self.name, offered.part, stopped)
+                self._clean_up_after(offered)
+
+    def _take(self, offered: Payload, nodes: PeerNodes) -> None:
+        offer, part = offered.offer, offered.part
+        if not self._store.set(paths.ack(offer), TOUCHED):
+            return
+        while True:
+            try:
+                if not self._work(offered, nodes):
+                    return
+                if not self._store.set(paths.seal(offer), TOUCHED):
+                    return
+                if nodes.answer(paths.exhaust(offer), offer) != SEALING.value:
+                    return  # others are on the part; it is over when they are
+                workflow = self._workflow_of(part.job)
+                write_sentinels(self._queues, workflow, part, offer)
+                self._store.set(paths.completion(offer), TOUCHED)
+                return
+            except QueuesGone as gone:
+                self._on_gone(offered, gone)
+                return
+            except QueuesError as error:
+                # The offer stays this peer's, so it goes on from the last commit.
+                logger.warning("peer %s waits for the queues: %s", self.name, error)
+                nodes.wait(RETRY_SECONDS)
+                nodes.check(offer)
+
+    def _work(self, offered: Payload, nodes: PeerNodes) -> bool:
+        """Returns whether the part has come to its end; False if its job fails."""
+        offer, part = offered.offer, offered.part
+        try:
+            with unpacked_code(self._packed(part.job)) as (code, files):
+                check = _checking(nodes, offer)
+                if part.task == COMPLETION:
+                    metrics = CompletionPart(
+                        code, part, self._queues, self._collections, offer=offer, check=check
+                    ).run()
+                    self._publish(part.job, metrics)
+                elif code.planned.by_name[part.task].kind == "sequential":
+                    SequentialPart(
+                        code, part, self._queues, offer=offer, files=files, check=check
+                    ).run()
+                else:
+                    ConcurrentPart(
+                        code,
+                        part,
+                        self._queues,
+                        self._store,
+                        owner=self.name,
+                        files=files,
+                        check=check,
+                    ).run()
+        except PartFailed as raised:
+            self._fail(offer, raised.failed)
+            # It is the coordinator who says that the job fails: the offer may not be current.
+            nodes.wait_until_over(offer)
+            self._clean_up_after(offered)
+            return False
+        except CodeMissing as missing:
+            self._fail(offer, Failed(missing))
+            return False
+        except (PartStopped, StoreError, QueuesError):
+            raise
+        except Exception as bug:
+            # Another peer would meet it too. The job says so; the peer is well.
+            logger.exception("peer %s met an internal error on %s", self.name, part)
+            self._fail(offer, Failed(bug))
+            return False
+        return True
+
+    def _fail(self, offer: int, failed: Failed) -> None:
+        self._store.set(paths.completion(offer), FAILED + failure_text(failed))
+
+    def _on_gone(self, offered: Payload, gone: QueuesGone) -> None:
+        """The queues of a job that has ended are gone. Those of a running job must not be."""
+        if self._status_of(offered.part.job) is JobStatus.RUNNING:
+            self._fail(offered.offer, Failed(gone))
+
+    def _clean_up_after(self, offered: Payload) -> None:
+        """If the part was left because the job is over, what its sinks wrote is removed."""
+        status = self._status_of(offered.part.job)
+        if status in (None, JobStatus.RUNNING, JobStatus.COMPLETE):
+            return
+        try:
+            with unpacked_code(self._packed(offered.part.job)) as (code, _):
+                self._discard(code)
+        except (QueuesError, CodeMissing):
+            return
+
+    def _discard(self, code: JobCode) -> None:
+        discard(code, self._collections, JobCancelled(f"{code.job_name} has ended"))
+
+    def _status_of(self, job: str) -> JobStatus | None:
+        text = self._store.get(paths.job(job))
+        return None if text is None else JobNode.read(text).status
+
+    def _workflow_of(self, job: str) -> Any:
+        with unpacked_code(self._packed(job)) as (code, _):
+            return code.planned.workflow
+
+    def _packed(self, job: str) -> bytes:
+        if job not in self._codes:
+            self._codes[job] = self._queues.code(job)
+            if len(self._codes) > MOST_CODES:
+                self._codes.popitem(last=False)
+        return self._codes[job]
+
+    def _publish(self, job: str, metrics: dict[str, Any]) -> None:
+        text = json.dumps(metrics)
+        if len(text) > MOST_METRICS:
+            for vertex in metrics.values():
+                vertex["processors"] = []
+            text = json.dumps(metrics)
+        if len(text) <= MOST_METRICS:
+            self._store.create(paths.metrics(job), text)
+
+
+def new_name() -> str:
+    return f"peer-{secrets.token_hex(6)}"
+
+
+def failure_text(failed: Failed) -> str:
+    """A sentence for people, and the failure itself for the handle of the job."""
+    packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
+    return f"{failed.to_job_failed('the job')}\n{packed}"
+
+
+def _checking(nodes: PeerNodes, offer: int) -> Callable[[], None]:
+    return lambda: nodes.glance(offer)

@@ -1,0 +1,27 @@
+"""A source that was cut into splits: a transform that emits the items of each split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.processors.loop import raises_for_none
+from pyrite.processors.steps import Lines, Transform
+from pyrite.processors.transforms import lines_of_parts
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSplits(Transform):
+    """Runs where the source would, and raises what the source would raise."""
+
+    read: Callable[[Any], Iterable[Sequence[Any]]]
+    """Returns the items of a split, in several lists."""
+    may_hold_none: bool = True
+
+    def lines(self, index: int, value: str, vertex: str) -> Lines:
+        nothing = raises_for_none(vertex) if self.may_hold_none else None
+        lines = lines_of_parts(index, f"read{index}({value})", nothing)
+        lines.names[f"read{index}"] = self.read
+        lines.names_item = False  # a split is no item of the user's
+        return lines

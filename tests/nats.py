@@ -1,0 +1,98 @@
+"""NATS servers with JetStream for tests: single ones and clusters, on loopback, with data in a
+folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+START_SECONDS = 20.0
+
+
+class Nats:
+    """One server. It keeps its data and its port when it is started again."""
+
+    def __init__(self, folder: Path, name: str = "nats", *, routes: tuple[int, ...] = ()) -> None:
+        """`routes` has the ports at which the servers of a cluster talk to each other, its own
+        first."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._log = folder / f"{name}.log"
+        self.port = free_port()
+        self._arguments = [
+            *("--name", name, "--addr", "127.0.0.1", "--port", str(self.port)),
+            *("--jetstream", "--store_dir", str(folder / name), "--log", str(self._log)),
+        ]
+        if routes:
+            peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
+            own = f"nats://127.0.0.1:{routes[0]}"
+            self._arguments += ["--cluster_name", "c", "--cluster", own, "--routes", peers]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Returns when it takes connections."""
+        program = Path(sys.executable).parent / "nats-server"
+        self._process = subprocess.Popen(
+            [program, *self._arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        give_up = time.monotonic() + START_SECONDS
+        while not self._takes_connections():
+            assert self._process.poll() is None, f"nats-server ended: {self._log.read_text()}"
+            assert time.monotonic() < give_up, "nats-server does not answer"
+            time.sleep(0.01)
+
+    def _takes_connections(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                return connection.recv(4) == b"INFO"
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """As kill -9 does."""
+        self._end(signal.SIGKILL)
+
+    def suspend(self) -> None:
+        """Lets it hang: its connections stand, and nothing is answered."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def _end(self, number: int) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(number)
+            process.send_signal(signal.SIGCONT)
+            process.wait()
+
+
+def cluster(folder: Path, size: int = 3) -> list[Nats]:
+    """The servers of one cluster, not started yet."""
+    ports = [free_port() for _ in range(size)]
+    return [
+        Nats(folder, f"nats-{n}", routes=(ports[n], *ports[:n], *ports[n + 1 :]))
+        for n in range(size)
+    ]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
