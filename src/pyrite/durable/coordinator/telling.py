@@ -10,7 +10,7 @@ from pyrite.durable.protocol.tree.writes import Put
 
 
 def sentences(entry: Entry) -> Iterator[str]:
-    """
+    r"""
     >>> job = Put("/job/j", '[3,"failed","no memory\\nand more"]')
     >>> list(sentences(Entry(7, ("death", "p1"), (job,))))
     ["peer 'p1' died", "job 'j' failed: no memory"]
