@@ -176,6 +176,11 @@ class Running:
         """Tells the completion what the processors have done since the last time. It counts only
         if it is committed, like everything else."""
         now = gather(self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)])
+        for vertex in self._task.vertices:
+            if any(not edge.source for edge in vertex.inbound):  # splits are not items
+                now[vertex.name]["received"] = 0
+                for processor in now[vertex.name]["processors"]:
+                    processor["received"] = 0
         self.egress.tell(Measured(self._index, since(now, self._measured)))
         self._measured = now
 
