@@ -130,6 +130,9 @@ class SqliteStore:
         self._watches.arm(path, at)
         return found[0].data if found else None
 
+    def watch_all(self, paths: Sequence[str]) -> list[str | None]:
+        return [self.watch(path) for path in paths]
+
     def watch_children(self, path: str) -> list[str]:
         at, found = self._read(rows.children, path)
         self._watches.arm_children(path, at)
