@@ -121,15 +121,16 @@ def test_a_job_that_was_forgotten_can_be_applied_again(stored: FolderCollections
     assert stored.list("l") == [1, 2, 3, 4]
 
 
-def broken(added: list[Collected]) -> Iterator[Collected]:
+def broken(added: list[Collected], error: type[Exception]) -> Iterator[Collected]:
     yield from added
-    raise RuntimeError("broken")
+    raise error("broken")
 
 
 @pytest.mark.parametrize(
     ("collected", "error"),
     [
-        (lambda: broken(ADDED), RuntimeError),
+        (lambda: broken(ADDED, RuntimeError), RuntimeError),
+        (lambda: broken(ADDED, BrokenPipeError), BrokenPipeError),
         (lambda: [*ADDED, Collected("list", "l", [threading.Lock()])], CannotStore),
         (lambda: [*ADDED, Collected("map", "m", {object(): 1})], CannotStore),
     ],
@@ -199,18 +200,16 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         FolderCollections(tmp_path / "file" / "new").map("m")["a"] = 1
 
 
-def test_a_file_that_another_holds_is_named_and_works_again(
-    tmp_path: Path, stored: FolderCollections
-) -> None:
+def test_a_file_that_another_holds_is_named_and_works_again(tmp_path: Path) -> None:
+    stored = FolderCollections(tmp_path, patience=0.05)
     stored.list("l").append(1)
-    with stored._access.reading("the wait") as rows:
-        rows.execute("PRAGMA busy_timeout = 1")
     with closing(sqlite3.connect(collections_file(tmp_path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(CollectionsUnavailable, match=r"the list 'l' .* locked by another"):
             stored.list("l").append(2)
     stored.list("l").append(3)
     assert stored.list("l") == [1, 3]
+    stored.close()
 
 
 def outcome_in_child(use: Callable[[], Any]) -> str:

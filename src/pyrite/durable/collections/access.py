@@ -11,12 +11,12 @@ from typing import Final
 
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.durable.collections.tables import SCHEMA
-from pyrite.durable.folder.database import Database
+from pyrite.durable.folder.database import PATIENCE, Database
 from pyrite.forks import repair_after_fork
 
 APPLICATION: Final = 0x50794331
-LOG_PAGES: Final = 8000
-"""How long the write-ahead log gets, of 4 kB each, before its pages go into the file. Entries with
+LOG_PAGES: Final = 2000
+"""How long the write-ahead log gets before its pages, of 16 kB each, go into the file. Entries with
 random keys change the same pages again and again."""
 
 _of_parent: list[list[Database]] = []
@@ -25,8 +25,9 @@ parent."""
 
 
 class Access:
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self._file = file
+        self._patience = patience
         self._parent: int | None = None
         """The process that has the file open and that this process was forked from."""
         self._free: list[Database] = []
@@ -81,7 +82,13 @@ class Access:
                 "SQLite files cannot be used by both; start processes with spawn instead of fork, "
                 "and open the folder there"
             )
-        database = Database(self._file, SCHEMA, application=APPLICATION, error=_FileUnusable)
+        database = Database(
+            self._file,
+            SCHEMA,
+            application=APPLICATION,
+            error=_FileUnusable,
+            patience=self._patience,
+        )
         with database.reading() as rows:
             rows.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         self._opened.append(database)

@@ -19,6 +19,7 @@ from pyrite.durable.collections.tables import (
     names_of,
     put_entries,
 )
+from pyrite.durable.folder.database import PATIENCE
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import Collected
 from pyrite.keys import one_nan
@@ -28,8 +29,8 @@ class FolderCollections:
     """They outlive every process, and all who use the same folder share them. Thread-safe. The file
     is opened when it is first used."""
 
-    def __init__(self, folder: Path) -> None:
-        self._access = Access(collections_file(folder))
+    def __init__(self, folder: Path, *, patience: float = PATIENCE) -> None:
+        self._access = Access(collections_file(folder), patience=patience)
 
     def map(self, name: str) -> FolderMap:
         return FolderMap(name, self._access)
