@@ -130,11 +130,11 @@ class Instance(Closing):
         self._service = ExecutionService(cooperative_threads)
         self._driver = SparkDriver(session)
         self._durable = _durable(durable, peers, self._redis, members, self._service.threads.run)
+        self._stored: RedisCollections | FolderCollections | None = self._redis or (
+            None if self._durable is None else self._durable.collections
+        )
         self._collections: MemoryCollections | OwnCluster | RedisCollections | FolderCollections = (
-            self._redis
-            or (self._durable.collections if self._durable is not None else None)
-            or self._cluster
-            or MemoryCollections()
+            self._stored or self._cluster or MemoryCollections()
         )
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
@@ -208,9 +208,9 @@ class Instance(Closing):
             light = JobRun(
                 plan, run, service=service, on_end=on_end, on_running=execution.now_running
             )
-            if self._redis is not None:
-                run.collections = own = self._redis.for_execution()
-                light.flush = own.flush
+            if self._stored is not None:
+                own = self._stored.for_execution()
+                run.collections, light.flush = own, own.flush
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
             light.begin()
@@ -322,8 +322,8 @@ class Instance(Closing):
             self._cluster.close()
         if self._durable is not None:
             self._durable.close()
-        if self._redis is not None:
-            self._redis.close()
+        if self._stored is not None:
+            self._stored.close()
         self._driver.close()
 
     def __repr__(self) -> str:

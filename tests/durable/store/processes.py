@@ -111,13 +111,12 @@ def stand_and_lead(store: Store) -> None:
     wait()
 
 
-def measure_watch(store: Store, path: str) -> None:
-    """Answers each change by a change."""
-    while (found := store.watch(path)) != "end":
-        if found and found.startswith("ask"):
-            store.set(path, found.replace("ask", "answer"))
-        else:
-            store.changed(10)
+def answer_changes(store: Store, count: int) -> None:
+    """Answers each change of /ask by a change of /answer."""
+    for number in range(count):
+        while store.watch("/ask") != str(number):
+            assert store.changed(10) is not None
+        store.set("/answer", str(number))
 
 
 def main() -> None:

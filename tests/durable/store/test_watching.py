@@ -45,6 +45,7 @@ def test_what_was_before_a_watch_does_not_fire_it(store: Store, other: Store) ->
 
 def test_own_writes_fire_own_watches(store: Store) -> None:
     store.watch("/ack/1")
+    assert store.changed(0.05) is None
     store.create("/ack/1")
     assert store.changed(10) == "/ack/1"
 

@@ -172,12 +172,12 @@ class Leader:
         if own := self._wish():
             self._since_wish = 0
             self._handle(own)
+        elif waits := self._waits.writes(self._cluster, now=self._clock()):
+            self._transact(waits)
         elif self._inbox:
             self._since_wish += 1
             if event := self._event(self._inbox.popleft()):
                 self._handle(event)
-        elif waits := self._waits.writes(self._cluster, now=self._clock()):
-            self._transact(waits)
         else:
             return False
         return True

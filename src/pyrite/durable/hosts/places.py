@@ -27,7 +27,7 @@ def open_queues(place: str) -> Queues:
             "the URL of a deployment must say where its NATS servers are; add"
             " ?nats=nats://host:4222 to it"
         )
-    return NatsQueues(deployment.nats, cluster=deployment.cluster)
+    return NatsQueues([urls.split(",") for urls in deployment.nats], cluster=deployment.cluster)
 
 
 def closes_queues(place: str) -> Callable[[str], None]:

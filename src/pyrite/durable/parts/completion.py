@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
@@ -24,7 +24,7 @@ from pyrite.durable.protocol.workflow import Part
 from pyrite.durable.queues.queues import Delivery, Queues
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.member import LifeCycleFailed, RunContext
-from pyrite.engine.metrics import added_up
+from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
 from pyrite.processors.steps import TargetIsTaken
 
@@ -64,7 +64,7 @@ class CompletionPart:
         self._edges = self._workflow.by_name[COMPLETION].edges
         self._stored = take_part_over(queues, part, offer)
         self._reports: dict[str, list[Any]] = {}
-        self._metrics: list[Any] = []
+        self._metrics: dict[int, Mapping[str, VertexMetrics]] = {}
 
     def run(self) -> dict[str, Any]:
         """Returns the metrics of the job."""
@@ -78,7 +78,7 @@ class CompletionPart:
             asked = Commit(self._stored.sequence, record)
             self._stored = commit(self._queues, self._part, asked, (), b"")
         order = [vertex.name for vertex in self._code.planned.topology.vertices]
-        return added_up(self._metrics, order)
+        return added_up(list(self._metrics.values()), order)
 
     def _wait_for_all(self) -> None:
         """Reads everything once. Additions are only passed over, since they may not fit into
@@ -98,7 +98,8 @@ class CompletionPart:
                     if isinstance(told, Reported):
                         self._reports.setdefault(told.vertex, []).extend(told.reports)
                     elif isinstance(told, Measured):
-                        self._metrics.append(told.metrics)
+                        before = self._metrics.get(told.member, {})
+                        self._metrics[told.member] = plus(before, told.metrics)
             if all(
                 has_ended(self._workflow, edge, came, servers=self._queues.servers)
                 for edge in self._edges

@@ -30,7 +30,7 @@ from pyrite.durable.protocol.tree.nodes import (
     Payload,
 )
 from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
-from pyrite.durable.store.store import Store
+from pyrite.durable.store.store import Store, StoreError
 from pyrite.engine.failure import Failed
 from pyrite.engine.travelling import pack_failure
 from pyrite.errors import JobCancelled
@@ -141,6 +141,13 @@ class Peer:
             return False
         except CodeMissing as missing:
             self._fail(offer, Failed(missing))
+            return False
+        except (PartStopped, StoreError, QueuesError):
+            raise
+        except Exception as bug:
+            # Another peer would meet it too. The job says so; the peer is well.
+            logger.exception("peer %s met an internal error on %s", self.name, part)
+            self._fail(offer, Failed(bug))
             return False
         return True
 

@@ -135,11 +135,13 @@ def _is_concurrent(
     task: PlannedTask, arriving: Sequence[EdgePlan], suppliers: Mapping[str, Any]
 ) -> bool:
     """Whether any peer can run the task on any message. An edge that is not distributed keeps items
-    on their member, so it needs parts that belong to members."""
+    on their member, so it needs parts that belong to members. A vertex that reads one edge after
+    another holds items back until the input ends, so it has a state."""
     return (
         bool(arriving)
         and all(isinstance(step_of(suppliers[v.name]), Transform) for v in task.vertices)
         and len(set(task.ranks.values())) == 1
+        and all(len({edge.settings.priority for edge in v.inbound}) == 1 for v in task.vertices)
         and all(edge.is_distributed for edge in (*arriving, *task.outbound))
         and all(edge.settings.pattern is not Pattern.BROADCAST for edge in arriving)
     )

@@ -197,14 +197,16 @@ class JetStream:
     async def _send(self, stream: str, puts: Sequence[Put]) -> int:
         id = os.urandom(10).hex()
         for number, put in enumerate(puts, 1):
-            headers = {BATCH: id, BATCH_SEQUENCE: str(number)}
+            # One message alone needs no batch, which would cost the server a file.
+            headers = {BATCH: id, BATCH_SEQUENCE: str(number)} if len(puts) > 1 else {}
             if put.expected is not None:
                 headers[EXPECTED] = str(put.expected)
                 if put.expected_of:
                     headers[EXPECTED_OF] = put.expected_of
             if number < len(puts):
                 await self._publish(put.subject, put.data, headers=headers)
-        headers[BATCH_COMMIT] = "1"
+        if len(puts) > 1:
+            headers[BATCH_COMMIT] = "1"
         (message,) = await self._ask(put.subject, put.data, most=1, headers=headers)
         if _status(message) == "503":
             await self.api(f"STREAM.INFO.{stream}")

@@ -11,9 +11,9 @@ import asyncio
 import json
 import os
 import zlib
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
@@ -134,7 +134,8 @@ class NatsQueues:
         self._done: OrderedDict[str, None] = OrderedDict()
         self._acks: set[asyncio.Task[None]] = set()
         self._swept: dict[tuple[str, int, int], int] = {}
-        self._news: dict[str, set[int]] = {}
+        self._news: defaultdict[str, set[int]] = defaultdict(set)
+        self._listening: set[str] = set()
         self._turn = count()
         self._loop = asyncio.new_event_loop()
         self._heard = asyncio.Event()
@@ -175,6 +176,8 @@ class NatsQueues:
 
     def _forget(self, job: str) -> None:
         self._jobs.pop(job, None)
+        self._news.pop(job, None)
+        self._listening.discard(job)
         for key in [key for key in self._parts if key[0] == job]:
             del self._parts[key]
 
@@ -330,7 +333,7 @@ class NatsQueues:
         queue = job.numbers.queue(part, edge)
         stream = job.streams[server]
         first, offset = divmod(position, SPAN)
-        self._news.get(job.name, set()).discard(queue)
+        self._news[job.name].discard(queue)
         found: list[Delivery] = []
         while len(found) < limit:
             wanted = limit - len(found)
@@ -354,6 +357,12 @@ class NatsQueues:
             if len(items) < wanted:
                 break
             first, offset = items[-1].sequence + 1, 0
+        return self._noted(job, queue, found)
+
+    def _noted(self, job: _Job, queue: int, found: list[Delivery]) -> list[Delivery]:
+        """Where there was something, there may be more: a wait returns at once."""
+        if found:
+            self._news[job.name].add(queue)
         return found
 
     def _note_pointer(
@@ -568,7 +577,7 @@ class NatsQueues:
     async def _take(self, part: Part, limit: int) -> list[Delivery]:
         job = await self._job(part.job)
         queue = job.numbers.shared_queue(part)
-        self._news.get(job.name, set()).discard(queue)
+        self._news[job.name].discard(queue)
         found: list[Delivery] = []
         turn = next(self._turn)
         for place in range(self.servers):
@@ -587,7 +596,7 @@ class NatsQueues:
                     sequence = _sequence(taken.sequence)
                     content = await self._message(job, stream, envelope)
                     found.append(Delivery(part, server, sequence, content, tries, taken))
-        return found
+        return self._noted(job, queue, found)
 
     async def _expand(self, job: _Job, stream: Stream, taken: _Taken, staged: Range) -> None:
         """Puts the messages in place of the one that stands for them, in one step."""
@@ -642,10 +651,13 @@ class NatsQueues:
         self, stream: Stream, taken: Sequence[_Taken], puts: list[Put], attempt: str
     ) -> bool:
         text = attempt.encode()
-        markers = [
-            stream.put(one.marker, text, expected=one.sequence, of=f"*.{one.queue}.{one.id}")
-            for one in taken
+        puts += [stream.put(f"g.{taken[0].queue}", b"") for _ in taken[len(puts) :]]
+        guarded = [
+            replace(put, expected=one.sequence, expected_of=f"{stream.prefix}.{one.subject}")
+            for one, put in zip(taken, puts)
         ]
+        puts[: len(taken)] = guarded
+        markers = [stream.put(one.marker, text, expected=0) for one in taken]
         if len(puts) + len(markers) > LONGEST_BATCH:
             raise QueuesError(
                 f"a commit cannot have {len(taken):,} messages; commit at most"
@@ -700,6 +712,7 @@ class NatsQueues:
         if floor:
             await stream.purge(f"q.{queue}.*", below=floor + 1)
             await stream.purge(f"d.{queue}.*", below=floor + 1)
+            await stream.purge(f"g.{queue}", below=floor + 1)
 
     async def _not_done(self, stream: Stream, taken: Sequence[_Taken]) -> list[_Taken]:
         found: set[str] = set()
@@ -773,7 +786,7 @@ class NatsQueues:
         watched: list[tuple[str, set[int]]] = []
         for part in parts:
             job = await self._job(part.job)
-            if job.name not in self._news:
+            if job.name not in self._listening:
                 await self._listen(job)
                 return
             watched.append((job.name, job.numbers.queues_of(part)))
@@ -788,7 +801,7 @@ class NatsQueues:
             self._news[name] -= queues
 
     async def _listen(self, job: _Job) -> None:
-        news = self._news[job.name] = set()
+        news = self._news[job.name]
 
         async def heard(message: Msg) -> None:
             news.add(int(message.subject.rpartition(".")[2]))
@@ -796,6 +809,7 @@ class NatsQueues:
 
         for stream in job.streams:
             await stream.server.listen(f"{stream.news}.*", heard)
+        self._listening.add(job.name)
 
 
 def _sequence(sequence: int, behind: int | None = None) -> int:

@@ -7,14 +7,15 @@
 | q.<queue> | the messages of a queue that is read in order |
 | q.<queue>.<id> | a message of a concurrent queue |
 | d.<queue>.<id> | its done marker: the attempt |
+| g.<queue> | nothing |
 | r.<part> | the records of a sequential part |
 | s.<part>.<attempt>.<queue> | staged messages |
 | p.<part>.<attempt> | the staged messages of this attempt are published |
 | b.<id> | the pieces of a long body or state |
 
-A commit of taken messages expects that the last message on `*.<queue>.<id>` is the taken one. That
-fails if there is a marker, and also if both are deleted. So markers need not be kept for ever, only
-longer than their messages.
+A commit of taken messages expects that there is no marker yet, and that the message is still there.
+So a marker need not be kept for ever, only longer than its message. A message of a batch can have
+one expectation: if a commit has too few messages, some on `g` are added.
 """
 
 from __future__ import annotations
@@ -186,8 +187,8 @@ class Stream:
 
     # Writing
 
-    def put(self, subject: str, data: bytes, *, expected: int | None = None, of: str = "") -> Put:
-        return Put(f"{self.prefix}.{subject}", data, expected, f"{self.prefix}.{of}" if of else "")
+    def put(self, subject: str, data: bytes, *, expected: int | None = None) -> Put:
+        return Put(f"{self.prefix}.{subject}", data, expected)
 
     async def commit(self, puts: Sequence[Put], done: Callable[[], Awaitable[int | None]]) -> int:
         return await self.server.commit(self.name, puts, done)

@@ -25,8 +25,9 @@ class SessionLost(StoreError):
 class EpochIsOver(StoreError):
     """Another coordinator leads: the transaction was not done."""
 
-    def __init__(self, epoch: int, current: int) -> None:
-        super().__init__(f"the epoch is {current}, not {epoch}: another coordinator leads")
+    @classmethod
+    def of(cls, epoch: int, current: int) -> EpochIsOver:
+        return cls(f"the epoch is {current}, not {epoch}: another coordinator leads")
 
 
 class Store(Protocol):
