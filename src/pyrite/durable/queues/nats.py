@@ -58,8 +58,8 @@ ACK_WAIT: Final = 6.0
 MOST_BYTES: Final = 64 * 1024 * 1024
 SPAN: Final = 1 << 40
 """The sequence of a message is that in the stream times SPAN, plus its place among the staged
-messages for which one message stands. The last or only one has the last place, so the position after
-it is that of the next message in the stream."""
+messages for which one message stands. The last or only one has the last place, so the position
+after it is that of the next message in the stream."""
 DIRECT: Final = 800
 """More messages than these are staged, so that a batch has room for markers."""
 SWEEP_EVERY: Final = 64
@@ -768,6 +768,8 @@ class NatsQueues:
     def wait(self, parts: Sequence[Part], timeout: float) -> None:
         if parts:
             self._run(parts[0].job, self._wait(parts, min(timeout, NEWS_SECONDS)))
+        else:
+            self._run("", asyncio.sleep(timeout))
 
     async def _wait(self, parts: Sequence[Part], timeout: float) -> None:
         watched: list[tuple[str, set[int]]] = []

@@ -1,0 +1,59 @@
+"""Durable jobs on real servers: ZooKeeper, NATS and Redis."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from pyrite import Instance, JobConfig
+from tests.dags import Picture, pictures
+from tests.durable.counting import counting, expected
+from tests.durable.deployment import Deployment
+from tests.redis_server import RedisServer
+
+PATIENCE = 60
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory, shared_redis: RedisServer
+) -> Iterator[Deployment]:
+    deployment = Deployment(tmp_path_factory.mktemp("d"), shared_redis, coordinators=2, peers=3)
+    deployment.start()
+    yield deployment
+    deployment.stop()
+
+
+@pytest.fixture
+def pyr(deployment: Deployment) -> Iterator[Instance]:
+    with deployment.instance() as pyr:
+        yield pyr
+
+
+def test_counts_are_exact(pyr: Instance) -> None:
+    job = pyr.new_durable_job(counting(20_000, "counts"), JobConfig(members=2))
+    job.execute().result(PATIENCE)
+    assert pyr.map("counts") == expected(20_000)
+
+
+def test_random_dags_give_what_the_reference_says(deployment: Deployment, pyr: Instance) -> None:
+    @given(picture=pictures(distributed=True), members=st.integers(1, 3))
+    @settings(
+        max_examples=10,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    def check(picture: Picture, members: int) -> None:
+        for end in picture.ends():
+            pyr.list(f"out{end}").clear()
+        job = pyr.new_durable_job(picture.build(), JobConfig(members=members))
+        job.execute().result(PATIENCE)
+        found = {end: Counter(pyr.list(f"out{end}")) for end in picture.ends()}
+        assert found == picture.expected(members)
+
+    check()
