@@ -12,6 +12,7 @@ import pyrite
 from pyrite import Instance
 from pyrite.durable.hosts.embedded import launch
 from pyrite.durable.hosts.places import open_queues
+from pyrite.durable.protocol.tree import paths
 from pyrite.durable.queues.queues import Queues
 from pyrite.durable.store.opening import open_store
 from pyrite.durable.store.store import Store
@@ -43,8 +44,6 @@ class Running:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
             self._process = None
 
     def suspend(self) -> None:
@@ -110,6 +109,12 @@ class Deployment:
 
     def queues(self) -> Queues:
         return open_queues(self.url)
+
+    def leader(self, store: Store) -> Running:
+        """The coordinator that leads."""
+        first = min(store.children(paths.ELECTION), key=lambda name: name.rpartition("-")[2])
+        pid = int((store.get(f"{paths.ELECTION}/{first}") or "").rpartition(":")[2])
+        return next(each for each in self.coordinators if each.pid == pid)
 
     def stop(self) -> None:
         for process in self.processes:

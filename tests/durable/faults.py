@@ -57,9 +57,11 @@ class Group:
 class Faults:
     """Everything that it does follows from the seed, but for the moments."""
 
-    def __init__(self, seed: int, *groups: Group) -> None:
+    def __init__(self, seed: int, *groups: Group, pause: float = 1.0) -> None:
+        """There are up to so many seconds between two faults."""
         self._rng = random.Random(seed)
         self._groups = groups
+        self._pause = pause
         self._down: dict[int, tuple[float, Callable[[], None]]] = {}
         self.count = 0
 
@@ -69,7 +71,7 @@ class Faults:
         for execution in executions:
             while time.monotonic() < give_up:
                 try:
-                    execution.result(self._rng.uniform(0.1, 0.7))
+                    execution.result(self._rng.uniform(0.1, self._pause))
                     break
                 except TimeoutError:
                     meanwhile()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pyrite import Instance, JobConfig
+from pyrite.durable.protocol.tree import paths
+from pyrite.durable.store.store import Store
 from tests.dags import Picture, pictures
 from tests.durable.counting import counting, expected
 from tests.durable.deployment import Deployment
@@ -38,6 +41,38 @@ def test_counts_are_exact(pyr: Instance) -> None:
     job = pyr.new_durable_job(counting(20_000, "counts"), JobConfig(members=2))
     job.execute().result(PATIENCE)
     assert pyr.map("counts") == expected(20_000)
+
+
+def test_work_goes_on_when_a_peer_and_the_leading_coordinator_die(
+    deployment: Deployment, pyr: Instance
+) -> None:
+    store = deployment.store()
+    job = pyr.new_durable_job(counting(200_000, "more"), JobConfig(members=2)).execute()
+    until(store, lambda: any("active" in text for text in states(store)))
+    epoch = store.watch(paths.EPOCH)
+    leader = deployment.leader(store)
+    leader.kill()
+    died = time.monotonic()
+    deployment.peers[0].kill()
+    until(store, lambda: store.watch(paths.EPOCH) != epoch)
+    took = time.monotonic() - died
+    leader.start()
+    deployment.peers[0].start()
+    job.result(PATIENCE)
+    store.close()
+    assert pyr.map("more") == expected(200_000)
+    assert took < 3
+
+
+def states(store: Store) -> Collection[str]:
+    return store.below("/peer-state").values()
+
+
+def until(store: Store, look: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + PATIENCE
+    while not look():
+        assert time.monotonic() < give_up
+        store.changed(0.05)
 
 
 @pytest.mark.parametrize("number", range(10))

@@ -131,8 +131,8 @@ def launch(role: str, place: str, *, collections: str | None = None) -> subproce
     }
     assert process.stdin is not None
     try:
-        process.stdin.write(f"{json.dumps(sys.path)}\n{json.dumps(config)}\n".encode())
-        process.stdin.flush()
+        with process.stdin as orders:
+            orders.write(f"{json.dumps(sys.path)}\n{json.dumps(config)}\n".encode())
     except BrokenPipeError:
         pass  # it has died already, and is started again
     return process
