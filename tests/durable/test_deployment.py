@@ -16,19 +16,8 @@ from pyrite.durable.store.store import Store
 from tests.dags import Picture, pictures
 from tests.durable.counting import counting, expected
 from tests.durable.deployment import Deployment
-from tests.redis_server import RedisServer
 
 PATIENCE = 60
-
-
-@pytest.fixture(scope="module")
-def deployment(
-    tmp_path_factory: pytest.TempPathFactory, shared_redis: RedisServer
-) -> Iterator[Deployment]:
-    deployment = Deployment(tmp_path_factory.mktemp("d"), shared_redis, coordinators=2, peers=3)
-    deployment.start()
-    yield deployment
-    deployment.stop()
 
 
 @pytest.fixture
