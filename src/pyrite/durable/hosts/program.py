@@ -29,7 +29,7 @@ def main(arguments: list[str], orders: TextIO) -> None:
     if role == "coordinator":
         coordinate(place)
     else:
-        live_as_peer(place)
+        live_as_peer(place, config.get("collections"))
 
 
 def _exit(number: int, frame: object) -> NoReturn:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from pyrite.collections.stored.unavailable import NameIsTaken
 from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
@@ -23,6 +24,7 @@ from pyrite.durable.protocol.exactness.reading import Came, has_ended
 from pyrite.durable.protocol.workflow import Part
 from pyrite.durable.queues.queues import Delivery, Queues
 from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.failure import Failed
 from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
@@ -40,6 +42,8 @@ class JobCollections(Collections, Protocol):
 
     def apply(self, job: str, collected: Iterable[Collected]) -> object:
         """Adds everything in one step. A second call for the same job changes nothing."""
+
+    def close(self) -> None: ...
 
 
 class CompletionPart:
@@ -74,6 +78,8 @@ class CompletionPart:
                 self._complete()
             except LifeCycleFailed as failed:
                 raise PartFailed(failed.failed) from failed
+            except NameIsTaken as taken:
+                raise PartFailed(Failed(taken)) from taken
             record = replace(self._stored.record, attempt=new_attempt(), is_over=True)
             asked = Commit(self._stored.sequence, record)
             self._stored = commit(self._queues, self._part, asked, (), b"")

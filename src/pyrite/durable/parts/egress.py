@@ -13,15 +13,21 @@ from pyrite.durable.parts.pairs import Halves, PairsRoute
 from pyrite.durable.parts.told import Told
 from pyrite.durable.planning.tasks import COMPLETION, PlannedJob, PlannedTask, edge_name
 from pyrite.durable.protocol.workflow import Part
-from pyrite.durable.queues.queues import Message, Outgoing, QueuesError
+from pyrite.durable.queues.queues import Message, Outgoing
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
+from pyrite.errors import PyriteError
 from pyrite.exchange.groups import Packing
+from pyrite.functions import message_of
 
 MESSAGE_BYTES: Final = 256 << 10
 """About how many bytes a message has, if there are items enough."""
 WAY: Final = "of a durable job"
 MANY_TOLD: Final = 64
+
+
+class CannotSend(PyriteError):
+    """What a part tells the completion of its job does not fit into a message."""
 
 
 class Egress:
@@ -66,7 +72,17 @@ class Egress:
         self._add([Outgoing(to, Message(edge, body)) for body in self._bodies(told)])
 
     def _bodies(self, told: list[Told]) -> Iterator[bytes]:
-        body = encoded(told)
+        try:
+            body = encoded(told)
+        except Exception as error:
+            if len(told) > 1:
+                for each in told:
+                    yield from self._bodies([each])
+                return
+            raise CannotSend(
+                f"{told[0]} cannot be pickled ({message_of(error)}); a durable job keeps it in a"
+                " queue until the job completes"
+            ) from error
         if len(body) <= self._most_bytes:
             yield body
             return
@@ -74,7 +90,7 @@ class Egress:
             (told[: len(told) // 2], told[len(told) // 2 :]) if len(told) > 1 else told[0].halves()
         )
         if halves is None:
-            raise QueuesError(
+            raise CannotSend(
                 f"{told[0]} has {len(body)} bytes, but a message can have at most"
                 f" {self._most_bytes}; write smaller values"
             )

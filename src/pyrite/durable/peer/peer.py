@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.durable.parts.code import CodeMissing, JobCode, unpacked_code
 from pyrite.durable.parts.committing import PartStopped, write_sentinels
 from pyrite.durable.parts.completion import CompletionPart, JobCollections, discard
@@ -104,9 +105,9 @@ class Peer:
             except QueuesGone as gone:
                 self._on_gone(offered, gone)
                 return
-            except QueuesError as error:
+            except (QueuesError, CollectionsUnavailable) as error:
                 # The offer stays this peer's, so it goes on from the last commit.
-                logger.warning("peer %s waits for the queues: %s", self.name, error)
+                logger.warning("peer %s tries again: %s", self.name, error)
                 nodes.wait(RETRY_SECONDS)
                 nodes.check(offer)
 

@@ -42,8 +42,10 @@ NO_MESSAGE: Final = 10037
 NO_CONSUMER: Final = 10014
 NAME_IN_USE: Final = 10058
 NOT_ENABLED: Final = {10039, 10076}
-TRY_AGAIN: Final = {10176, 10210, 10211}
-"""A batch of which a message was lost, or that came while too many others were under way."""
+TOO_FEW_SERVERS: Final = 10005
+TRY_AGAIN: Final = {TOO_FEW_SERVERS, 10176, 10210, 10211}
+"""A batch of which a message was lost, or that came while too many others were under way. A server
+that is away comes back."""
 
 
 class Stale(Exception):
@@ -287,7 +289,14 @@ class JetStream:
                     raise
                 is_temporary = error.code == 503 or error.number in TRY_AGAIN
                 if not is_temporary or time.monotonic() > give_up:
-                    raise QueuesError(f"NATS at {self._where} refused: {error}") from error
+                    hint = (
+                        "; a new job needs as many servers of the cluster as its queues have"
+                        " replicas, so start those that do not run"
+                    )
+                    raise QueuesError(
+                        f"NATS at {self._where} refused: {error}"
+                        + (hint if error.number == TOO_FEW_SERVERS else "")
+                    ) from error
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.25)
 
