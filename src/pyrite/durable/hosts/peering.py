@@ -12,6 +12,7 @@ from typing import Final
 
 from pyrite.durable.folder.locks import Lock
 from pyrite.durable.hosts.places import is_folder, open_collections, open_queues
+from pyrite.durable.parts.spark_part import NewDriver, no_driver
 from pyrite.durable.peer.peer import Peer, new_name
 from pyrite.durable.queues.queues import QueuesError
 from pyrite.durable.store.opening import open_store
@@ -23,12 +24,12 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
 
-def live_as_peer(place: str) -> None:
-    """Returns when the peer was told to shut down."""
+def live_as_peer(place: str, new_driver: NewDriver = no_driver) -> None:
+    """Returns when the peer was told to shut down. `new_driver` makes what runs a job on Spark."""
     pause = FIRST_PAUSE
     while True:
         try:
-            if _one_life(place):
+            if _one_life(place, new_driver):
                 return
             pause = FIRST_PAUSE
         except (StoreError, QueuesError) as error:
@@ -37,7 +38,7 @@ def live_as_peer(place: str) -> None:
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _one_life(place: str) -> bool:
+def _one_life(place: str, new_driver: NewDriver) -> bool:
     """True when it is over; False if the session was lost after the peer had begun to work."""
     name = new_name()
     with ExitStack() as closing:
@@ -48,7 +49,14 @@ def _one_life(place: str) -> bool:
         queues = open_queues(place)
         closing.callback(queues.close)
         address = f"{socket.gethostname()}:{os.getpid()}"
-        peer = Peer(store, queues, open_collections(place), name=name, address=address)
+        peer = Peer(
+            store,
+            queues,
+            open_collections(place),
+            name=name,
+            address=address,
+            new_driver=new_driver,
+        )
         try:
             peer.run()
         except SessionLost as lost:
