@@ -17,7 +17,7 @@ from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
 from pyrite.durable.parts.running import PartFailed
-from pyrite.durable.parts.told import Added, Measured, Reported, Told
+from pyrite.durable.parts.told import Added, Asked, Measured, Reported, Told
 from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.exactness.commits import Commit
 from pyrite.durable.protocol.exactness.reading import Came, has_ended
@@ -29,6 +29,7 @@ from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
 from pyrite.processors.steps import TargetIsTaken
+from pyrite.suppliers import ProcessorMetaSupplier
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -69,6 +70,7 @@ class CompletionPart:
         self._stored = take_part_over(queues, part, offer)
         self._reports: dict[str, list[Any]] = {}
         self._metrics: dict[int, Mapping[str, VertexMetrics]] = {}
+        self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
 
     def run(self) -> dict[str, Any]:
         """Returns the metrics of the job."""
@@ -103,6 +105,8 @@ class CompletionPart:
                 for told in _told(delivery):
                     if isinstance(told, Reported):
                         self._reports.setdefault(told.vertex, []).extend(told.reports)
+                    elif isinstance(told, Asked):
+                        self._asked.append((told.vertex, told.meta_supplier))
                     elif isinstance(told, Measured):
                         before = self._metrics.get(told.member, {})
                         self._metrics[told.member] = plus(before, told.metrics)
@@ -117,7 +121,7 @@ class CompletionPart:
     def _complete(self) -> None:
         """First the sinks and the meta-suppliers, then the collections: these cannot be refused any
         more, and what came before can be put back until then."""
-        meta_suppliers = meta_suppliers_of(self._code, self._collections)
+        meta_suppliers = meta_suppliers_of(self._code, self._collections, self._asked)
         self._resume_sinks(meta_suppliers)
         try:
             with meta_suppliers.committed(self._reports):
@@ -157,7 +161,12 @@ class CompletionPart:
                     yield from read
 
 
-def meta_suppliers_of(code: JobCode, collections: Collections) -> MetaSuppliers:
+def meta_suppliers_of(
+    code: JobCode,
+    collections: Collections,
+    told: Sequence[tuple[str, ProcessorMetaSupplier]] = (),
+) -> MetaSuppliers:
+    """`told` are those that were asked when the job ran, not when it was submitted."""
     topology = code.planned.topology
     run = RunContext(
         job_name=code.job_name,
@@ -166,7 +175,7 @@ def meta_suppliers_of(code: JobCode, collections: Collections) -> MetaSuppliers:
         member_count=topology.member_count,
         collections=collections,
     )
-    return MetaSuppliers(run, topology, code.steps, code.sinks, asked=code.meta_suppliers)
+    return MetaSuppliers(run, topology, code.steps, code.sinks, asked=[*code.meta_suppliers, *told])
 
 
 def discard(code: JobCode, collections: Collections, error: BaseException) -> None:
