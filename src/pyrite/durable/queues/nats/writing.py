@@ -14,7 +14,7 @@ from pyrite.durable.queues.nats.streams import PUT_BYTES, Stream
 from pyrite.durable.queues.queues import Message, Outgoing, QueuesError
 from pyrite.durable.queues.texts import read_sentinel, sentinel_text
 
-MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_BYTES: Final = 16 * 1024 * 1024
 DIRECT: Final = 800
 """More messages than these are staged, so that a batch has room for markers."""
 
