@@ -1,0 +1,16 @@
+"""The work of the durable comparison: numbers in batches, each turned into a pair, counted by key."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+BATCH = 1000
+KEYS = 1000
+
+
+def pair(number: int) -> tuple[int, int]:
+    return number % KEYS, 1
+
+
+def counts(items: int) -> dict[int, int]:
+    return dict(Counter(number % KEYS for number in range(items)))
