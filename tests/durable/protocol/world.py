@@ -360,8 +360,8 @@ class World:
         """But the statuses of jobs, living peers, the log and its counters."""
         self.collect()
         self.coordinate()
-        kept = {"job", "job-log", "catalog", "peer-state"}
-        kept |= {"peer", "pulse", "status", "payload", "cooldown"}
+        kept = {"job", "job-log", "catalog", "peer", "pulse", "status", "payload", "cooldown"}
+        kept |= {"peer-state"}
         left = [path for path in self.nodes if path.split("/")[1] not in {*kept, "coordinator"}]
         left += [path for path in self.nodes if path.startswith("/peer-state/")][len(self.peers) :]
         assert not left, left

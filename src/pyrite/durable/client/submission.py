@@ -67,10 +67,21 @@ class Submission:
         self._job = job
         self._id = id
         self._queues = queues
-        check_serializable(job.dag, to="the peers of a durable job", stays=(Source,))
         self._deployment = Deployment.of(job.config)
         self._cuts: dict[str, Cut] = {}
-        suppliers: dict[str, Any] = {}
+        self._suppliers: dict[str, Any] = {}
+        self._planned = self._plan(job, collections)
+        self._run = RunContext(
+            job_name=job.name,
+            job_id=job.id,
+            execution_id=id,
+            member_count=job.config.members or DEFAULT_MEMBERS,
+            collections=collections,
+        )
+
+    def _plan(self, job: Job, collections: Collections) -> PlannedJob:
+        check_serializable(job.dag, to="the peers of a durable job", stays=(Source,))
+        suppliers = self._suppliers
         for vertex in job.dag.vertices:
             suppliers[vertex.name] = vertex.supplier
             step = step_of(vertex.supplier)
@@ -81,15 +92,7 @@ class Submission:
                 if made is not None:
                     self._cuts[vertex.name] = made
                     suppliers[vertex.name] = StepSupplier(made.step)
-        self._suppliers = suppliers
-        self._planned = _planned(job.dag, job, suppliers, list(self._cuts))
-        self._run = RunContext(
-            job_name=job.name,
-            job_id=job.id,
-            execution_id=id,
-            member_count=self._planned.topology.member_count,
-            collections=collections,
-        )
+        return _planned(job.dag, job, suppliers, list(self._cuts))
 
     def send(self, ask: Callable[[Callable[[Store], None]], None]) -> None:
         """`ask` does something with the store. Raises JobFailed if a sink cannot be written, or if

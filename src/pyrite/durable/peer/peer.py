@@ -12,12 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
-from pyrite.durable.parts.code import CodeMissing, JobCode, unpacked_code
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.durable.parts.code import CodeMissing, JobCode, deployment_of, unpacked_code
 from pyrite.durable.parts.committing import PartStopped, write_sentinels
 from pyrite.durable.parts.completion import CompletionPart, JobCollections, discard
 from pyrite.durable.parts.concurrent import ConcurrentPart
 from pyrite.durable.parts.running import PartFailed
 from pyrite.durable.parts.sequential import SequentialPart
+from pyrite.durable.parts.spark_part import NewDriver, SparkPart, no_driver
 from pyrite.durable.peer.watch import PeerNodes
 from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.states import SEALING
@@ -46,7 +48,8 @@ RETRY_SECONDS: Final = 0.5
 
 
 class Peer:
-    """Lives as long as its session. `name` is used by nobody else, ever."""
+    """Lives as long as its session. `name` is used by nobody else, ever. `new_driver` makes what
+    runs a job on Spark."""
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Peer:
         *,
         name: str | None = None,
         address: str = "",
+        new_driver: NewDriver = no_driver,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name or new_name()
@@ -63,6 +67,7 @@ class Peer:
         self._queues = queues
         self._collections = collections
         self._address = address
+        self._new_driver = new_driver
         self._clock = clock
         self._codes: OrderedDict[str, bytes] = OrderedDict()
         self._last = 0
@@ -104,9 +109,9 @@ class Peer:
             except QueuesGone as gone:
                 self._on_gone(offered, gone)
                 return
-            except QueuesError as error:
+            except (QueuesError, CollectionsUnavailable) as error:
                 # The offer stays this peer's, so it goes on from the last commit.
-                logger.warning("peer %s waits for the queues: %s", self.name, error)
+                logger.warning("peer %s tries again: %s", self.name, error)
                 nodes.wait(RETRY_SECONDS)
                 nodes.check(offer)
 
@@ -121,6 +126,17 @@ class Peer:
                         code, part, self._queues, self._collections, offer=offer, check=check
                     ).run()
                     self._publish(part.job, metrics)
+                elif code.spark is not None:
+                    SparkPart(
+                        code,
+                        part,
+                        self._queues,
+                        self._collections,
+                        deployment=deployment_of(self._packed(part.job)),
+                        new_driver=self._new_driver,
+                        offer=offer,
+                        check=check,
+                    ).run()
                 elif code.planned.by_name[part.task].kind == "sequential":
                     SequentialPart(
                         code, part, self._queues, offer=offer, files=files, check=check

@@ -39,7 +39,7 @@ class SqliteStore:
     """See `Store`. Any number of processes and threads may have a store on the same folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder = folder.absolute()
         self._session = uuid.uuid4().hex
         self._lock: Lock | None = None
         self._database = Database(

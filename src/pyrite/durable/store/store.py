@@ -69,7 +69,8 @@ class Store(Protocol):
 
     def transact(self, epoch: int, writes: Sequence[Write]) -> None:
         """Does all writes in one step if `paths.EPOCH` still has this number, else raises
-        EpochIsOver and does none. `CloseQueues` is not for stores: it is skipped."""
+        EpochIsOver and does none. `CloseQueues` is not for stores: it is skipped. What is below a
+        node to delete may go earlier, if it is too much for one step."""
 
     # Watches tell once. To watch is also to read, in one step.
 
