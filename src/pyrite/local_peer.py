@@ -14,10 +14,10 @@ def main(arguments: list[str], orders: TextIO) -> None:
     program.main(arguments, orders, _new_driver)
 
 
-def live_as_peer(place: str) -> None:
-    """Returns when the peer was told to shut down. `place` is a folder, or the URL of a
-    deployment."""
-    peering.live_as_peer(place, _new_driver)
+def live_as_peer(place: str, collections: str | None = None) -> None:
+    """Returns when the peer was told to shut down. `place` is a folder, or the URL of a deployment,
+    whose named maps and lists are in a Redis at the URL `collections`."""
+    peering.live_as_peer(place, collections, new_driver=_new_driver)
 
 
 def _new_driver(settings: SparkSettings) -> SparkDriver:

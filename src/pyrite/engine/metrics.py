@@ -52,6 +52,34 @@ def since(
     }
 
 
+def plus(
+    before: Mapping[str, VertexMetrics], more: Mapping[str, VertexMetrics]
+) -> dict[str, VertexMetrics]:
+    """Metrics to which something has been added: the inverse of `since`."""
+    total = dict(before)
+    for name, vertex in more.items():
+        if name not in total:
+            total[name] = vertex
+            continue
+        earlier = total[name]
+        processors = [_sum(a, b) for a, b in zip(earlier["processors"], vertex["processors"])]
+        total[name] = {
+            **_sum(earlier, vertex),
+            "processors": processors,
+            "fused_with": vertex["fused_with"],
+        }
+    return total
+
+
+def _sum(before: ProcessorMetrics, more: ProcessorMetrics) -> ProcessorMetrics:
+    return {
+        "received": before["received"] + more["received"],
+        "emitted": before["emitted"] + more["emitted"],
+        "queue_fill": more["queue_fill"],
+        "busy_seconds": before["busy_seconds"] + more["busy_seconds"],
+    }
+
+
 def _minus(now: VertexMetrics, before: VertexMetrics) -> VertexMetrics:
     processors = [
         _difference(later, earlier)

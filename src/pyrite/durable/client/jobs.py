@@ -89,7 +89,8 @@ class DurableJobs:
         """Whether a job has been submitted that has not ended."""
         nodes = self._desk.ask(lambda store: store.below("/plan", "/job"))
         return any(
-            path.startswith("/plan/") or not JobNode.read(text).status.has_ended
+            path.startswith("/plan/")
+            or (path.startswith("/job/") and not JobNode.read(text).status.has_ended)
             for path, text in nodes.items()
         )
 

@@ -33,11 +33,12 @@ from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.reach import check_reach
 from pyrite.exchange.serializable import check_serializable
 from pyrite.functions import shorten
 from pyrite.job import Job
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import Sink, Source
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -84,6 +85,8 @@ class Submission:
         for vertex in job.dag.vertices:
             suppliers[vertex.name] = vertex.supplier
             step = step_of(vertex.supplier)
+            if isinstance(step, Sink):
+                check_reach(step, vertex.name, "process of a durable job")
             if isinstance(step, Source):
                 made = cut(step, vertex.name, collections=collections)
                 if made is not None:

@@ -12,8 +12,7 @@ from pyrite.collections.redis import RedisCollections
 from pyrite.durable.client.jobs import DurableJobs
 from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.hosts.embedded import Embedded
-from pyrite.durable.hosts.places import is_folder, open_queues
-from pyrite.durable.store.opening import open_store
+from pyrite.durable.hosts.places import is_folder, open_agreed_store, open_queues
 from pyrite.errors import PyriteError
 from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
@@ -34,6 +33,7 @@ class Durable:
                 "durable= is a folder, or the URL of a deployment; got " + shorten(place)
             )
         where = os.fspath(place)
+        url: str | None = None
         self._embedded: Embedded | None = None
         self.collections: FolderCollections | RedisCollections
         if is_folder(where):
@@ -52,8 +52,9 @@ class Durable:
                     "reach; add collections='redis://host:6379/0'"
                 )
             self.collections = collections
+            url = collections.server.url
         self._jobs = DurableJobs(
-            partial(open_store, where),
+            partial(open_agreed_store, where, url),
             partial(open_queues, where),
             self.collections,
             run_callback=run_callback,

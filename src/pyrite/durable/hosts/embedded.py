@@ -101,7 +101,7 @@ class Embedded:
             child.process = None
         if now >= child.not_before:
             try:
-                child.process = _start(child.role, self._folder)
+                child.process = launch(child.role, self._folder)
             except OSError as error:
                 logger.error("a %s cannot be started: %s", child.role, error)
                 child.not_before = now + LONGEST_PAUSE
@@ -120,18 +120,20 @@ class Embedded:
                 process.wait()
 
 
-def _start(role: str, folder: str) -> subprocess.Popen[bytes]:
+def launch(role: str, place: str, *, collections: str | None = None) -> subprocess.Popen[bytes]:
+    """A coordinator or a peer. It ends with the thread that called this."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _BOOT, role, folder], stdin=subprocess.PIPE, close_fds=True
+        [sys.executable, "-c", _BOOT, role, place], stdin=subprocess.PIPE, close_fds=True
     )
     config: dict[str, Any] = {
         "owner": os.getpid(),
         "log_level": logging.getLogger().getEffectiveLevel(),
+        "collections": collections,
     }
     assert process.stdin is not None
     try:
-        process.stdin.write(f"{json.dumps(sys.path)}\n{json.dumps(config)}\n".encode())
-        process.stdin.flush()
+        with process.stdin as orders:
+            orders.write(f"{json.dumps(sys.path)}\n{json.dumps(config)}\n".encode())
     except BrokenPipeError:
         pass  # it has died already, and is started again
     return process

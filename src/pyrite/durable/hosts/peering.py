@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from pyrite.durable.folder.locks import Lock
-from pyrite.durable.hosts.places import is_folder, open_collections, open_queues
+from pyrite.durable.hosts.places import (
+    is_folder,
+    open_agreed_store,
+    open_collections,
+    open_queues,
+)
 from pyrite.durable.parts.spark_part import NewDriver, no_driver
 from pyrite.durable.peer.peer import Peer, new_name
 from pyrite.durable.queues.queues import QueuesError
-from pyrite.durable.store.opening import open_store
 from pyrite.durable.store.store import SessionLost, StoreError
 
 logger = logging.getLogger("pyrite.durable")
@@ -24,12 +28,15 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
 
-def live_as_peer(place: str, new_driver: NewDriver = no_driver) -> None:
-    """Returns when the peer was told to shut down. `new_driver` makes what runs a job on Spark."""
+def live_as_peer(
+    place: str, collections: str | None = None, *, new_driver: NewDriver = no_driver
+) -> None:
+    """Returns when the peer was told to shut down. `collections` is the URL of the Redis with the
+    named maps and lists of a deployment. `new_driver` makes what runs a job on Spark."""
     pause = FIRST_PAUSE
     while True:
         try:
-            if _one_life(place, new_driver):
+            if _one_life(place, collections, new_driver):
                 return
             pause = FIRST_PAUSE
         except (StoreError, QueuesError) as error:
@@ -38,11 +45,13 @@ def live_as_peer(place: str, new_driver: NewDriver = no_driver) -> None:
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _one_life(place: str, new_driver: NewDriver) -> bool:
+def _one_life(place: str, url: str | None, new_driver: NewDriver) -> bool:
     """True when it is over; False if the session was lost after the peer had begun to work."""
     name = new_name()
     with ExitStack() as closing:
-        store = open_store(place)
+        collections = open_collections(place, url)
+        closing.callback(collections.close)
+        store = open_agreed_store(place, url)
         closing.callback(store.close)
         if is_folder(place):  # what the peer has taken from a queue is its own while it lives
             closing.callback(Lock(Path(place), name).release)
@@ -52,7 +61,7 @@ def _one_life(place: str, new_driver: NewDriver) -> bool:
         peer = Peer(
             store,
             queues,
-            open_collections(place),
+            collections,
             name=name,
             address=address,
             new_driver=new_driver,

@@ -31,7 +31,7 @@ def main(arguments: list[str], orders: TextIO, new_driver: NewDriver) -> None:
     if role == "coordinator":
         coordinate(place)
     else:
-        live_as_peer(place, new_driver)
+        live_as_peer(place, config.get("collections"), new_driver=new_driver)
 
 
 def _exit(number: int, frame: object) -> NoReturn:

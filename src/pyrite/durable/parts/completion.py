@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from pyrite.collections.stored.unavailable import NameIsTaken
 from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
@@ -23,8 +24,9 @@ from pyrite.durable.protocol.exactness.reading import Came, has_ended
 from pyrite.durable.protocol.workflow import Part
 from pyrite.durable.queues.queues import Delivery, Queues
 from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.failure import Failed
 from pyrite.engine.member import LifeCycleFailed, RunContext
-from pyrite.engine.metrics import added_up
+from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
 from pyrite.processors.steps import TargetIsTaken
 from pyrite.suppliers import ProcessorMetaSupplier
@@ -41,6 +43,8 @@ class JobCollections(Collections, Protocol):
 
     def apply(self, job: str, collected: Iterable[Collected]) -> object:
         """Adds everything in one step. A second call for the same job changes nothing."""
+
+    def close(self) -> None: ...
 
 
 class CompletionPart:
@@ -65,8 +69,8 @@ class CompletionPart:
         self._edges = self._workflow.by_name[COMPLETION].edges
         self._stored = take_part_over(queues, part, offer)
         self._reports: dict[str, list[Any]] = {}
+        self._metrics: dict[int, Mapping[str, VertexMetrics]] = {}
         self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
-        self._metrics: list[Any] = []
 
     def run(self) -> dict[str, Any]:
         """Returns the metrics of the job."""
@@ -76,11 +80,13 @@ class CompletionPart:
                 self._complete()
             except LifeCycleFailed as failed:
                 raise PartFailed(failed.failed) from failed
+            except NameIsTaken as taken:
+                raise PartFailed(Failed(taken)) from taken
             record = replace(self._stored.record, attempt=new_attempt(), is_over=True)
             asked = Commit(self._stored.sequence, record)
             self._stored = commit(self._queues, self._part, asked, (), b"")
         order = [vertex.name for vertex in self._code.planned.topology.vertices]
-        return added_up(self._metrics, order)
+        return added_up(list(self._metrics.values()), order)
 
     def _wait_for_all(self) -> None:
         """Reads everything once. Additions are only passed over, since they may not fit into
@@ -102,7 +108,8 @@ class CompletionPart:
                     elif isinstance(told, Asked):
                         self._asked.append((told.vertex, told.meta_supplier))
                     elif isinstance(told, Measured):
-                        self._metrics.append(told.metrics)
+                        before = self._metrics.get(told.member, {})
+                        self._metrics[told.member] = plus(before, told.metrics)
             if all(
                 has_ended(self._workflow, edge, came, servers=self._queues.servers)
                 for edge in self._edges

@@ -153,7 +153,7 @@ class SparkPart:
             _check_can_be_told(vertex, meta_supplier)
             egress.tell(Asked(vertex, meta_supplier))
         for vertex, metrics in run.metrics().items():
-            egress.tell(Measured({vertex: metrics}))
+            egress.tell(Measured(0, {vertex: metrics}))
         for each in left.collected:
             egress.tell(Added(each))
             _packing(egress.settle)

@@ -67,8 +67,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The metrics of the vertices of a part."""
+    """What the vertices of a part have done since the last time."""
 
+    member: int
     metrics: Mapping[str, Any]
 
     def halves(self) -> tuple[list[Told], list[Told]] | None:

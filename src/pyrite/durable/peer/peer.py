@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.durable.parts.code import CodeMissing, JobCode, deployment_of, unpacked_code
 from pyrite.durable.parts.committing import PartStopped, write_sentinels
 from pyrite.durable.parts.completion import CompletionPart, JobCollections, discard
@@ -35,10 +36,12 @@ from pyrite.durable.store.store import Store, StoreError
 from pyrite.engine.failure import Failed
 from pyrite.engine.travelling import pack_failure
 from pyrite.errors import JobCancelled
+from pyrite.functions import shorten_text
 
 logger = logging.getLogger("pyrite.durable")
 
 MOST_FAILURE_BYTES: Final = 24_000
+MOST_LINE: Final = 4_000
 MOST_METRICS: Final = 500_000
 MOST_CODES: Final = 8
 RETRY_SECONDS: Final = 0.5
@@ -106,9 +109,9 @@ class Peer:
             except QueuesGone as gone:
                 self._on_gone(offered, gone)
                 return
-            except QueuesError as error:
+            except (QueuesError, CollectionsUnavailable) as error:
                 # The offer stays this peer's, so it goes on from the last commit.
-                logger.warning("peer %s waits for the queues: %s", self.name, error)
+                logger.warning("peer %s tries again: %s", self.name, error)
                 nodes.wait(RETRY_SECONDS)
                 nodes.check(offer)
 
@@ -218,9 +221,11 @@ def new_name() -> str:
 
 
 def failure_text(failed: Failed) -> str:
-    """A sentence for people, and the failure itself for the handle of the job."""
+    """A line for people, and one with the failure itself for the handle of the job. Together they
+    are shorter than `MOST_REASON`, since what is longer is cut off."""
     packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
-    return f"{failed.to_job_failed('the job')}\n{packed}"
+    line = " ".join(str(failed.to_job_failed("the job")).splitlines())
+    return f"{shorten_text(line, MOST_LINE)}\n{packed}"
 
 
 def _checking(nodes: PeerNodes, offer: int) -> Callable[[], None]:
