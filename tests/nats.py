@@ -17,9 +17,11 @@ START_SECONDS = 20.0
 class Nats:
     """One server. It keeps its data and its port when it is started again."""
 
-    def __init__(self, folder: Path, name: str = "nats", *, routes: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, name: str = "nats", *, routes: tuple[int, ...] = (), more: str = ""
+    ) -> None:
         """`routes` has the ports at which the servers of a cluster talk to each other, its own
-        first."""
+        first. `more` is its configuration besides."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / f"{name}.log"
         self.port = free_port()
@@ -31,6 +33,10 @@ class Nats:
             peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
             own = f"nats://127.0.0.1:{routes[0]}"
             self._arguments += ["--cluster_name", "c", "--cluster", own, "--routes", peers]
+        if more:
+            config = folder / f"{name}.conf"
+            config.write_text(more)
+            self._arguments += ["--config", str(config)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
