@@ -1,4 +1,4 @@
-"""The work of the durable comparison: numbers in batches, each turned into a pair, counted by key."""
+"""The work that durable jobs are compared by: numbers become pairs, which are counted by key."""
 
 from __future__ import annotations
 
