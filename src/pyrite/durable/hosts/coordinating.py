@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from pyrite.durable.coordinator.program import Coordinator
-from pyrite.durable.hosts.places import closes_queues
+from pyrite.durable.hosts.places import closes_queues, lists_queues
 from pyrite.durable.store.opening import open_store
 
 
 def coordinate(place: str) -> None:
     """Stands by or leads, until the process ends."""
-    Coordinator(partial(open_store, place), closes_queues(place)).run()
+    Coordinator(partial(open_store, place), closes_queues(place), lists_queues(place)).run()
