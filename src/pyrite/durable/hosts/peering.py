@@ -23,12 +23,13 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
 
-def live_as_peer(place: str) -> None:
-    """Returns when the peer was told to shut down."""
+def live_as_peer(place: str, collections: str | None = None) -> None:
+    """Returns when the peer was told to shut down. `collections` is the URL of the Redis with the
+    named maps and lists of a deployment."""
     pause = FIRST_PAUSE
     while True:
         try:
-            if _one_life(place):
+            if _one_life(place, collections):
                 return
             pause = FIRST_PAUSE
         except (StoreError, QueuesError) as error:
@@ -37,7 +38,7 @@ def live_as_peer(place: str) -> None:
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _one_life(place: str) -> bool:
+def _one_life(place: str, url: str | None) -> bool:
     """True when it is over; False if the session was lost after the peer had begun to work."""
     name = new_name()
     with ExitStack() as closing:
@@ -48,7 +49,7 @@ def _one_life(place: str) -> bool:
         queues = open_queues(place)
         closing.callback(queues.close)
         address = f"{socket.gethostname()}:{os.getpid()}"
-        peer = Peer(store, queues, open_collections(place), name=name, address=address)
+        peer = Peer(store, queues, open_collections(place, url), name=name, address=address)
         try:
             peer.run()
         except SessionLost as lost:

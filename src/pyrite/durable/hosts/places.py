@@ -10,6 +10,7 @@ from pyrite.durable.parts.completion import JobCollections
 from pyrite.durable.queues.queues import Queues, QueuesError
 from pyrite.durable.queues.sqlite import SqliteQueues
 from pyrite.durable.store.opening import deployment_at
+from pyrite.errors import PyriteError
 
 
 def is_folder(place: str) -> bool:
@@ -44,5 +45,16 @@ def closes_queues(place: str) -> Callable[[str], None]:
     return close
 
 
-def open_collections(place: str) -> JobCollections:
-    return FolderCollections(Path(place))
+def open_collections(place: str, url: str | None = None) -> JobCollections:
+    """The named maps and lists: in the folder, or in the Redis at a URL."""
+    if is_folder(place):
+        if url is not None:
+            raise PyriteError(
+                "the named maps and lists of a folder are in the folder; leave out the URL of the "
+                "collections"
+            )
+        return FolderCollections(Path(place))
+    raise PyriteError(
+        "the peers of a deployment need to know where the named maps and lists are; say "
+        "--collections redis://host:6379/0"
+    )

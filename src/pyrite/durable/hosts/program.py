@@ -1,4 +1,4 @@
-"""The processes that run beside an instance: a coordinator, and a process for each peer. They end
+"""The processes that a `Keeper` keeps running: coordinators, and a process for each peer. They end
 with the process that started them."""
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from pyrite.owners import die_with_parent
 
 
 def main(arguments: list[str], orders: TextIO) -> None:
-    """`arguments` are the role and the place. The first line of `orders` has the rest."""
-    role, place = arguments
+    """`arguments` are the role and the place, for people who look for the process. The first line
+    of `orders` has the rest, secrets too."""
+    role = arguments[0]
     config: dict[str, Any] = json.loads(orders.readline())
+    place = config["place"]
     die_with_parent(config["owner"])
     signal.signal(signal.SIGTERM, _exit)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, who ends this process
@@ -29,7 +31,7 @@ def main(arguments: list[str], orders: TextIO) -> None:
     if role == "coordinator":
         coordinate(place)
     else:
-        live_as_peer(place)
+        live_as_peer(place, config["collections"])
 
 
 def _exit(number: int, frame: object) -> NoReturn:

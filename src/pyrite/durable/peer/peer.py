@@ -203,9 +203,10 @@ def new_name() -> str:
 
 
 def failure_text(failed: Failed) -> str:
-    """A sentence for people, and the failure itself for the handle of the job."""
+    """A line for people, and the failure itself for the handle of the job. The message of an error
+    may have several lines."""
     packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
-    return f"{failed.to_job_failed('the job')}\n{packed}"
+    return f"{' '.join(str(failed.to_job_failed('the job')).splitlines())}\n{packed}"
 
 
 def _checking(nodes: PeerNodes, offer: int) -> Callable[[], None]:
