@@ -94,7 +94,8 @@ def _show_notes(rows: Sequence[JobRow], console: Console) -> None:
     notes = []
     for row in rows:
         if row.failure is not None:
-            notes.append((row.id, f"failed: {shorten_text(row.failure, LONGEST_FAILURE)}"))
+            failure = row.failure.removeprefix("the job failed").removeprefix(": ").lstrip()
+            notes.append((row.id, f"failed: {shorten_text(failure, LONGEST_FAILURE)}"))
         elif row.waits_for is not None:
             notes.append((row.id, row.waits_for))
     if notes:

@@ -126,8 +126,8 @@ def show(found: Overview, place: str, console: Console) -> None:
     else:
         _say(console, f"no peer is running; start some with: {command('peers -n 4', place)}")
     if any(row.state == "lost" for row in found.peers):
-        who = "the coordinator has not noticed it yet" if found.coordinators else "nobody notices"
-        _say(console, f"the processes of lost peers are gone; {who}")
+        what = "the processes of lost peers are gone; others get their parts"
+        _say(console, what if found.coordinators else f"{what} when a coordinator runs")
     for job in found.jobs:
         if not job.has_ended:
             console.print()

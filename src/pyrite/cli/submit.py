@@ -9,10 +9,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from pyrite.cli.cluster import Collections, CollectionsFile, collections_at
 from pyrite.cli.durable import Durable, DurableFile, place_of
@@ -93,7 +94,8 @@ def submit(
         if not wait:
             typer.echo(execution.id)
             with existing_store(place) as store:
-                _say_what_is_missing(store, place)
+                if _nobody_runs(store):
+                    _say_what_is_missing(place)
             return
         console.print(f"job {execution.id} is submitted", highlight=False)
         store = closing.enter_context(existing_store(place))
@@ -156,7 +158,7 @@ def _nobody_runs(store: Store) -> bool:
     return not coordinators(store) or not store.children("/pulse")
 
 
-def _progress(execution: Execution, seconds: float) -> Table:
+def _progress(execution: Execution, seconds: float) -> Group:
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("task")
     table.add_column("parts complete", justify="right")
@@ -164,9 +166,7 @@ def _progress(execution: Execution, seconds: float) -> Table:
         table.add_row(escape(task), f"{complete} of {parts}")
     waits = execution.waits_for()
     text = f"{execution.status.value}, {duration(seconds)}"
-    table.caption = escape(text if waits is None else f"{text}; the job {waits}")
-    table.caption_justify = "left"
-    return table
+    return Group(table, Text(text if waits is None else f"{text}; it {waits}", style="dim"))
 
 
 def _line(execution: Execution) -> str:
@@ -176,23 +176,24 @@ def _line(execution: Execution) -> str:
     return text if waits is None else f"{text}; it {waits}"
 
 
-def _say_what_is_missing(store: Store, place: str) -> None:
+def _say_what_is_missing(place: str) -> None:
     from pyrite.durable.hosts.places import is_folder
 
-    if not _nobody_runs(store):
-        return
     more = "somebody opens the folder, or runs" if is_folder(place) else "somebody runs"
     say(
         escape(
-            f"nobody runs it now; it runs when {more}:\n  {command('coordinator', place)}\n"
+            f"nobody runs it now; it goes on when {more}:\n  {command('coordinator', place)}\n"
             f"  {command('peers', place)}"
         )
     )
 
 
 def _say_that_it_goes_on(id: str, store: Store, place: str) -> None:
-    say(f"\njob {id} is not cancelled: it goes on without this command")
-    _say_what_is_missing(store, place)
+    if _nobody_runs(store):
+        say(f"job {id} is not cancelled")
+        _say_what_is_missing(place)
+    else:
+        say(f"job {id} is not cancelled: it goes on without this command")
     say(
         escape(
             f"to look at it, run: {command('jobs', place)}\n"

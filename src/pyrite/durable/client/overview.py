@@ -20,6 +20,8 @@ NO_COORDINATOR: Final = (
 )
 ENDED: Final = {JobStatus.COMPLETE: "completed"}
 STARTING: Final = "starting"
+NEW: Final = "new"
+LOST: Final = "lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class PeerRow:
-    """`state` is that of the protocol, or "new" if no coordinator has seen the peer yet, or "lost"
-    if it is gone and no coordinator has seen that yet. `offer` is 0 if it never had one."""
+    """`state` is that of the protocol; or NEW, if no coordinator has seen the peer yet; or LOST, if
+    it is gone and no coordinator has seen that yet. `offer` is 0 if it never had one."""
 
     name: str
     address: str
@@ -128,9 +130,9 @@ def _peers(nodes: Mapping[str, str], living: Sequence[str]) -> tuple[PeerRow, ..
             continue
         standing = Standing.read(last[name]) if name in last else None
         if standing is None:
-            rows.append(PeerRow(name, address, "new" if name in living else "lost"))
+            rows.append(PeerRow(name, address, NEW if name in living else LOST))
         elif standing.state is not DEAD:
-            state = standing.state.value if name in living else "lost"
+            state = standing.state.value if name in living else LOST
             rows.append(PeerRow(name, address, state, standing.offer, _part(standing)))
     return tuple(sorted(rows, key=lambda row: (row.address, row.name)))
 
@@ -151,7 +153,9 @@ def _jobs(
         match path.split("/")[1:]:
             case ["task", job, name]:
                 parts.setdefault(job, []).append(name)
-    busy = Counter((row.part.job, row.part.task) for row in peers if row.part is not None)
+    busy = Counter(
+        (row.part.job, row.part.task) for row in peers if row.part is not None and row.state != LOST
+    )
     ids = {p.split("/")[2] for p in nodes if p.startswith(("/catalog/", "/job/"))}
     rows = []
     for id in ids:

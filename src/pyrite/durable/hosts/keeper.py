@@ -105,7 +105,10 @@ class Keeper:
                 child.not_before = now + child.pause
             else:
                 child.pause = 0.0
-            logger.info("the %s %d has ended (%d)", child.role, child.process.pid, code)
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            logger.info(
+                "the %s %d has ended %s; another is started", child.role, child.process.pid, how
+            )
             child.process = None
         if now >= child.not_before:
             try:
