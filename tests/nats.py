@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,7 +18,14 @@ START_SECONDS = 20.0
 class Nats:
     """One server. It keeps its data and its port when it is started again."""
 
-    def __init__(self, folder: Path, name: str = "nats", *, routes: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "nats",
+        *,
+        routes: tuple[int, ...] = (),
+        jetstream: bool = True,
+    ) -> None:
         """`routes` has the ports at which the servers of a cluster talk to each other, its own
         first."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -25,7 +33,8 @@ class Nats:
         self.port = free_port()
         self._arguments = [
             *("--name", name, "--addr", "127.0.0.1", "--port", str(self.port)),
-            *("--jetstream", "--store_dir", str(folder / name), "--log", str(self._log)),
+            *("--store_dir", str(folder / name), "--log", str(self._log)),
+            *(["--jetstream"] if jetstream else []),
         ]
         if routes:
             peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
@@ -81,6 +90,39 @@ class Nats:
             process.send_signal(number)
             process.send_signal(signal.SIGCONT)
             process.wait()
+
+
+class Killer:
+    """Kills a server and starts it again, so often, while the block runs. The block says when it
+    has done something, so that the kills fall in between."""
+
+    def __init__(self, servers: list[Nats], times: int) -> None:
+        self._servers = servers
+        self._times = times
+        self._moved = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._kill)
+        self.is_over = threading.Event()
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for _ in range(100):
+            self._moved.release()
+        self._thread.join()
+
+    def moved(self) -> None:
+        self._moved.release()
+
+    def _kill(self) -> None:
+        for number in range(self._times):
+            for _ in range(7):
+                self._moved.acquire()
+            server = self._servers[number % len(self._servers)]
+            server.kill()
+            server.start()
+        self.is_over.set()
 
 
 def cluster(folder: Path, size: int = 3) -> list[Nats]:

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyrite.closing import Closing
 from pyrite.collections import MemoryCollections, NamedList, NamedMap, redis_at
@@ -152,11 +152,25 @@ class Instance(Closing):
         job = light_job(dag, config, self.execute)
         return job if self._cluster is None else self._cluster.client.new_light_job(dag)
 
-    def new_durable_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+    def new_durable_job(
+        self,
+        dag: DAG,
+        config: JobConfig | None = None,
+        *,
+        on: Literal["peers", "spark"] = "peers",
+    ) -> Job:
         """A job that runs the DAG on virtual peers, linked by durable queues: once it is executed,
-        it ends with the right result whatever dies on the way."""
+        it ends with the right result whatever dies on the way.
+
+        With `on="spark"` one peer runs the whole DAG on Spark, as `new_job` does. If that peer
+        dies, another one starts the Spark job again. Additions to named maps and lists, and the
+        files of write_files, become visible once, after Spark has finished. The peer starts a
+        session of its own with the `spark_master` and `spark_conf` of this instance, which are
+        stored with the job, and stops it when the job has ended. read_spark and write_spark cannot
+        be used. What a job reads, also from named maps and lists, it reads when it is started.
+        """
         self._durably()
-        return durable_job(dag, config, self.execute)
+        return durable_job(dag, config, self.execute, on=on)
 
     def jobs(self) -> builtins.list[Execution]:
         """The executions of durable jobs, the newest first, of all who use the same folder or
@@ -182,7 +196,8 @@ class Instance(Closing):
         checked_job(job, "an instance")
         self._check_open()
         if job.is_durable:
-            return self._durably().execute(job)
+            settings = self._driver.session.settings() if job.on_spark else None
+            return self._durably().execute(job, settings)
         if self._cluster is not None and job.is_light:
             return self._cluster.client.execute(job)
         service = self._service

@@ -34,6 +34,8 @@ class Applied(MemoryCollections):
                 each.put(self)
             self._jobs.add(job)
 
+    def close(self) -> None: ...
+
 
 class Threads:
     def __init__(self, folder: Path) -> None:

@@ -84,7 +84,7 @@ def checked_collections(place: str, url: str) -> str | None:
     given = None if url == MEMORY else url
     if not is_folder(place):
         check_installed("a deployment")
-    open_collections(place, given)
+    open_collections(place, given).close()
     return given
 
 

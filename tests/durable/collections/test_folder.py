@@ -124,15 +124,16 @@ def test_a_job_that_was_forgotten_can_be_applied_again(stored: FolderCollections
     assert stored.list("l") == [1, 2, 3, 4]
 
 
-def broken(added: list[Collected]) -> Iterator[Collected]:
+def broken(added: list[Collected], error: type[Exception]) -> Iterator[Collected]:
     yield from added
-    raise RuntimeError("broken")
+    raise error("broken")
 
 
 @pytest.mark.parametrize(
     ("collected", "error"),
     [
-        (lambda: broken(ADDED), RuntimeError),
+        (lambda: broken(ADDED, RuntimeError), RuntimeError),
+        (lambda: broken(ADDED, BrokenPipeError), BrokenPipeError),
         (lambda: [*ADDED, Collected("list", "l", [threading.Lock()])], CannotStore),
         (lambda: [*ADDED, Collected("map", "m", {object(): 1})], CannotStore),
     ],
@@ -238,8 +239,8 @@ def test_a_full_disk_is_named_and_changes_nothing(
     with pytest.raises(CollectionsUnavailable) as full:
         stored.list("l").append(b"x" * 1_000_000)
     assert str(full.value) == (
-        f"the list 'l' is not available: {collections_file(tmp_path)} cannot be used: the disk is "
-        "full (database or disk is full). Nothing was lost; make room, then it works again"
+        f"the list 'l' is not available: {collections_file(tmp_path)} cannot grow: the disk is "
+        "full; nothing was changed. Make room and try again"
     )
     assert stored.list("l") == ["small"]
 
@@ -248,7 +249,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path, stored: FolderColle
     collections_file(tmp_path).write_bytes(b"something else" * 100)
     with pytest.raises(
         CollectionsUnavailable,
-        match=r"the map 'm' is not available: .*collections.sqlite .* is not a SQLite database",
+        match=r"the map 'm' is not available: .*collections.sqlite is not a database of Pyrite",
     ):
         stored.map("m").copy()
 
@@ -257,22 +258,21 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(
         CollectionsUnavailable,
-        match=r"the map 'm' is not available: .*file/new/collections.sqlite cannot be used",
+        match=r"the map 'm' is not available: the folder .*file/new cannot be made",
     ):
         FolderCollections(tmp_path / "file" / "new").map("m")["a"] = 1
 
 
-def test_a_file_that_another_holds_is_named_and_works_again(
-    tmp_path: Path, stored: FolderCollections
-) -> None:
+def test_a_file_that_another_holds_is_named_and_works_again(tmp_path: Path) -> None:
+    stored = FolderCollections(tmp_path, patience=0.05)
     stored.list("l").append(1)
-    stored._file._free[0]._patience = 0.01
     with closing(sqlite3.connect(collections_file(tmp_path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(CollectionsUnavailable, match=r"the list 'l' .* has locked it"):
+        with pytest.raises(CollectionsUnavailable, match=r"the list 'l' .* locked by another"):
             stored.list("l").append(2)
     stored.list("l").append(3)
     assert stored.list("l") == [1, 3]
+    stored.close()
 
 
 def outcome_in_child(use: Callable[[], Any]) -> str:

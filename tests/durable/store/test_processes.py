@@ -15,6 +15,7 @@ from tests.durable.store.processes import (
     hold_ephemeral,
     lead_in_turn,
     set_often,
+    write_for_ever,
 )
 
 
@@ -50,6 +51,16 @@ def test_a_leader_writes_nothing_after_another_has_raised_the_epoch(
     assert sorted(epoch for epoch, _ in said) == list(range(1, 11))
     written = {f"{epoch}-{number}" for epoch, count in said for number in range(count)}
     assert set(store.children("/led")) == written
+
+
+def test_a_leader_that_is_killed_leaves_whole_transactions(place: Place, store: Store) -> None:
+    with Process(place, write_for_ever) as process:
+        assert process.heard() == "writes"
+        process.kill()
+    store.raise_epoch()  # what was sent has been done or refused
+    found = {store.get(f"/whole/{each}") for each in range(5)}
+    assert len(found) == 1
+    assert store.children("/gone") == list(found)
 
 
 def test_a_watcher_ends_with_the_last_value(place: Place, store: Store) -> None:

@@ -1,8 +1,8 @@
-"""What the tasks of a job on Spark write: each attempt at a task under keys of its own.
+"""What the tasks of a job write: each attempt at a task under keys of its own.
 
 All keys of a job are in the set `pyrite:job:ID`. Without that set nothing can be written for the
-job, so that an attempt that runs on after its end leaves nothing behind. All of them expire; the
-driver keeps them as long as it lives (`commits.py`).
+job, so that an attempt that runs on after its end leaves nothing behind. All of them expire;
+whoever completes the job keeps them as long as it lives (`commits.py`).
 """
 
 from __future__ import annotations

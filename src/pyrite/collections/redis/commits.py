@@ -1,5 +1,5 @@
-"""A job on Spark, as its driver sees it: what attempts have written goes into the real maps and
-lists in one step, when the job has completed."""
+"""A job as the process that completes it sees it: what attempts have written goes into the real
+maps and lists in one step."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ return redis.call('LLEN', KEYS[2])
 COMMIT: Final = Script(
     _MOVE
     + """
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 local types = {map = 'hash', list = 'list'}
 for at = 2, #KEYS, 2 do
     local kind = ARGV[at / 2 + 1]
@@ -69,6 +70,7 @@ for at = 2, #KEYS, 2 do
     end
 end
 redis.call('SET', KEYS[1], '', 'EX', ARGV[1])
+return 1
 """
 )
 KEEP: Final = Script("""
@@ -77,20 +79,27 @@ for _, key in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('EXPIRE', ke
 END: Final = Script("""
 local committed = redis.call('EXISTS', KEYS[2])
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('UNLINK', key) end
-redis.call('UNLINK', KEYS[1], KEYS[2])
+redis.call('UNLINK', KEYS[1])
+if ARGV[1] == '0' then redis.call('UNLINK', KEYS[2]) end
 return committed
 """)
 
 
 class WrittenJob:
-    """The driver's side: `begin`, then `commit` or not, then `end`."""
+    """`begin`, then `commit` or not, then `end`. Several attempts to complete one job, each under
+    an id of its own, have a `mark` in common: only the first commit changes anything, for as long
+    as `mark_seconds`."""
 
-    def __init__(self, url: str, id: str) -> None:
+    def __init__(
+        self, url: str, id: str, *, mark: bytes | None = None, mark_seconds: int = KEEP_SECONDS
+    ) -> None:
         self._server = Server(url)
         self._patient = Server(url, answer_seconds=COMMIT_SECONDS)
         self._of = "what a job writes"
         self._key = job_key(id)
-        self._committed = self._key + b":committed"
+        self._committed = mark or self._key + b":committed"
+        self._keeps_mark = int(mark is not None)
+        self._mark_seconds = mark_seconds
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
         self._copied: dict[tuple[Kind, str], Copied] = {}
@@ -113,15 +122,19 @@ class WrittenJob:
             copied = self._copied[kind, name] = Copied(kind, name, key, count)
         return copied
 
-    def commit(self, written: Sequence[Written]) -> None:
-        """Puts what attempts have written into the real maps and lists, as one step."""
-        if not written:
-            return
+    def commit(self, written: Sequence[Written]) -> bool:
+        """Puts what attempts have written into the real maps and lists, as one step. False if
+        another attempt has done so before: then it changes nothing."""
+        if not written and not self._keeps_mark:
+            return True
         keys = [key for each in written for key in (each.key, key_of(each.kind, each.name))]
         names = ", ".join(sorted({f"the {each.kind} '{each.name}'" for each in written}))
         kinds = [each.kind for each in written]
         try:
-            self._patient.run(names, COMMIT, [self._committed, *keys], KEEP_SECONDS, *kinds)
+            keys = [self._committed, *keys]
+            return bool(
+                self._patient.run(names or self._of, COMMIT, keys, self._mark_seconds, *kinds)
+            )
         except CollectionsUnavailable as error:
             # Maybe it was done, and only the reply did not come. If not, it never will be.
             try:
@@ -130,10 +143,12 @@ class WrittenJob:
                 raise error from None
             if not committed:
                 raise
+            return True
 
     def _end(self) -> bool:
         """Removes the keys of the job. Returns whether it was committed."""
-        return bool(self._server.run(self._of, END, [self._key, self._committed]))
+        keys = [self._key, self._committed]
+        return bool(self._server.run(self._of, END, keys, self._keeps_mark))
 
     def end(self) -> None:
         """Removes what is left of the job."""

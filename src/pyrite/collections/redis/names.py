@@ -1,4 +1,4 @@
-"""The keys that maps and lists, and what belongs to a job on Spark, are stored under."""
+"""The keys that maps and lists, and what belongs to a job, are stored under."""
 
 from __future__ import annotations
 

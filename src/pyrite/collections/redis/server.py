@@ -16,7 +16,7 @@ from hashlib import sha1
 from typing import Any, Final, Protocol, TypeAlias
 
 from pyrite.collections.redis.faults import explained, is_answer
-from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.collections.stored.unavailable import CollectionsUnavailable, NameIsTaken
 from pyrite.errors import PyriteError
 from pyrite.forks import repair_after_fork
 
@@ -157,7 +157,8 @@ class Server:
         try:
             yield
         except (RedisError, OSError) as error:
-            raise CollectionsUnavailable(
+            is_taken = str(error).startswith("WRONGTYPE")
+            raise (NameIsTaken if is_taken else CollectionsUnavailable)(
                 f"{of} is in Redis at {self.address}, {explained(error, when)}"
             ) from error
 

@@ -13,6 +13,7 @@ from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.client.desk import Desk
 from pyrite.durable.client.overview import progress, waits_for
+from pyrite.durable.client.spark_submission import SparkSubmission
 from pyrite.durable.client.submission import Catalog, Submission
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
@@ -21,6 +22,7 @@ from pyrite.durable.queues.queues import Queues
 from pyrite.durable.store.store import Store
 from pyrite.engine.travelling import unpack_failure
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
+from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
 
@@ -41,12 +43,17 @@ class DurableJobs:
         self._known: dict[str, Execution] = {}
         self._lock = threading.Lock()
 
-    def execute(self, job: Job) -> Execution:
-        """Submits the job. When this returns, the job will run, whatever dies."""
+    def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
+        """Submits the job. When this returns, the job will run, whatever dies. `spark` is what a
+        peer starts a session with, for a job that runs on Spark."""
         execution = self._execution(job, None)
         queues = self._open_queues()
         try:
-            submission = Submission(job, execution.id, self._collections, queues)
+            submission = (
+                SparkSubmission(job, execution.id, self._collections, queues, spark)
+                if job.on_spark
+                else Submission(job, execution.id, self._collections, queues)
+            )
             submission.send(self._desk.ask)
         finally:
             queues.close()
@@ -83,7 +90,8 @@ class DurableJobs:
         """Whether a job has been submitted that has not ended."""
         nodes = self._desk.ask(lambda store: store.below("/plan", "/job"))
         return any(
-            path.startswith("/plan/") or not JobNode.read(text).status.has_ended
+            path.startswith("/plan/")
+            or (path.startswith("/job/") and not JobNode.read(text).status.has_ended)
             for path, text in nodes.items()
         )
 

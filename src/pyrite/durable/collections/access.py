@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.durable.collections.tables import SCHEMA, Added, add
-from pyrite.durable.folder.database import Database
+from pyrite.durable.folder.database import PATIENCE, Database
 from pyrite.forks import repair_after_fork
 
 APPLICATION: Final = 0x50794331
@@ -37,8 +37,9 @@ class Access(Protocol):
 
 
 class FileAccess:
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
         self._file = file
+        self._patience = patience
         self._parent: int | None = None
         """The process that has the file open and that this process was forked from."""
         self._free: list[Database] = []
@@ -95,7 +96,13 @@ class FileAccess:
                 "SQLite files cannot be used by both; start processes with spawn instead of fork, "
                 "and open the folder there"
             )
-        database = Database(self._file, SCHEMA, application=APPLICATION, error=_FileUnusable)
+        database = Database(
+            self._file,
+            SCHEMA,
+            application=APPLICATION,
+            error=_FileUnusable,
+            patience=self._patience,
+        )
         with database.reading() as rows:
             for pragma in PRAGMAS:
                 rows.execute(f"PRAGMA {pragma}")

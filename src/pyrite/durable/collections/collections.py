@@ -13,6 +13,7 @@ from pyrite.durable.collections.behind import BehindAccess, Line
 from pyrite.durable.collections.lists import FolderList, items_for
 from pyrite.durable.collections.maps import FolderMap, rows_of
 from pyrite.durable.collections.tables import Added, add, entries_of, items_of, names_of
+from pyrite.durable.folder.database import PATIENCE
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import Collected
 from pyrite.keys import one_nan
@@ -46,8 +47,8 @@ class FolderCollections(_Named):
     """They outlive every process, and all who use the same folder share them. Thread-safe. The file
     is opened when it is first used."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = FileAccess(collections_file(folder))
+    def __init__(self, folder: Path, *, patience: float = PATIENCE) -> None:
+        self._file = FileAccess(collections_file(folder), patience=patience)
         self._line = Line(self._file)
         super().__init__(self._file)
 

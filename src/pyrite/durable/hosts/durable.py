@@ -12,9 +12,9 @@ from pyrite.collections.redis import RedisCollections
 from pyrite.durable.client.jobs import DurableJobs
 from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.hosts.keeper import Keeper
-from pyrite.durable.hosts.places import is_folder, open_queues
-from pyrite.durable.store.opening import open_store
+from pyrite.durable.hosts.places import is_folder, open_agreed_store, open_queues
 from pyrite.errors import PyriteError
+from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job
 
@@ -37,6 +37,7 @@ class Durable:
                 "durable= is a folder, or the URL of a deployment; got " + shorten(place)
             )
         where = os.fspath(place)
+        url: str | None = None
         self._keeper: Keeper | None = None
         self._starts = starts
         self.collections: FolderCollections | RedisCollections
@@ -57,8 +58,9 @@ class Durable:
                     "reach; add collections='redis://host:6379/0'"
                 )
             self.collections = collections
+            url = collections.server.url
         self._jobs = DurableJobs(
-            partial(open_store, where),
+            partial(open_agreed_store, where, url),
             partial(open_queues, where),
             self.collections,
             run_callback=run_callback,
@@ -66,8 +68,8 @@ class Durable:
         if starts and self._keeper is not None and self._jobs.has_open_jobs():
             self._keeper.start()
 
-    def execute(self, job: Job) -> Execution:
-        execution = self._jobs.execute(job)
+    def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
+        execution = self._jobs.execute(job, spark)
         if self._starts:
             self.start()
         return execution

@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from pyrite.durable.folder.locks import Lock
-from pyrite.durable.hosts.places import is_folder, open_collections, open_queues
+from pyrite.durable.hosts.places import (
+    is_folder,
+    open_agreed_store,
+    open_collections,
+    open_queues,
+)
+from pyrite.durable.parts.spark_part import NewDriver, no_driver
 from pyrite.durable.peer.peer import Peer, new_name
 from pyrite.durable.queues.queues import QueuesError
-from pyrite.durable.store.opening import open_store
 from pyrite.durable.store.store import SessionLost, StoreError
 
 logger = logging.getLogger("pyrite.durable")
@@ -50,15 +55,19 @@ class Stopping:
 
 
 def live_as_peer(
-    place: str, collections: str | None = None, *, stopping: Stopping | None = None
+    place: str,
+    collections: str | None = None,
+    *,
+    new_driver: NewDriver = no_driver,
+    stopping: Stopping | None = None,
 ) -> None:
     """Returns when the peer was told to shut down. `collections` is the URL of the Redis with the
-    named maps and lists of a deployment."""
+    named maps and lists of a deployment. `new_driver` makes what runs a job on Spark."""
     stopping = stopping or Stopping()
     pause = FIRST_PAUSE
     while not stopping.wait(0):
         try:
-            if _one_life(place, collections, stopping):
+            if _one_life(place, collections, new_driver, stopping):
                 return
             pause = FIRST_PAUSE
         except (StoreError, QueuesError) as error:
@@ -67,18 +76,27 @@ def live_as_peer(
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _one_life(place: str, url: str | None, stopping: Stopping) -> bool:
+def _one_life(place: str, url: str | None, new_driver: NewDriver, stopping: Stopping) -> bool:
     """True when it is over; False if the session was lost after the peer had begun to work."""
     name = new_name()
     with ExitStack() as closing:
-        store = open_store(place)
+        collections = open_collections(place, url)
+        closing.callback(collections.close)
+        store = open_agreed_store(place, url)
         closing.callback(store.close)
         if is_folder(place):  # what the peer has taken from a queue is its own while it lives
             closing.callback(Lock(Path(place), name).release)
         queues = open_queues(place)
         closing.callback(queues.close)
         address = f"{socket.gethostname()}:{os.getpid()}"
-        peer = Peer(store, queues, open_collections(place, url), name=name, address=address)
+        peer = Peer(
+            store,
+            queues,
+            collections,
+            name=name,
+            address=address,
+            new_driver=new_driver,
+        )
         stopping.calls(peer.stop)
         closing.callback(stopping.calls, lambda: None)
         try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from pyrite.collections.redis.server import without_password
 from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.parts.completion import JobCollections
+from pyrite.durable.protocol.tree import paths
 from pyrite.durable.queues.queues import Queues, QueuesError
 from pyrite.durable.queues.sqlite import SqliteQueues
-from pyrite.durable.store.opening import deployment_at
+from pyrite.durable.store.opening import deployment_at, open_store
+from pyrite.durable.store.store import Store
 from pyrite.errors import PyriteError
 
 
@@ -28,7 +31,8 @@ def open_queues(place: str) -> Queues:
             "the URL of a deployment must say where its NATS servers are; add"
             " ?nats=nats://host:4222 to it"
         )
-    return NatsQueues([urls.split(",") for urls in deployment.nats], cluster=deployment.cluster)
+    urls = [each.split(",") for each in deployment.nats]
+    return NatsQueues(urls, cluster=deployment.cluster)
 
 
 def closes_queues(place: str) -> Callable[[str], None]:
@@ -54,7 +58,36 @@ def open_collections(place: str, url: str | None = None) -> JobCollections:
                 "collections"
             )
         return FolderCollections(Path(place))
-    raise PyriteError(
-        "the peers of a deployment need to know where the named maps and lists are; say "
-        "--collections redis://host:6379/0"
-    )
+    if url is None:
+        raise PyriteError(
+            "the peers of a deployment need to know where the named maps and lists are; say "
+            "--collections redis://host:6379/0"
+        )
+    from pyrite.durable.collections.redis import DeploymentCollections  # an extra, too
+
+    return DeploymentCollections(url)
+
+
+def open_agreed_store(place: str, url: str | None) -> Store:
+    """The store, for a client or a peer. All who use a deployment must use the same Redis, else
+    results are where nobody looks for them: whoever comes first says which one."""
+    store = open_store(place)
+    if url is not None:
+        try:
+            _agree(store, without_password(url))
+        except BaseException:
+            store.close()
+            raise
+    return store
+
+
+def _agree(store: Store, address: str) -> None:
+    if store.create(paths.COLLECTIONS, address):
+        return
+    known = store.get(paths.COLLECTIONS)
+    if known is not None and known != address:
+        raise PyriteError(
+            f"the named maps and lists of this deployment are at {known}, not at {address}; say "
+            f"collections='{known}'. To move all of the deployment to another Redis, delete the "
+            f"node {paths.COLLECTIONS[1:]} of the cluster in ZooKeeper while nothing runs"
+        )

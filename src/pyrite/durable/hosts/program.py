@@ -7,30 +7,43 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TextIO
 
 from pyrite.durable.hosts.coordinating import coordinator_at
 from pyrite.durable.hosts.peering import Stopping, live_as_peer
+from pyrite.durable.parts.spark_part import NewDriver
+from pyrite.errors import PyriteError
 from pyrite.owners import die_with_parent
+
+logger = logging.getLogger("pyrite.durable")
 
 PATIENCE: Final = 1.0
 """Seconds after SIGTERM for what runs to stop."""
 
 
-def main(arguments: list[str], orders: TextIO) -> None:
+def main(arguments: list[str], orders: TextIO, new_driver: NewDriver) -> None:
     """`arguments` are the role and the place, for people who look for the process. The first line
-    of `orders` has the rest, secrets too."""
+    of `orders` has the rest, secrets too. `new_driver` makes what runs a job on Spark."""
     role = arguments[0]
     config: dict[str, Any] = json.loads(orders.readline())
-    place = config["place"]
     die_with_parent(config["owner"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, who ends this process
     logging.basicConfig(
         level=config["log_level"],
         format=f"%(asctime)s %(levelname)s %(name)s {role} %(process)d: %(message)s",
     )
+    try:
+        _run(role, config, new_driver)
+    except PyriteError as error:  # such that to try again is for whoever has corrected something
+        logger.error("%s", error)
+        sys.exit(1)
+
+
+def _run(role: str, config: Mapping[str, Any], new_driver: NewDriver) -> None:
+    place = config["place"]
     if role == "coordinator":
         coordinator = coordinator_at(place)
         _at_sigterm(coordinator.stop)
@@ -38,7 +51,7 @@ def main(arguments: list[str], orders: TextIO) -> None:
     else:
         stopping = Stopping()
         _at_sigterm(stopping.stop)
-        live_as_peer(place, config["collections"], stopping=stopping)
+        live_as_peer(place, config["collections"], new_driver=new_driver, stopping=stopping)
 
 
 def _at_sigterm(stop: Callable[[], None]) -> None:

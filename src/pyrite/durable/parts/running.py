@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyrite.durable.parts.code import JobCode
-from pyrite.durable.parts.egress import Egress, encoded
+from pyrite.durable.parts.egress import CannotSend, Egress, encoded
 from pyrite.durable.parts.links import QueueLinks
 from pyrite.durable.parts.told import Added, Measured, Reported
 from pyrite.durable.planning.tasks import PlannedTask
@@ -68,7 +68,7 @@ class Running:
             files=files,
         )
         here = {vertex.name for vertex in task.vertices}
-        self._links = QueueLinks(topology, self.egress)
+        self._links = QueueLinks(topology, self.egress, part.member)
         self._member = MemberRun(
             self._context,
             topology,
@@ -135,6 +135,8 @@ class Running:
             raise PartFailed(
                 Failed(failed.error, vertex=source, edge=failed.edge, item=failed.item)
             ) from failed
+        except CannotSend as error:
+            raise PartFailed(Failed(error)) from error
 
     @property
     def is_over(self) -> bool:
@@ -176,6 +178,11 @@ class Running:
         """Tells the completion what the processors have done since the last time. It counts only
         if it is committed, like everything else."""
         now = gather(self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)])
+        for vertex in self._task.vertices:
+            if any(not edge.source for edge in vertex.inbound):  # splits are not items
+                now[vertex.name]["received"] = 0
+                for processor in now[vertex.name]["processors"]:
+                    processor["received"] = 0
         self.egress.tell(Measured(self._index, since(now, self._measured)))
         self._measured = now
 

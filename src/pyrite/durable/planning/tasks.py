@@ -21,7 +21,9 @@ from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.processors.steps import Transform
 
 COMPLETION: Final = "completion"
-"""The name of the last task. No other task has it: theirs end in a number."""
+"""The name of the last task. No other task of the DAG has it: theirs end in a number."""
+SPARK: Final = "spark"
+"""The name of the only task, but for the completion, of a job that runs on Spark."""
 LONGEST_LABEL: Final = 60
 
 
@@ -91,6 +93,16 @@ def plan_tasks(topology: Topology, suppliers: Mapping[str, Any]) -> PlannedJob:
         for vertices in _connected(stage.vertices):
             tasks.append(_task(len(tasks), vertices, stage, suppliers))
     return PlannedJob(topology, tuple(tasks))
+
+
+def plan_spark(topology: Topology) -> PlannedJob:
+    """A DAG that runs on Spark as a whole: one task of one part, which one peer drives. The
+    topology has one member."""
+    start = f"start {SPARK}"
+    task = PlannedTask(
+        SPARK, "sequential", topology.vertices, {start: None}, {start: 0}, f"done {SPARK}"
+    )
+    return PlannedJob(topology, (task,))
 
 
 def with_splits(topology: Topology, sources: Sequence[str]) -> Topology:

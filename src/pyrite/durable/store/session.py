@@ -141,14 +141,15 @@ class Session:
             except KazooException as error:
                 raise self.refused(error) from error
 
-    def ask_all(self, method: str, paths: Sequence[str]) -> list[Any]:
+    def ask_all(self, method: str, paths: Sequence[str], *watchers: Sequence[Any]) -> list[Any]:
         """Asks the same of many nodes, without waiting for one answer after the other. The answer
         of a node that is not there is None."""
         while True:
             self.check()
             ask = getattr(self.client, f"{method}_async")
             try:
-                return [self._answer_or_none(asked) for asked in [ask(path) for path in paths]]
+                asked = [ask(*each) for each in zip(paths, *watchers)]
+                return [self._answer_or_none(one) for one in asked]
             except NoAnswer:
                 time.sleep(0.01)
 

@@ -39,7 +39,7 @@ class SqliteStore:
     """See `Store`. Any number of processes and threads may have a store on the same folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder = folder.absolute()
         self._session = uuid.uuid4().hex
         self._lock: Lock | None = None
         self._database = Database(
@@ -129,6 +129,9 @@ class SqliteStore:
         at, found = self._read(rows.node, path)
         self._watches.arm(path, at)
         return found[0].data if found else None
+
+    def watch_all(self, paths: Sequence[str]) -> list[str | None]:
+        return [self.watch(path) for path in paths]
 
     def watch_children(self, path: str) -> list[str]:
         at, found = self._read(rows.children, path)

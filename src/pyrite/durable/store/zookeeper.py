@@ -176,6 +176,14 @@ class ZooKeeperStore:
                 if self._session.ask("exists", at, watcher) is None:
                     return None
 
+    def watch_all(self, paths: Sequence[str]) -> list[str | None]:
+        watchers = [_Watcher(path, self._fired) for path in paths]
+        found = self._session.ask_all("get", [self._at(path) for path in paths], watchers)
+        return [
+            self.watch(path) if answer is None else str(answer[0].decode())
+            for path, answer in zip(paths, found)
+        ]
+
     def watch_children(self, path: str) -> list[str]:
         at, watcher = self._at(path), _Watcher(path, self._fired)
         while True:

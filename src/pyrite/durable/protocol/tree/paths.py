@@ -29,6 +29,7 @@
 | /coordinator/<event>-log/log-entry-<n> | coordinator | an `Entry` |
 | /coordinator/checkpoint | coordinator | the number of the last entry whose writes are done |
 | /coordinator/to-close/<job> | coordinator | exists until the queues of an ended job are deleted |
+| /collections | whoever comes first | where the maps and lists of a deployment are |
 | /coordinator/stumble | coordinator | the event that it could not handle: a `Stumble` |
 
 Entries of the log up to the checkpoint can be deleted at any time.
@@ -49,6 +50,7 @@ ELECTION: Final = "/election"
 TO_CLOSE: Final = "/coordinator/to-close"
 STUMBLE: Final = "/coordinator/stumble"
 WAITS: Final = "/waits"
+COLLECTIONS: Final = "/collections"
 
 
 def peer(name: str) -> str:

@@ -20,6 +20,9 @@ from pyrite.durable.queues.queues import QueuesError
 T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 5.0
+"""A batch may take so long; after that it is found out whether it is there."""
+ASK_AGAIN_SECONDS: Final = 1.5
+"""A cluster without a leader drops requests silently, so they are repeated soon."""
 CONNECT_SECONDS: Final = 5.0
 LONGEST_BATCH: Final = 1000
 """The server takes no more messages in one atomic batch."""
@@ -30,6 +33,8 @@ BATCH: Final = "Nats-Batch-Id"
 BATCH_SEQUENCE: Final = "Nats-Batch-Sequence"
 BATCH_COMMIT: Final = "Nats-Batch-Commit"
 
+NO_JETSTREAM: Final = "it runs without JetStream; start it with --jetstream and --store_dir"
+
 # Codes of errors of JetStream
 STALE: Final = {10071, 10164}
 NO_STREAM: Final = 10059
@@ -37,8 +42,10 @@ NO_MESSAGE: Final = 10037
 NO_CONSUMER: Final = 10014
 NAME_IN_USE: Final = 10058
 NOT_ENABLED: Final = {10039, 10076}
-TRY_AGAIN: Final = {10176, 10210, 10211}
-"""A batch of which a message was lost, or that came while too many others were under way."""
+TOO_FEW_SERVERS: Final = 10005
+TRY_AGAIN: Final = {TOO_FEW_SERVERS, 10176, 10210, 10211}
+"""A batch of which a message was lost, or that came while too many others were under way. A server
+that is away comes back."""
 
 
 class Stale(Exception):
@@ -137,7 +144,11 @@ class JetStream:
         data = json.dumps(body).encode() if body is not None else b""
 
         async def ask() -> dict[str, Any]:
-            (message,) = await self._ask(f"$JS.API.{subject}", data, most=1)
+            (message,) = await self._ask(
+                f"$JS.API.{subject}", data, most=1, seconds=ASK_AGAIN_SECONDS
+            )
+            if _status(message) == "503":
+                raise Unanswered(NO_JETSTREAM)
             answer: dict[str, Any] = json.loads(message.data)
             if "error" in answer:
                 raise ApiError(answer["error"])
@@ -166,7 +177,7 @@ class JetStream:
     async def confirmed(self, subject: str, data: bytes) -> None:
         """Waits until the server has got this, but not for long."""
         try:
-            await self._ask(subject, data, most=1)
+            await self._ask(subject, data, most=1, seconds=ASK_AGAIN_SECONDS)
         except (Unanswered, NatsError):
             pass
 
@@ -228,13 +239,19 @@ class JetStream:
             raise Unanswered(str(error)) from error
 
     async def _ask(
-        self, subject: str, data: bytes, *, most: int, headers: dict[str, str] | None = None
+        self,
+        subject: str,
+        data: bytes,
+        *,
+        most: int,
+        headers: dict[str, str] | None = None,
+        seconds: float = ANSWER_SECONDS,
     ) -> list[Msg]:
         name = os.urandom(8).hex()
         queue = self._waiting[name] = asyncio.Queue()
         try:
             await self._publish(subject, data, reply=f"{self._inbox}.{name}", headers=headers)
-            return await _collected(queue, most)
+            return await _collected(queue, most, seconds)
         finally:
             del self._waiting[name]
 
@@ -247,7 +264,7 @@ class JetStream:
         subscription = await self._client.subscribe(inbox, cb=_into(queue))
         try:
             await self._publish(subject, data, reply=inbox)
-            return await _collected(queue, most)
+            return await _collected(queue, most, ASK_AGAIN_SECONDS)
         finally:
             del self._waiting[name]
             if self._client.is_connected:
@@ -267,15 +284,19 @@ class JetStream:
                 if error.number in (NO_STREAM, NO_CONSUMER):
                     raise StreamGone(str(error)) from error
                 if error.number in NOT_ENABLED:
-                    raise QueuesError(
-                        f"NATS at {self._where} runs without JetStream; start it with"
-                        " nats-server --jetstream --store_dir <folder>"
-                    ) from error
+                    raise self._away(Unanswered(NO_JETSTREAM)) from error
                 if error.number in (NO_MESSAGE, NAME_IN_USE):
                     raise
                 is_temporary = error.code == 503 or error.number in TRY_AGAIN
                 if not is_temporary or time.monotonic() > give_up:
-                    raise QueuesError(f"NATS at {self._where} refused: {error}") from error
+                    hint = (
+                        "; a new job needs as many servers of the cluster as its queues have"
+                        " replicas, so start those that do not run"
+                    )
+                    raise QueuesError(
+                        f"NATS at {self._where} refused: {error}"
+                        + (hint if error.number == TOO_FEW_SERVERS else "")
+                    ) from error
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.25)
 
@@ -303,18 +324,18 @@ class JetStream:
         self._last_error = error
 
 
-async def _collected(queue: asyncio.Queue[Msg | None], most: int) -> list[Msg]:
+async def _collected(queue: asyncio.Queue[Msg | None], most: int, seconds: float) -> list[Msg]:
     messages: list[Msg] = []
     try:
         while len(messages) < most:
-            message = await asyncio.wait_for(queue.get(), ANSWER_SECONDS)
+            message = await asyncio.wait_for(queue.get(), seconds)
             if message is None:
                 raise Unanswered("the connection was lost")
             messages.append(message)
             if _status(message):
                 break
     except TimeoutError:
-        raise Unanswered(f"no answer within {ANSWER_SECONDS:g} seconds") from None
+        raise Unanswered(f"no answer within {seconds:g} seconds") from None
     return messages
 
 

@@ -1,0 +1,91 @@
+"""Durable jobs on real servers: ZooKeeper, NATS and Redis."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from pyrite import Instance, JobConfig
+from pyrite.durable.protocol.tree import paths
+from pyrite.durable.store.store import Store
+from tests.dags import Picture, pictures
+from tests.durable.counting import counting, expected
+from tests.durable.deployment import Deployment
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def pyr(deployment: Deployment) -> Iterator[Instance]:
+    with deployment.instance() as pyr:
+        yield pyr
+
+
+def test_counts_are_exact(pyr: Instance) -> None:
+    job = pyr.new_durable_job(counting(20_000, "counts"), JobConfig(members=2))
+    job.execute().result(PATIENCE)
+    assert pyr.map("counts") == expected(20_000)
+
+
+def test_work_goes_on_when_a_peer_and_the_leading_coordinator_die(
+    deployment: Deployment, pyr: Instance
+) -> None:
+    store = deployment.store()
+    job = pyr.new_durable_job(counting(200_000, "more"), JobConfig(members=2)).execute()
+    until(store, lambda: any("active" in text for text in states(store)))
+    epoch = store.watch(paths.EPOCH)
+    leader = deployment.leader(store)
+    leader.kill()
+    died = time.monotonic()
+    deployment.peers[0].kill()
+    until(store, lambda: store.watch(paths.EPOCH) != epoch)
+    took = time.monotonic() - died
+    leader.start()
+    deployment.peers[0].start()
+    job.result(PATIENCE)
+    store.close()
+    assert pyr.map("more") == expected(200_000)
+    assert took < 3
+
+
+def states(store: Store) -> Collection[str]:
+    return store.below("/peer-state").values()
+
+
+def until(store: Store, look: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + PATIENCE
+    while not look():
+        assert time.monotonic() < give_up
+        store.changed(0.05)
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_random_dag_gives_what_the_reference_says(
+    drawn: list[tuple[Picture, int]], pyr: Instance, number: int
+) -> None:
+    picture, members = drawn[number]
+    for end in picture.ends():
+        pyr.list(f"out{end}").clear()
+    job = pyr.new_durable_job(picture.build(), JobConfig(members=members))
+    job.execute().result(PATIENCE)
+    found = {end: Counter(pyr.list(f"out{end}")) for end in picture.ends()}
+    assert found == picture.expected(members)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[tuple[Picture, int]]:
+    """Drawn before an instance is open: its threads use `random`, which hypothesis forbids."""
+    found: list[tuple[Picture, int]] = []
+
+    @given(picture=pictures(distributed=True), members=st.integers(1, 3))
+    @settings(max_examples=10, phases=[Phase.generate], database=None)
+    def draw(picture: Picture, members: int) -> None:
+        found.append((picture, members))
+
+    draw()
+    return found
