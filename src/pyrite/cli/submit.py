@@ -87,7 +87,7 @@ def submit(
             place, peers=peers, collections=redis, run_callback=_on_a_thread, starts=False
         )
         closing.callback(jobs.close)
-        config = JobConfig(name=name or dag, members=members)
+        config = JobConfig(name=dag if name is None else name, members=members)
         started = time.perf_counter()
         with Console(stderr=True).status("submitting the job"):
             execution = durable_job(found, config, jobs.execute).execute()
