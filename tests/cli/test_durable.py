@@ -217,7 +217,7 @@ def test_peers_and_a_coordinator_run_a_job_although_a_peer_is_killed(
 def test_peers_in_a_long_function_end_within_seconds_and_the_job_goes_on(
     folder: Path, start: Start
 ) -> None:
-    """The signal must not be raised in the function: that would fail the job."""
+    """A function of the user's that does not return must not hold up the end of its peer."""
     id = submitted(folder, "endless", "--members", "1")
     coordinator = start("coordinator", "--durable", str(folder))
     peers = start("peers", "-n", "2", "--durable", str(folder))
