@@ -32,6 +32,7 @@ lint: $(VENV)/ready
 
 unit: $(VENV)/ready
 	scripts/install-test-servers
+	$(BIN)/python -m tests.java
 	$(BIN)/pytest
 
 soak: $(VENV)/ready

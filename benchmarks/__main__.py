@@ -9,7 +9,17 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import chain, light_jobs, members, memory, on_spark, scale, spots, workloads
+from benchmarks import (
+    chain,
+    durable,
+    light_jobs,
+    members,
+    memory,
+    on_spark,
+    scale,
+    spots,
+    workloads,
+)
 
 # They always run in this order, because light_jobs must come first (see there).
 COMPARISONS = {
@@ -21,6 +31,7 @@ COMPARISONS = {
     "scale": scale.run,
     "memory": memory.run,
     "workloads": workloads.run,
+    "durable": durable.run,
 }
 
 

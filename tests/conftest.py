@@ -12,7 +12,10 @@ import pytest
 
 import pyrite
 from pyrite import Instance
+from tests.java import start_fast
 from tests.redis_server import RedisServer
+
+start_fast()
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")

@@ -8,8 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+
+from tests.ports import free_port, free_ports
 
 START_SECONDS = 20.0
 
@@ -18,25 +21,27 @@ class Nats:
     """One server. It keeps its data and its port when it is started again."""
 
     def __init__(
-        self, folder: Path, name: str = "nats", *, routes: tuple[int, ...] = (), more: str = ""
+        self,
+        folder: Path,
+        name: str = "nats",
+        *,
+        routes: tuple[int, ...] = (),
+        jetstream: bool = True,
     ) -> None:
         """`routes` has the ports at which the servers of a cluster talk to each other, its own
-        first. `more` is its configuration besides."""
+        first."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / f"{name}.log"
         self.port = free_port()
         self._arguments = [
             *("--name", name, "--addr", "127.0.0.1", "--port", str(self.port)),
-            *("--jetstream", "--store_dir", str(folder / name), "--log", str(self._log)),
+            *("--store_dir", str(folder / name), "--log", str(self._log)),
+            *(["--jetstream"] if jetstream else []),
         ]
         if routes:
             peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
             own = f"nats://127.0.0.1:{routes[0]}"
             self._arguments += ["--cluster_name", "c", "--cluster", own, "--routes", peers]
-        if more:
-            config = folder / f"{name}.conf"
-            config.write_text(more)
-            self._arguments += ["--config", str(config)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -89,16 +94,43 @@ class Nats:
             process.wait()
 
 
+class Killer:
+    """Kills a server and starts it again, so often, while the block runs. The block says when it
+    has done something, so that the kills fall in between."""
+
+    def __init__(self, servers: list[Nats], times: int) -> None:
+        self._servers = servers
+        self._times = times
+        self._moved = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._kill)
+        self.is_over = threading.Event()
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for _ in range(100):
+            self._moved.release()
+        self._thread.join()
+
+    def moved(self) -> None:
+        self._moved.release()
+
+    def _kill(self) -> None:
+        for number in range(self._times):
+            for _ in range(7):
+                self._moved.acquire()
+            server = self._servers[number % len(self._servers)]
+            server.kill()
+            server.start()
+        self.is_over.set()
+
+
 def cluster(folder: Path, size: int = 3) -> list[Nats]:
     """The servers of one cluster, not started yet."""
-    ports = [free_port() for _ in range(size)]
+    ports = free_ports(size)
     return [
         Nats(folder, f"nats-{n}", routes=(ports[n], *ports[:n], *ports[n + 1 :]))
         for n in range(size)
     ]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port

@@ -78,7 +78,10 @@ class ProcessorContext(SupplierContext):
     """Identifies the attempt: Spark may run the same work more than once, even at the same
     time."""
     must_repeat: bool = False
-    """Whether all attempts at the same work must report the same."""
+    """Whether all attempts at the same work, in the same start of the job, must report the
+    same."""
+    start: str = ""
+    """Identifies the start of the job, if the job may be started again."""
     memory_budget: int | None = None
     """How many bytes a grouping may hold in memory before it spills to disk; None for no limit."""
 

@@ -378,6 +378,22 @@ class DAG:
         self._topological_order()
         check_priorities(self)
 
+    def with_suppliers(self, suppliers: Mapping[str, Any]) -> DAG:
+        """A copy of this DAG in which the vertices of these names have other suppliers."""
+        copy = DAG()
+        for vertex in self.vertices:
+            copy.vertex(
+                vertex.name,
+                suppliers.get(vertex.name, vertex.supplier),
+                local_parallelism=vertex.local_parallelism,
+            )
+        for edge in self.edges:
+            other = from_(copy[edge.source.name], edge.source_ordinal)
+            other.to(copy[edge.destination.name], edge.destination_ordinal)
+            other._settings = edge.settings
+            copy.edge(other)
+        return copy
+
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
         """The result of `make(dag)`, cached until the DAG changes. Engines keep plans here."""
         state = (

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyrite.closing import Closing
 from pyrite.collections import MemoryCollections, NamedList, NamedMap, redis_at
@@ -130,11 +130,11 @@ class Instance(Closing):
         self._service = ExecutionService(cooperative_threads)
         self._driver = SparkDriver(session)
         self._durable = _durable(durable, peers, self._redis, members, self._service.threads.run)
+        self._stored: RedisCollections | FolderCollections | None = self._redis or (
+            None if self._durable is None else self._durable.collections
+        )
         self._collections: MemoryCollections | OwnCluster | RedisCollections | FolderCollections = (
-            self._redis
-            or (self._durable.collections if self._durable is not None else None)
-            or self._cluster
-            or MemoryCollections()
+            self._stored or self._cluster or MemoryCollections()
         )
         self._running: dict[str, Execution] = {}
         self._lock = threading.Lock()
@@ -152,11 +152,25 @@ class Instance(Closing):
         job = light_job(dag, config, self.execute)
         return job if self._cluster is None else self._cluster.client.new_light_job(dag)
 
-    def new_durable_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+    def new_durable_job(
+        self,
+        dag: DAG,
+        config: JobConfig | None = None,
+        *,
+        on: Literal["peers", "spark"] = "peers",
+    ) -> Job:
         """A job that runs the DAG on virtual peers, linked by durable queues: once it is executed,
-        it ends with the right result whatever dies on the way."""
+        it ends with the right result whatever dies on the way.
+
+        With `on="spark"` one peer runs the whole DAG on Spark, as `new_job` does. If that peer
+        dies, another one starts the Spark job again. Additions to named maps and lists, and the
+        files of write_files, become visible once, after Spark has finished. The peer starts a
+        session of its own with the `spark_master` and `spark_conf` of this instance, which are
+        stored with the job, and stops it when the job has ended. read_spark and write_spark cannot
+        be used. What a job reads, also from named maps and lists, it reads when it is started.
+        """
         self._durably()
-        return durable_job(dag, config, self.execute)
+        return durable_job(dag, config, self.execute, on=on)
 
     def jobs(self) -> builtins.list[Execution]:
         """The executions of durable jobs, the newest first, of all who use the same folder or
@@ -182,7 +196,8 @@ class Instance(Closing):
         checked_job(job, "an instance")
         self._check_open()
         if job.is_durable:
-            return self._durably().execute(job)
+            settings = self._driver.session.settings() if job.on_spark else None
+            return self._durably().execute(job, settings)
         if self._cluster is not None and job.is_light:
             return self._cluster.client.execute(job)
         service = self._service
@@ -208,9 +223,9 @@ class Instance(Closing):
             light = JobRun(
                 plan, run, service=service, on_end=on_end, on_running=execution.now_running
             )
-            if self._redis is not None:
-                run.collections = own = self._redis.for_execution()
-                light.flush = own.flush
+            if self._stored is not None:
+                own = self._stored.for_execution()
+                run.collections, light.flush = own, own.flush
             execution.wire(cancel=light.cancel, metrics=light.metrics)
             self._register(execution)
             light.begin()
@@ -322,8 +337,8 @@ class Instance(Closing):
             self._cluster.close()
         if self._durable is not None:
             self._durable.close()
-        if self._redis is not None:
-            self._redis.close()
+        if self._stored is not None:
+            self._stored.close()
         self._driver.close()
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from pyrite.dag import DAG
 from pyrite.errors import JobCancelled, PyriteError
@@ -86,6 +86,8 @@ class Job:
     is_light: bool
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     is_durable: bool = False
+    on_spark: bool = False
+    """Whether a durable job is one task, which a peer runs on Spark."""
     _submit: Callable[[Job], Execution] | None = field(default=None, compare=False, repr=False)
 
     def execute(self) -> Execution:
@@ -106,7 +108,14 @@ class Job:
         return f"{kind} {self.id}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Job, (self.dag, self.config, self.is_light, self.id)
+        return Job, (
+            self.dag,
+            self.config,
+            self.is_light,
+            self.id,
+            self.is_durable,
+            self.on_spark,
+        )
 
 
 def light_job(dag: DAG, config: None, submit: Callable[[Job], Execution]) -> Job:
@@ -126,13 +135,28 @@ def normal_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execu
     return Job(_checked_dag(dag), config or JobConfig(), False, _submit=submit)
 
 
-def durable_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execution]) -> Job:
+def durable_job(
+    dag: DAG,
+    config: JobConfig | None,
+    submit: Callable[[Job], Execution],
+    *,
+    on: Literal["peers", "spark"] = "peers",
+) -> Job:
     """A durable job of a DAG, checked."""
+    if on not in ("peers", "spark"):
+        raise PyriteError(f"a durable job runs on='peers' or on='spark'; got on={shorten(on)}")
     if config is not None and not isinstance(config, JobConfig):
         raise PyriteError(
             f"the second argument of new_durable_job is a JobConfig; got {shorten(config)}"
         )
-    return Job(_checked_dag(dag), config or JobConfig(), False, is_durable=True, _submit=submit)
+    return Job(
+        _checked_dag(dag),
+        config or JobConfig(),
+        False,
+        is_durable=True,
+        on_spark=on == "spark",
+        _submit=submit,
+    )
 
 
 def checked_job(job: Any, owner: str) -> Job:

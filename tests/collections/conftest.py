@@ -10,12 +10,15 @@ import pytest
 from pyrite.cluster import Client, LocalCluster
 from pyrite.collections import MemoryCollections, redis_at
 from pyrite.collections.redis import RedisCollections
-from pyrite.durable.collections import FolderCollections
+from pyrite.durable.collections import ExecutionCollections, FolderCollections
 from tests.redis_server import RedisServer
 
-Kind = MemoryCollections | FolderCollections | RedisCollections | Client
+Kind = MemoryCollections | FolderCollections | ExecutionCollections | RedisCollections | Client
 
-KINDS = ["memory", "folder", "1 member", "3 members", "redis", "redis through 2 members"]
+KINDS = [
+    *("memory", "folder", "folder in an execution"),
+    *("1 member", "3 members", "redis", "redis through 2 members"),
+]
 
 
 @pytest.fixture(scope="session", params=KINDS)
@@ -27,9 +30,10 @@ def kind(
     with ExitStack() as stack:
         if request.param == "memory":
             yield MemoryCollections()
-        elif request.param == "folder":
+        elif request.param.startswith("folder"):
             folder = FolderCollections(tmp_path_factory.mktemp("folder"))
-            yield stack.enter_context(closing(folder))
+            stack.enter_context(closing(folder))
+            yield folder.for_execution() if "execution" in request.param else folder
         elif request.param == "redis":
             stored = redis_at(shared_redis.url)
             assert stored is not None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -127,6 +130,41 @@ def test_two_instances_share_a_folder(folder: Path) -> None:
         other.job(job.id).result(PATIENCE)
         assert job.id in {each.id for each in other.jobs()}
         assert other.map("shared") == expected(5_000)
+
+
+def test_a_full_disk_stops_a_job_until_there_is_room(tmp_path: Path) -> None:
+    with (
+        small_disk(tmp_path) as make_room,
+        pyrite.instance(durable=tmp_path / "folder", peers=2) as pyr,
+    ):
+        job = pyr.new_durable_job(counting(200_000, "counts", padding="x" * 200)).execute()
+        while free_bytes(tmp_path) > 64 * 1024:
+            with pytest.raises(TimeoutError):
+                job.result(0.2)
+        with pytest.raises(TimeoutError):
+            job.result(1)
+        make_room()
+        job.result(PATIENCE)
+        assert pyr.map("counts") == expected(200_000)
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[Callable[[], object]]:
+    """A file system of 6 MB, and how to make it larger."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "none", str(path)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("only root can make a small file system")
+    try:
+        yield lambda: subprocess.run(["mount", "-o", "remount,size=1g", str(path)], check=True)
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def free_bytes(path: Path) -> int:
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
 
 
 def test_all_of_a_deployment_use_the_same_redis(deployment: Deployment) -> None:

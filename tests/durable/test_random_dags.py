@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.dags import Picture, pictures
@@ -23,7 +23,10 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Threads]:
 
 @given(picture=pictures(distributed=True), members=st.integers(1, 4))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_a_random_dag_gives_what_the_reference_says(
     threads: Threads, picture: Picture, members: int

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pathlib import Path
 from threading import Thread
 from typing import Annotated, Final
 
 import typer
 
 from pyrite.cli.errors import reporting_errors
+from pyrite.errors import PyriteError
 
 PATIENCE: Final = 2.0
 """Seconds for a program to end by itself, after a signal."""
 
 Durable = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--durable",
         metavar="FOLDER_OR_URL",
         help="A folder, for one machine, or zk://HOST:PORT,.../CLUSTER?nats=nats://HOST:PORT.",
+    ),
+]
+DurableFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with the URL, if that has a secret: other users of a machine can read its "
+        "command lines.",
+        dir_okay=False,
     ),
 ]
 
 
 def coordinator(
-    durable: Durable,
+    durable: Durable = None,
+    durable_file: DurableFile = None,
     ack_seconds: Annotated[
         float,
-        typer.Option(
-            help="A peer that does not take an offer for so long gets no more.",
-            min=0.1,
-        ),
+        typer.Option(help="A peer that does not take an offer for so long gets no more.", min=0.1),
     ] = 10.0,
 ) -> None:
     """Run a coordinator of durable jobs, until SIGTERM or Ctrl-C.
@@ -41,20 +48,40 @@ def coordinator(
     from pyrite.cluster.hosts.signals import EndingSignals
     from pyrite.durable.coordinator.program import Coordinator
     from pyrite.durable.hosts.places import closes_queues
-    from pyrite.durable.store.opening import deployment_at, open_store
+    from pyrite.durable.store.opening import open_store
 
     with reporting_errors():
-        deployment_at(durable)
+        place = place_of(durable, durable_file)
         _log_to_stderr("pyrite.durable.coordinator", name="coordinator")
         with EndingSignals() as signals:
             running = Coordinator(
-                partial(open_store, durable), closes_queues(durable), ack_seconds=ack_seconds
+                partial(open_store, place), closes_queues(place), ack_seconds=ack_seconds
             )
             thread = Thread(target=running.run, name="coordinator", daemon=True)
             thread.start()
             signals.wait()
             running.stop()
             thread.join(PATIENCE)
+
+
+def place_of(durable: str | None, file: Path | None) -> str:
+    """Where the parts of durable jobs are. Raises if it cannot be a place."""
+    from pyrite.durable.store.opening import deployment_at
+
+    if (durable is None) == (file is None):
+        raise PyriteError("give --durable or --durable-file, one of them")
+    if durable is not None and "secret=" in durable:
+        raise PyriteError(
+            "the URL has a secret, and other users of this machine can read command lines; write "
+            "the URL to a file and use --durable-file"
+        )
+    try:
+        place = durable if file is None else file.read_text().strip()
+    except OSError as error:
+        raise PyriteError(f"the URL of the deployment cannot be read: {error}") from error
+    assert place is not None
+    deployment_at(place)
+    return place
 
 
 def _log_to_stderr(logger: str, *, name: str) -> None:

@@ -34,13 +34,14 @@ from pyrite.cluster.light.jobs import Jobs, ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.parts import Parts
 from pyrite.cluster.light.plans import KeptPlan, Plans, SentPlans
-from pyrite.cluster.normal.driving import Driver, no_driver
+from pyrite.cluster.normal.driving import no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
 from pyrite.engine.failure import Failed
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
+from pyrite.exchange.driving import Driver
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import Keys

@@ -21,6 +21,13 @@ class Failed:
     edge: str | None = None
     item: Any = None
 
+    @staticmethod
+    def of(error: BaseException) -> Failed:
+        """The failure that an error of a job stands for."""
+        if isinstance(error, JobFailed) and error.__cause__ is not None:
+            return Failed(error.__cause__, error.vertex, error.processor, error.edge, error.item)
+        return Failed(error)
+
     def to_job_failed(self, job: str) -> JobFailed:
         """The error that the user sees; its `__cause__` is the user's own exception."""
         where = [f"vertex '{self.vertex}'"] if self.vertex is not None else []

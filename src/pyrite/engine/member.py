@@ -38,6 +38,7 @@ class RunContext:
     collections: Collections
     attempt: str = "0"
     must_repeat: bool = False
+    start: str = ""
     memory_budget: int | None = None
     member_share: MemberShare | None = None
     files: Path | None = None
@@ -194,6 +195,7 @@ class MemberRun:
             local_index=tasklet.index,
             attempt=self._run.attempt,
             must_repeat=self._run.must_repeat,
+            start=self._run.start,
             memory_budget=self._run.memory_budget,
             once=self._run.once,
             member_share=self._run.member_share,

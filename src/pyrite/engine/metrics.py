@@ -42,6 +42,65 @@ def gather(
     return {name: _of_vertex(parts, fused.get(name, [])) for name, parts in by_vertex.items()}
 
 
+def since(
+    now: Mapping[str, VertexMetrics], before: Mapping[str, VertexMetrics]
+) -> dict[str, VertexMetrics]:
+    """What has been added to metrics since they were gathered before."""
+    return {
+        name: _minus(vertex, before[name]) if name in before else vertex
+        for name, vertex in now.items()
+    }
+
+
+def plus(
+    before: Mapping[str, VertexMetrics], more: Mapping[str, VertexMetrics]
+) -> dict[str, VertexMetrics]:
+    """Metrics to which something has been added: the inverse of `since`."""
+    total = dict(before)
+    for name, vertex in more.items():
+        if name not in total:
+            total[name] = vertex
+            continue
+        earlier = total[name]
+        processors = [_sum(a, b) for a, b in zip(earlier["processors"], vertex["processors"])]
+        total[name] = {
+            **_sum(earlier, vertex),
+            "processors": processors,
+            "fused_with": vertex["fused_with"],
+        }
+    return total
+
+
+def _sum(before: ProcessorMetrics, more: ProcessorMetrics) -> ProcessorMetrics:
+    return {
+        "received": before["received"] + more["received"],
+        "emitted": before["emitted"] + more["emitted"],
+        "queue_fill": more["queue_fill"],
+        "busy_seconds": before["busy_seconds"] + more["busy_seconds"],
+    }
+
+
+def _minus(now: VertexMetrics, before: VertexMetrics) -> VertexMetrics:
+    processors = [
+        _difference(later, earlier)
+        for later, earlier in zip(now["processors"], before["processors"])
+    ]
+    return {
+        **_difference(now, before),
+        "processors": processors,
+        "fused_with": now["fused_with"],
+    }
+
+
+def _difference(now: ProcessorMetrics, before: ProcessorMetrics) -> ProcessorMetrics:
+    return {
+        "received": now["received"] - before["received"],
+        "emitted": now["emitted"] - before["emitted"],
+        "queue_fill": now["queue_fill"],
+        "busy_seconds": now["busy_seconds"] - before["busy_seconds"],
+    }
+
+
 def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
     """Metrics with all times set to 0, so that the same work always gives the same metrics."""
     return {

@@ -47,6 +47,19 @@ class Packing:
         self._way = way
         self.items_per_packet = FIRST_GUESS
 
+    def pairs(self, firsts: list[Any], seconds: list[Any]) -> Iterator[tuple[bytes, int]]:
+        """The same for pairs without a partition, given as the lists of their halves."""
+        count = len(firsts)
+        payload = pickled([(None, firsts, seconds)], zip(firsts, seconds), self._edge)
+        if len(payload) > min(2 * self._limit, self._largest):
+            yield from self.packets([(None, list(zip(firsts, seconds)))])
+            return
+        self._learn(count, len(payload))
+        yield payload, count
+
+    def _learn(self, count: int, size: int) -> None:
+        self.items_per_packet = max(1, min(MOST_ITEMS, self._limit * count // size))
+
     def packets(self, groups: Groups) -> Iterator[tuple[bytes, int]]:
         """The payloads for some items, each with the number of its items."""
         count = sum(len(items) for _, items in groups)
@@ -55,7 +68,7 @@ class Packing:
             chain.from_iterable(items for _, items in groups),
             self._edge,
         )
-        self.items_per_packet = max(1, min(MOST_ITEMS, self._limit * count // len(payload)))
+        self._learn(count, len(payload))
         if count > 1 and len(payload) > min(2 * self._limit, self._largest):
             for half in _halves(groups, count // 2):
                 yield from self.packets(half)

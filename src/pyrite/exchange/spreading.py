@@ -49,22 +49,32 @@ def _written(
     number = (
         _ANY_KEY
         if settings.partitioner is not None
-        else _STRINGS_AT_ONCE.format(count=partition_count)
+        else _STRINGS_AT_ONCE.format(count=partition_count, most=_MOST_KNOWN)
     )
     source = template.format(key=key, number=number)
     return _compiled(source)(settings.key, partition, mmh3.hash, edge.name, RoutingFailed)
 
 
 _ANY_KEY = "                number = partition(key)"
-# For a string this must give the same number as `partition`.
+# These must give the same numbers as `partition`. The partitions of integers are remembered.
 _STRINGS_AT_ONCE = """\
                 if type(key) is str:
                     text = key if key.isascii() else key.encode("utf-8", "surrogatepass")
                     number = hashed(text, 0, False) % {count}
+                elif type(key) is int:
+                    number = known_get(key)
+                    if number is None:
+                        number = partition(key)
+                        if len(known) < {most}:
+                            known[key] = number
                 else:
                     number = partition(key)"""
+_MOST_KNOWN = 100_000
+"""Integer keys whose partition a loop remembers."""
 _ANY = """\
 def bind(key_of, partition, hashed, edge, RoutingFailed):
+    known = {{}}
+    known_get = known.get
     def spread(items, lists):
         item = None
         try:
@@ -78,6 +88,8 @@ def bind(key_of, partition, hashed, edge, RoutingFailed):
 """
 _PAIRS = """\
 def bind(key_of, partition, hashed, edge, RoutingFailed):
+    known = {{}}
+    known_get = known.get
     def spread(items, firsts, seconds):
         item = None
         following = iter(items)

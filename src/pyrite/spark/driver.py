@@ -13,6 +13,7 @@ from pyrite.spark.session import LazySession
 
 if TYPE_CHECKING:
     from pyrite.exchange.deployment import Deployment
+    from pyrite.exchange.driving import HandOver
     from pyrite.spark.execution import SparkRun
 
 
@@ -34,10 +35,12 @@ class SparkDriver:
         deployment: Deployment | None = None,
         on_end: Callable[[BaseException | None], None],
         on_running: Callable[[], None],
+        hand_over: HandOver | None = None,
     ) -> SparkRun:
         """One run of a job, which has not begun yet. Raises PyriteError if the job cannot run.
 
         `deployment` is what goes along; by default it is read here, as the config of the job says.
+        With `hand_over` somebody else completes the job.
         """
         # Imported here, because Arrow takes long to load and light jobs do not need it.
         from pyrite.exchange.deployment import Deployment
@@ -58,6 +61,7 @@ class SparkDriver:
             deployment=Deployment.of(job.config) if deployment is None else deployment,
             on_end=on_end,
             on_running=on_running,
+            hand_over=hand_over,
         )
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.driving import HandOver, Uncommitted
 from pyrite.exchange.reach import check_reach
 from pyrite.exchange.serializable import check_serializable
 from pyrite.exchange.stages import Stage, plan_stages
@@ -64,7 +65,7 @@ CANCEL_SECONDS = 0.1
 
 class SparkRun:
     """Runs a DAG once, on a thread of its own. `on_end` is called when the job has ended and
-    everything is closed."""
+    everything is closed. With `hand_over` it commits nothing."""
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class SparkRun:
         deployment: Deployment,
         on_end: Callable[[BaseException | None], None],
         on_running: Callable[[], None],
+        hand_over: HandOver | None = None,
     ) -> None:
         self._dag = dag
         self._run = run
@@ -91,7 +93,8 @@ class SparkRun:
         self._stages: tuple[Stage, ...] = ()
         self._lock = threading.Lock()
         self._cancelled: Future[None] = Future()
-        self._collections = _collections_of(run)
+        self._hand_over = hand_over
+        self._collections = _collections_of(run) if hand_over is None else OnDriver(run.collections)
         check_serializable(dag)
 
     def begin(self, start: Callable[[Callable[[], None]], None]) -> None:
@@ -164,7 +167,8 @@ class SparkRun:
             self._stages = plan_stages(topology, suppliers)
             sinks = committing_sinks(suppliers)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
-            meta_suppliers.begin_sinks()
+            if self._hand_over is None:
+                meta_suppliers.begin_sinks()
             by_member = meta_suppliers.suppliers_by_member()
             if not halt.is_set:
                 self._on_running()
@@ -178,7 +182,7 @@ class SparkRun:
                 halt.fail(self._explained(raised, spark))
         finally:
             error = halt.error(self._run.job_name)
-            if meta_suppliers is not None:
+            if meta_suppliers is not None and (error is not None or self._hand_over is None):
                 meta_suppliers.close(error)
             self._collections.end()
             self._on_end(error)
@@ -246,6 +250,7 @@ class SparkRun:
             choose_single_partitions(topology, random.Random()),
             self._run,
             self._collections.store,
+            start="" if self._hand_over is None else self._hand_over.start,
         )
 
     def _run_on(
@@ -275,11 +280,15 @@ class SparkRun:
             if not self._run.halt.seal():
                 return
             reports = self._read_reports(table)
+            collected = [each for _, each in driver_rows(table, (COLLECTED,))]
+            if self._hand_over is not None:
+                self._hand_over.take(Uncommitted(reports, collected, meta_suppliers.asked))
+                return
             with self._timed("commit"), meta_suppliers.committed(reports):
                 for number, name, step in written:
                     with at(name):
                         step.save(frame_of_rows(frame, number, step.schema))
-                self._collections.commit([c for _, c in driver_rows(table, (COLLECTED,))])
+                self._collections.commit(collected)
         finally:
             if written:
                 with _ignoring_errors("giving memory back"):
@@ -358,6 +367,7 @@ def stage_works(
     single_partitions: Mapping[int, int],
     run: RunContext,
     store: Store | None = None,
+    start: str = "",
 ) -> list[StageWork]:
     """What the tasks of each stage need to know."""
     ranks = {edge: rank for stage in stages for edge, rank in stage.ranks.items()}
@@ -378,6 +388,7 @@ def stage_works(
                 job_id=run.job_id,
                 execution_id=run.execution_id,
                 store=store,
+                start=start,
             )
         )
     return works

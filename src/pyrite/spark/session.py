@@ -39,6 +39,8 @@ from pyrite.spark.masters import check_master, check_reachable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyrite.exchange.driving import SparkSettings
+
 logger = logging.getLogger("pyrite.spark")
 
 DEFAULT_MASTER = "local[*, 4]"
@@ -94,6 +96,18 @@ class LazySession:
 
     def get(self) -> SparkSession:
         return self.starting().result()
+
+    def settings(self) -> SparkSettings:
+        """What another process needs to start a session like this one."""
+        from pyrite.exchange.driving import SparkSettings
+
+        if self._is_given:
+            raise PyriteError(
+                "the peer that runs this job starts a Spark session of its own, and cannot use the "
+                "one that was given to this instance; open the instance with "
+                "pyrite.instance(spark_master=..., spark_conf=...)"
+            )
+        return SparkSettings(self._master or os.environ.get("SPARK_MASTER"), dict(self._conf))
 
     def starting(self) -> Future[SparkSession]:
         """A future of the session, which starts in the background. A caller that stops waiting does

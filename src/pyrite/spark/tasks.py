@@ -65,6 +65,8 @@ class StageWork:
     job_id: str
     execution_id: str
     store: Store | None = None
+    start: str = ""
+    """Names this start of the job, if another process may start it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,9 @@ def run_stage(
         execution_id=work.execution_id,
         member_count=work.topology.member_count,
         collections=collections,
-        attempt=attempt,
+        attempt=f"{work.start}{attempt}",
         must_repeat=work.stage.in_order,
+        start=work.start,
         memory_budget=memory_budget(),
         files=files,
     )

@@ -16,11 +16,14 @@ from typing import Any
 
 import pytest
 
+import pyrite
+from pyrite import processors as p
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.collections.stored.values import CannotStore
-from pyrite.durable.collections import FolderCollections
+from pyrite.durable.collections import FolderCollections, behind
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import AddOnlyCollections, Collected
+from tests.processors.files.jobs import copy
 
 ADDED = [
     Collected("map", "m", {"a": 1, "b": 2}),
@@ -121,15 +124,16 @@ def test_a_job_that_was_forgotten_can_be_applied_again(stored: FolderCollections
     assert stored.list("l") == [1, 2, 3, 4]
 
 
-def broken(added: list[Collected]) -> Iterator[Collected]:
+def broken(added: list[Collected], error: type[Exception]) -> Iterator[Collected]:
     yield from added
-    raise RuntimeError("broken")
+    raise error("broken")
 
 
 @pytest.mark.parametrize(
     ("collected", "error"),
     [
-        (lambda: broken(ADDED), RuntimeError),
+        (lambda: broken(ADDED, RuntimeError), RuntimeError),
+        (lambda: broken(ADDED, BrokenPipeError), BrokenPipeError),
         (lambda: [*ADDED, Collected("list", "l", [threading.Lock()])], CannotStore),
         (lambda: [*ADDED, Collected("map", "m", {object(): 1})], CannotStore),
     ],
@@ -166,17 +170,77 @@ def test_a_value_that_cannot_be_stored_changes_nothing(stored: FolderCollections
     assert stored.contents() == []
 
 
+def test_an_execution_reads_what_it_added_and_others_see_it_after_a_flush(
+    stored: FolderCollections,
+) -> None:
+    own = stored.for_execution()
+    for n in range(100):
+        own.map("m").update({n: n})
+        own.list("l").extend([n, n])
+    assert own.list("l")[-1] == 99
+    own.map("m")[0] = "changed"
+    own.flush()
+    assert stored.map("m") == {**{n: n for n in range(100)}, 0: "changed"}
+    assert len(stored.list("l")) == 200
+
+
+def test_more_than_the_line_holds_is_written_in_order(
+    stored: FolderCollections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "MOST_HELD", 5000)
+    monkeypatch.setattr(behind, "MOST_IN_A_STEP", 1000)
+    executions = [stored.for_execution() for _ in range(2)]
+    for n in range(200):
+        for own in executions:
+            own.list("l").append(n)
+    for own in executions:
+        own.flush()
+    assert stored.list("l") == [n for n in range(200) for _ in range(2)]
+
+
+def test_an_execution_learns_of_a_full_disk_at_its_flush_and_can_go_on(
+    stored: FolderCollections,
+) -> None:
+    own = stored.for_execution()
+    with stored._file.reading("the limit") as rows:
+        rows.execute("PRAGMA max_page_count = 30")
+    own.list("l").append(b"x" * 1_000_000)
+    with pytest.raises(CollectionsUnavailable, match=r"the list 'l' .* the disk is full"):
+        own.flush()
+    own.list("l").append("small")
+    own.flush()
+    assert stored.list("l") == ["small"]
+
+
+def test_closing_waits_for_what_an_execution_added(tmp_path: Path) -> None:
+    collections = FolderCollections(tmp_path)
+    collections.for_execution().list("l").extend(range(10_000))
+    collections.close()
+    assert not [t for t in threading.enumerate() if t.name == "pyrite-collections"]
+    with closing(FolderCollections(tmp_path)) as again:
+        assert len(again.list("l")) == 10_000
+
+
+def test_light_jobs_of_an_embedded_instance_use_them(tmp_path: Path) -> None:
+    with pyrite.instance(durable=tmp_path) as pyr:
+        copy(pyr, p.read_items(range(3000)), p.write_list("l"))
+        copy(pyr, p.read_list("l"), p.write_list("again"))
+        assert pyr.list("again") == list(range(3000))
+    with closing(FolderCollections(tmp_path)) as collections:
+        assert collections.list("l") == list(range(3000))
+
+
 def test_a_full_disk_is_named_and_changes_nothing(
     tmp_path: Path, stored: FolderCollections
 ) -> None:
     stored.list("l").append("small")
-    with stored._access.reading("the limit") as rows:
+    with stored._file.reading("the limit") as rows:
         rows.execute("PRAGMA max_page_count = 30")
     with pytest.raises(CollectionsUnavailable) as full:
         stored.list("l").append(b"x" * 1_000_000)
     assert str(full.value) == (
-        f"the list 'l' cannot be used: {collections_file(tmp_path)} cannot grow: the disk is full; "
-        "nothing was changed. Make room and try again"
+        f"the list 'l' is not available: {collections_file(tmp_path)} cannot grow: the disk is "
+        "full; nothing was changed. Make room and try again"
     )
     assert stored.list("l") == ["small"]
 
@@ -185,7 +249,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path, stored: FolderColle
     collections_file(tmp_path).write_bytes(b"something else" * 100)
     with pytest.raises(
         CollectionsUnavailable,
-        match=r"the map 'm' cannot be used: .*collections.sqlite is not a database of Pyrite",
+        match=r"the map 'm' is not available: .*collections.sqlite is not a database of Pyrite",
     ):
         stored.map("m").copy()
 
@@ -194,23 +258,21 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(
         CollectionsUnavailable,
-        match=r"the map 'm' cannot be used: the folder .*file/new cannot be made",
+        match=r"the map 'm' is not available: the folder .*file/new cannot be made",
     ):
         FolderCollections(tmp_path / "file" / "new").map("m")["a"] = 1
 
 
-def test_a_file_that_another_holds_is_named_and_works_again(
-    tmp_path: Path, stored: FolderCollections
-) -> None:
+def test_a_file_that_another_holds_is_named_and_works_again(tmp_path: Path) -> None:
+    stored = FolderCollections(tmp_path, patience=0.05)
     stored.list("l").append(1)
-    with stored._access.reading("the wait") as rows:
-        rows.execute("PRAGMA busy_timeout = 1")
     with closing(sqlite3.connect(collections_file(tmp_path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(CollectionsUnavailable, match=r"the list 'l' .* locked by another"):
             stored.list("l").append(2)
     stored.list("l").append(3)
     assert stored.list("l") == [1, 3]
+    stored.close()
 
 
 def outcome_in_child(use: Callable[[], Any]) -> str:
@@ -235,7 +297,7 @@ def test_a_forked_child_is_told_not_to_use_the_file_that_its_parent_has_open(
 ) -> None:
     stored.list("l").append(1)
     said = outcome_in_child(lambda: stored.list("l").copy())
-    assert said.startswith("CollectionsUnavailable: the list 'l' cannot be used: process ")
+    assert said.startswith("CollectionsUnavailable: the list 'l' is not available: process ")
     assert "forked" in said
     stored.list("l").append(2)
     stored.close()

@@ -292,5 +292,22 @@ def test_a_job_that_cannot_be_planned_is_rejected_and_others_go_on(
     assert stage.left() == set()
 
 
+def test_an_event_that_never_can_be_handled_is_left_out_and_others_go_on(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.store.create(paths.plan("bad"))
+    with monkeypatch.context() as broken:
+        broken.setattr(jobs, "plan", _breaks)
+        broken.setattr(jobs, "reject", _breaks)
+        for _ in range(2 * MOST_TRIES):
+            stage.store.create(paths.workflow("bad"), ONE.text())
+            with pytest.raises(ProtocolError):
+                stage.coordinate()
+            stage.crash()
+        stage.born("p1")
+        stage.coordinate()
+    assert stage.states("p1") == "idle"
+
+
 def _breaks(*_: object) -> None:
     raise ProtocolError("oh")

@@ -62,6 +62,12 @@ def test_a_place_that_cannot_be_one_is_an_error_at_once() -> None:
     assert program.wait() == 1
 
 
+def test_a_secret_does_not_stand_in_the_command_line() -> None:
+    program = Program("zk://h/prod?secret=x")
+    program.says("write the URL to a file and use --durable-file")
+    assert program.wait() == 1
+
+
 @contextmanager
 def running(open_session: Callable[[], Store]) -> Iterator[None]:
     """A coordinator on a thread of this process."""

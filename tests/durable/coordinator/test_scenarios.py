@@ -1,5 +1,6 @@
 """The ten scenarios with a leader on a real store. Each runs again with the leader killed before
-and after each of its writes, and a stand-by taking over: with the same end."""
+each of its writes, and a stand-by taking over: with the same end. The soak tests kill it right
+after each write, too, and on both stores."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from pyrite.durable.coordinator.upkeep import WAITS_SECONDS
 from tests.durable.coordinator.places import Places
 from tests.durable.coordinator.stage import Stage
 from tests.durable.scenarios import SCENARIOS, Scenario
-from tests.zookeeper import ZooKeeper
 
 each_scenario = pytest.mark.parametrize("run", SCENARIOS, ids=lambda run: run.__name__)
 
@@ -39,27 +39,24 @@ def test_scenario(run: Scenario, places: Places) -> None:
 def test_scenario_with_the_death_of_the_coordinator_at_every_write(
     run: Scenario, places: Places
 ) -> None:
-    if places.is_slow:  # all of them: see the next test
-        play_with_death(places, run, 1 + SCENARIOS.index(run) % 9)
+    if places.is_slow:
+        play_with_death(Stage(places.empty(), before=1 + SCENARIOS.index(run) % 9), run)
     else:
-        play_with_all_deaths(places, run)
+        for at in range(1, play(Stage(places.empty()), run) + 1):
+            play_with_death(Stage(places.empty(), before=at), run)
 
 
 @pytest.mark.soak
 @each_scenario
-def test_scenario_with_all_deaths_on_zookeeper(run: Scenario, zookeeper: ZooKeeper) -> None:
-    play_with_all_deaths(Places(f"zk://{zookeeper.address}", is_slow=True), run)
-
-
-def play_with_all_deaths(places: Places, run: Scenario) -> None:
+def test_scenario_with_all_deaths(run: Scenario, places: Places) -> None:
     for at in range(1, play(Stage(places.empty()), run) + 1):
-        play_with_death(places, run, at)
+        play_with_death(Stage(places.empty(), before=at), run)
+        play_with_death(Stage(places.empty(), after=at), run)
 
 
-def play_with_death(places: Places, run: Scenario, at: int) -> None:
-    for stage in (Stage(places.empty(), before=at), Stage(places.empty(), after=at)):
-        play(stage, run)
-        assert stage.leaders == 2
+def play_with_death(stage: Stage, run: Scenario) -> None:
+    play(stage, run)
+    assert stage.leaders == 2
 
 
 def test_scenario_with_deaths_between_the_writes_of_an_entry(tmp_path: Path) -> None:

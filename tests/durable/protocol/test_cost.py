@@ -15,12 +15,15 @@ from pyrite.durable.protocol.coordinator.events import (
     Death,
     Event,
     Evict,
+    Fail,
     Offer,
     Revoke,
     Seal,
 )
 from pyrite.durable.protocol.coordinator.log import Entry
 from pyrite.durable.protocol.coordinator.offers import wish
+from pyrite.durable.protocol.coordinator.watches import MOST_REASON, RequestWatch
+from pyrite.durable.protocol.tree.nodes import FAILED
 from pyrite.durable.protocol.workflow import Workflow
 from tests.durable.protocol.desk import Desk
 from tests.durable.protocol.shapes import task
@@ -98,6 +101,14 @@ def test_an_event_costs_the_same_with_many_peers_on_one_task() -> None:
 
 def largest(entries: list[Entry | None]) -> int:
     return max(len(entry.text()) for entry in entries if entry is not None)
+
+
+def test_an_entry_with_the_longest_reason_of_a_failure_fits_into_a_node() -> None:
+    desk = full(1, Workflow((task("only", "concurrent", 1),)))
+    fail = RequestWatch("completion", name(0), 1).event(FAILED + "é" * MEGABYTE)
+    assert isinstance(fail, Fail)
+    assert len(fail.reason) == MOST_REASON
+    assert largest([desk.handle(fail).entry]) < MEGABYTE
 
 
 def test_an_entry_that_offers_to_1000_peers_fits_into_a_node() -> None:

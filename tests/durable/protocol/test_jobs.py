@@ -31,13 +31,13 @@ def test_a_request_for_a_job_that_has_ended_is_deleted() -> None:
         assert all(isinstance(write, Delete) for write in entry.writes)
 
 
-def test_an_ended_job_leaves_only_its_status() -> None:
+def test_an_ended_job_leaves_only_its_status_and_its_place_in_the_catalog() -> None:
     world = World()
     world.submit("job", TWO_SINKS)
     world.born("p0")
     world.finish()
-    left = [path for path in world.nodes if "job" in path and "-log" not in path]
-    assert left == [paths.job("job")]
+    left = {path for path in world.nodes if "job" in path and "-log" not in path}
+    assert left == {paths.job("job"), paths.catalog("job")}
     assert any(CloseQueues("job") in entry.writes for entry in world.log)
 
 

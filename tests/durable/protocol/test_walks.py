@@ -10,14 +10,24 @@ import pytest
 from tests.durable.protocol.shapes import SHAPES
 from tests.durable.protocol.test_interleavings import Interleavings
 
-BLOCK = 150
+BLOCK = 100
 ORDINARY = ("look", "act", "act", "coordinate", "coordinate", "submit", "born")
 FAULTS = ("die", "expire", "time out", "again", "again", "crash", "crash", "pause", "wake")
 RARE = ("cancel", "shut down", "fail", "collect")
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(4))
 def test_random_walks(block: int) -> None:
+    walk_all(block)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(4, 40))
+def test_more_random_walks(block: int) -> None:
+    walk_all(block)
+
+
+def walk_all(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
         try:
             walk(seed)

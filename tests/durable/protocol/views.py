@@ -7,10 +7,12 @@ from pyrite.durable.protocol.view.job import Job
 
 
 def facts(cluster: Cluster) -> dict[str, object]:
+    assert cluster.living_count == sum(peer.can_work for peer in cluster.peers.values())
     return {
         "entry": cluster.entry,
         "served": cluster.served,
         "peers": {n: (p.standing, p.since, p.is_leaving) for n, p in cluster.peers.items()},
+        "living": cluster.living_count,
         "idle": cluster.idle.ranks(),
         "dead": set(cluster.dead),
         "outdated": set(cluster.outdated),

@@ -360,9 +360,9 @@ class World:
         """But the statuses of jobs, living peers, the log and its counters."""
         self.collect()
         self.coordinate()
-        kept = ("job", "job-log", "peer", "pulse", "status", "payload", "cooldown", "peer-state")
-        kept += ("catalog",)
-        left = [path for path in self.nodes if path.split("/")[1] not in (*kept, "coordinator")]
+        kept = {"job", "job-log", "catalog", "peer", "pulse", "status", "payload", "cooldown"}
+        kept |= {"peer-state"}
+        left = [path for path in self.nodes if path.split("/")[1] not in {*kept, "coordinator"}]
         left += [path for path in self.nodes if path.startswith("/peer-state/")][len(self.peers) :]
         assert not left, left
 

@@ -79,15 +79,22 @@ class SqlitePlace(Place):
 class NatsPlace(Place):
     keeps = 5
 
-    def __init__(self, urls: Sequence[Sequence[str]], *, patience: float = 20.0) -> None:
+    def __init__(
+        self,
+        urls: Sequence[Sequence[str]],
+        *,
+        patience: float = 20.0,
+        ack_wait: float = ACK_WAIT,
+    ) -> None:
         super().__init__()
+        self.ack_wait = ack_wait
         self.urls = urls
         self._patience = patience
         self.cluster = f"cluster {next(NUMBERS)}"
 
     def make(self) -> Queues:
         return NatsQueues(
-            self.urls, cluster=self.cluster, patience=self._patience, ack_wait=ACK_WAIT
+            self.urls, cluster=self.cluster, patience=self._patience, ack_wait=self.ack_wait
         )
 
     def owner(self) -> str:

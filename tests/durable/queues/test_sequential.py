@@ -6,8 +6,8 @@ import pytest
 
 from pyrite.durable.protocol.exactness.commits import Next, Record, Stored, after_no_answer
 from pyrite.durable.protocol.states import ProtocolError
-from pyrite.durable.queues.queues import Queues, Refused
-from tests.durable.queues.places import Job, Place, body, following
+from pyrite.durable.queues.queues import Queues, QueuesError, Refused
+from tests.durable.queues.places import Job, Place, body, following, take
 
 
 def test_before_the_first_commit_the_record_is_empty(job: Job) -> None:
@@ -174,3 +174,21 @@ def test_more_messages_than_fit_into_one_step_of_the_storage_are_still_one_commi
     words = [job.word(str(n)) for n in range(2500)]
     job.queues.commit(job.out, following(job.queues.record(job.out), "1"), words, state=None)
     assert job.words() == [str(n) for n in range(2500)]
+
+
+def test_a_commit_writes_sentinels_to_all_servers(job: Job) -> None:
+    sentinels = [job.sentinel("id", server=server) for server in range(job.queues.servers)]
+    job.queues.commit(job.out, following(job.queues.record(job.out), "1"), sentinels, state=None)
+    taken = take(job, "me", 3 + len(sentinels))
+    ends = [one.server for one in taken if one.message.sentinel]
+    assert sorted(ends) == list(range(job.queues.servers))
+
+
+def test_only_sentinels_may_go_to_another_server_than_that_of_the_commit(job: Job) -> None:
+    other = job.word("x", server=job.queues.servers - 1 - job.queues.home(job.out))
+    commit = following(job.queues.record(job.out), "1")
+    if other.server == job.queues.home(job.out):
+        other = job.word("x", server=job.queues.servers)
+    with pytest.raises(QueuesError, match="on server"):
+        job.queues.commit(job.out, commit, [other], state=None)
+    assert job.words() == []

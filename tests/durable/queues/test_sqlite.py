@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ from pyrite.durable.folder.database import Database
 from pyrite.durable.queues.queues import Message, Outgoing, QueuesError
 from pyrite.durable.queues.sqlite import SqliteQueues
 from tests.durable.queues.places import Job, bodies, following, take
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
 
 
 def test_the_messages_of_a_process_that_was_killed_come_to_another(tmp_path: Path) -> None:
@@ -60,7 +48,7 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(small_disk: Path) -> N
             last = queues.commit(job.out, following(last, f"{stored}"), [large], state=None)
             stored += 1
 
-    with pytest.raises(QueuesError, match=r"disk is full.*make room"):
+    with pytest.raises(QueuesError, match=r"disk is full.*Make room"):
         fill()
     assert queues.record(job.out) == last
     assert len(list(job.read())) == stored
@@ -75,7 +63,7 @@ def test_a_lock_that_is_held_too_long_is_a_clear_error(tmp_path: Path) -> None:
     job = Job(queues).begin("a")
     other = sqlite3.connect(layout.queues_file(tmp_path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(QueuesError, match=r"another process has locked it.*was stopped"):
+    with pytest.raises(QueuesError, match=r"locked by another process .*was stopped"):
         queues.take(job.map, owner="me", limit=1)
     assert job.held() == (1, 0)
     other.execute("ROLLBACK")
@@ -86,7 +74,7 @@ def test_a_lock_that_is_held_too_long_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
     layout.queues_file(tmp_path).write_bytes(b"something else" * 1000)
-    with pytest.raises(QueuesError, match="not a SQLite database"):
+    with pytest.raises(QueuesError, match="is not a database of Pyrite"):
         SqliteQueues(tmp_path)
 
 
@@ -94,7 +82,7 @@ def test_a_database_of_another_program_is_a_clear_error_and_is_not_changed(tmp_p
     with sqlite3.connect(layout.queues_file(tmp_path)) as other:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
-    with pytest.raises(QueuesError, match="made by another program"):
+    with pytest.raises(QueuesError, match="another program; use another folder"):
         SqliteQueues(tmp_path)
     with sqlite3.connect(layout.queues_file(tmp_path)) as other:
         assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pyrite.durable.protocol.tree.writes import Put
+from pyrite.durable.protocol.tree.writes import Create, Delete, Put, Write
 from pyrite.durable.store.election import Candidate
 from pyrite.durable.store.opening import open_store
 from pyrite.durable.store.store import EpochIsOver, Store
@@ -75,15 +76,15 @@ def hold_ephemeral(store: Store, path: str) -> None:
     wait()
 
 
-def create_all(store: Store, count: int) -> None:
+def create_all(store: Store, most: int) -> None:
     """Says which nodes it was the first to create."""
     wait()
-    say([number for number in range(count) if store.create(f"/race/{number}", str(os.getpid()))])
+    say([number for number in range(most) if store.create(f"/race/{number}", str(os.getpid()))])
 
 
-def set_often(store: Store, path: str, count: int) -> None:
+def set_often(store: Store, path: str, times: int) -> None:
     wait()
-    for number in range(count):
+    for number in range(times):
         store.set(path, str(number))
 
 
@@ -92,15 +93,26 @@ def lead_in_turn(store: Store, rounds: int, last: int) -> None:
     write in each epoch."""
     wait()
     for _ in range(rounds):
-        epoch, count = store.raise_epoch(), 0
+        epoch, written = store.raise_epoch(), 0
         try:
             while epoch < last:
-                store.transact(epoch, [Put("/led", str(epoch)), Put(f"/led/{epoch}-{count}")])
-                count += 1
+                store.transact(epoch, [Put("/led", str(epoch)), Put(f"/led/{epoch}-{written}")])
+                written += 1
         except EpochIsOver:
             pass
-        say([epoch, count])
+        say([epoch, written])
     say(None)
+
+
+def write_for_ever(store: Store) -> None:
+    """Each transaction sets five nodes to the same number, and deletes and creates others."""
+    epoch = store.raise_epoch()
+    for number in count():
+        writes: list[Write] = [Put(f"/whole/{each}", str(number)) for each in range(5)]
+        gone: list[Write] = [Delete(f"/gone/{number - 1}"), Create(f"/gone/{number}/below")]
+        store.transact(epoch, [*writes, *gone])
+        if number == 10:
+            say("writes")
 
 
 def stand_and_lead(store: Store) -> None:
@@ -111,13 +123,12 @@ def stand_and_lead(store: Store) -> None:
     wait()
 
 
-def measure_watch(store: Store, path: str) -> None:
-    """Answers each change by a change."""
-    while (found := store.watch(path)) != "end":
-        if found and found.startswith("ask"):
-            store.set(path, found.replace("ask", "answer"))
-        else:
-            store.changed(10)
+def answer_changes(store: Store, times: int) -> None:
+    """Answers each change of /ask by a change of /answer."""
+    for number in range(times):
+        while store.watch("/ask") != str(number):
+            assert store.changed(10) is not None
+        store.set("/answer", str(number))
 
 
 def main() -> None:

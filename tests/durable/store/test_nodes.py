@@ -108,6 +108,18 @@ def test_a_transaction_does_all_its_writes(store: Store) -> None:
         assert store.children("/queues") == []
 
 
+def test_a_transaction_deletes_what_others_have_created(store: Store, other: Store) -> None:
+    epoch = store.raise_epoch()
+    other.create("/plan/j/below")
+    store.transact(epoch, [Delete("/plan/j")])
+    assert other.children("/plan") == []
+    other.create("/plan/j")
+    store.transact(epoch, [Delete("/plan/j"), Create("/plan/k")])
+    other.delete("/plan/k")
+    store.transact(epoch, [Create("/plan/k")])
+    assert other.children("/plan") == ["k"]
+
+
 def test_later_writes_of_a_transaction_see_the_earlier_ones(store: Store) -> None:
     store.create("/a/b", "0")
     writes: list[Write] = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -38,7 +39,7 @@ def test_a_url_says_all_of_a_deployment(
         options.append(f"secret={quote(secret, safe='')}")
     found = Deployment.parse(f"zk://{','.join(places)}/{cluster}?{'&'.join(options)}")
     assert found == Deployment(tuple(places), cluster, tuple(nats), secret, session)
-    assert secret is None or len(secret) < 8 or secret not in repr(found)
+    assert repr(found) == repr(replace(found, secret="another"))
 
 
 @given(st.text())

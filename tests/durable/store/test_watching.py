@@ -26,6 +26,16 @@ def test_a_watch_reads_and_tells_of_creating_setting_and_deleting(
     assert store.changed(10) == "/ack/1"
 
 
+def test_many_nodes_are_watched_at_once(store: Store, other: Store) -> None:
+    other.create("/ack/1", "one")
+    other.create("/ack/3", "three")
+    assert store.watch_all(["/ack/1", "/ack/2", "/ack/3"]) == ["one", None, "three"]
+    other.delete("/ack/3")
+    other.create("/ack/2")
+    other.set("/ack/1", "touched")
+    assert list(fired(store)) == ["/ack/3", "/ack/2", "/ack/1"]
+
+
 def test_a_watch_tells_once(store: Store, other: Store) -> None:
     other.create("/ack/1")
     store.watch("/ack/1")
@@ -45,6 +55,7 @@ def test_what_was_before_a_watch_does_not_fire_it(store: Store, other: Store) ->
 
 def test_own_writes_fire_own_watches(store: Store) -> None:
     store.watch("/ack/1")
+    assert store.changed(0.05) is None
     store.create("/ack/1")
     assert store.changed(10) == "/ack/1"
 

@@ -120,6 +120,11 @@ def test_more_nodes_than_fit_into_a_request_are_read_and_deleted(
         store.transact(epoch, last)
 
 
+def test_what_zookeeper_refuses_is_a_clear_error(store: Store) -> None:
+    with pytest.raises(StoreError, match=r"ZooKeeper at .* refused: BadArgumentsError"):
+        store.create("/job/\x01")
+
+
 def test_a_transaction_that_is_too_large_is_a_clear_error(store: Store) -> None:
     epoch = store.raise_epoch()
     with pytest.raises(StoreError, match=r"of 2 writes has .* bytes; .*Do fewer writes at once"):

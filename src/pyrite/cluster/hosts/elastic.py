@@ -17,8 +17,9 @@ from pyrite.cluster.hosts.serving import (
 )
 from pyrite.cluster.hosts.signals import EndingSignals
 from pyrite.cluster.member import Member
-from pyrite.cluster.normal.driving import Driver, no_driver
+from pyrite.cluster.normal.driving import no_driver
 from pyrite.errors import PyriteError
+from pyrite.exchange.driving import Driver
 from pyrite.wire.keys import keys_from
 from pyrite.wire.zookeeper import check_installed
 

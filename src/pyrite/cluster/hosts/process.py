@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 import zmq
 
 from pyrite.cluster.member import Member
-from pyrite.cluster.normal.driving import Driver
+from pyrite.exchange.driving import Driver
 from pyrite.owners import die_with_parent
 from pyrite.wire.keys import keys_from
 from pyrite.wire.sockets import Limits

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
-from pyrite.cluster.normal.driving import NormalRun
+from pyrite.exchange.driving import NormalRun
 from pyrite.wire.messages import Payload
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pyrite.cluster.light.outcomes import Outcome
 from pyrite.cluster.light.parts import not_there
-from pyrite.cluster.normal.driving import Driver, NormalRun
 from pyrite.cluster.normal.figures import Ending, Figures
 from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.engine.failure import Failed
-from pyrite.errors import JobCancelled, JobFailed
+from pyrite.errors import JobCancelled
+from pyrite.exchange.driving import Driver, NormalRun
 from pyrite.wire import messages as m
 from pyrite.wire.wire import Connection
 
@@ -131,7 +131,4 @@ def _outcome_of(error: BaseException | None, address: str) -> Outcome:
         return Outcome()
     if isinstance(error, JobCancelled):
         return Outcome(cancelled=True)
-    if isinstance(error, JobFailed) and error.__cause__ is not None:
-        failed = Failed(error.__cause__, error.vertex, error.processor, error.edge, error.item)
-        return Outcome.failed(failed, address)
-    return Outcome.failed(Failed(error), address)
+    return Outcome.failed(Failed.of(error), address)

@@ -12,6 +12,7 @@ from typing import Any
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.client.desk import Desk
+from pyrite.durable.client.spark_submission import SparkSubmission
 from pyrite.durable.client.submission import Catalog, Submission
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
@@ -20,6 +21,7 @@ from pyrite.durable.queues.queues import Queues
 from pyrite.durable.store.store import Store
 from pyrite.engine.travelling import unpack_failure
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
+from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
 
@@ -40,12 +42,17 @@ class DurableJobs:
         self._known: dict[str, Execution] = {}
         self._lock = threading.Lock()
 
-    def execute(self, job: Job) -> Execution:
-        """Submits the job. When this returns, the job will run, whatever dies."""
+    def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
+        """Submits the job. When this returns, the job will run, whatever dies. `spark` is what a
+        peer starts a session with, for a job that runs on Spark."""
         execution = self._execution(job, None)
         queues = self._open_queues()
         try:
-            submission = Submission(job, execution.id, self._collections, queues)
+            submission = (
+                SparkSubmission(job, execution.id, self._collections, queues, spark)
+                if job.on_spark
+                else Submission(job, execution.id, self._collections, queues)
+            )
             submission.send(self._desk.ask)
         finally:
             queues.close()
@@ -79,10 +86,10 @@ class DurableJobs:
         return [self._found(id, submitted[id][1]) for id in newest]
 
     def has_open_jobs(self) -> bool:
-        """Whether a job has been submitted that has not ended."""
-        nodes = self._desk.ask(lambda store: store.below("/plan", "/job"))
+        """Whether a job has been submitted that has not ended, or whose queues are still there."""
+        nodes = self._desk.ask(lambda store: store.below("/plan", "/job", paths.TO_CLOSE))
         return any(
-            path.startswith("/plan/")
+            path.startswith(("/plan/", f"{paths.TO_CLOSE}/"))
             or (path.startswith("/job/") and not JobNode.read(text).status.has_ended)
             for path, text in nodes.items()
         )

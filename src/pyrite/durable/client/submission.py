@@ -33,11 +33,12 @@ from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.reach import check_reach
 from pyrite.exchange.serializable import check_serializable
 from pyrite.functions import shorten
 from pyrite.job import Job
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import Sink, Source
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -66,27 +67,32 @@ class Submission:
         self._job = job
         self._id = id
         self._queues = queues
-        check_serializable(job.dag, to="the peers of a durable job", stays=(Source,))
         self._deployment = Deployment.of(job.config)
         self._cuts: dict[str, Cut] = {}
-        suppliers: dict[str, Any] = {}
+        self._suppliers: dict[str, Any] = {}
+        self._planned = self._plan(job, collections)
+        self._run = RunContext(
+            job_name=job.name,
+            job_id=job.id,
+            execution_id=id,
+            member_count=job.config.members or DEFAULT_MEMBERS,
+            collections=collections,
+        )
+
+    def _plan(self, job: Job, collections: Collections) -> PlannedJob:
+        check_serializable(job.dag, to="the peers of a durable job", stays=(Source,))
+        suppliers = self._suppliers
         for vertex in job.dag.vertices:
             suppliers[vertex.name] = vertex.supplier
             step = step_of(vertex.supplier)
+            if isinstance(step, Sink):
+                check_reach(step, vertex.name, "process of a durable job")
             if isinstance(step, Source):
                 made = cut(step, vertex.name, collections=collections)
                 if made is not None:
                     self._cuts[vertex.name] = made
                     suppliers[vertex.name] = StepSupplier(made.step)
-        self._suppliers = suppliers
-        self._planned = _planned(job.dag, job, suppliers, list(self._cuts))
-        self._run = RunContext(
-            job_name=job.name,
-            job_id=job.id,
-            execution_id=id,
-            member_count=self._planned.topology.member_count,
-            collections=collections,
-        )
+        return _planned(job.dag, job, suppliers, list(self._cuts))
 
     def send(self, ask: Callable[[Callable[[Store], None]], None]) -> None:
         """`ask` does something with the store. Raises JobFailed if a sink cannot be written, or if

@@ -7,29 +7,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pyrite.collections.stored.values import packed, unpacked
-from pyrite.durable.collections.access import Access
-from pyrite.durable.collections.lists import FolderList
+from pyrite.collections.stored.values import unpacked
+from pyrite.durable.collections.access import Access, FileAccess
+from pyrite.durable.collections.behind import BehindAccess, Line
+from pyrite.durable.collections.lists import FolderList, items_for
 from pyrite.durable.collections.maps import FolderMap, rows_of
-from pyrite.durable.collections.tables import (
-    append_items,
-    entries_of,
-    items_of,
-    made_id,
-    names_of,
-    put_entries,
-)
+from pyrite.durable.collections.tables import Added, add, entries_of, items_of, names_of
+from pyrite.durable.folder.database import PATIENCE
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import Collected
 from pyrite.keys import one_nan
 
 
-class FolderCollections:
-    """They outlive every process, and all who use the same folder share them. Thread-safe. The file
-    is opened when it is first used."""
-
-    def __init__(self, folder: Path) -> None:
-        self._access = Access(collections_file(folder))
+class _Named:
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def map(self, name: str) -> FolderMap:
         return FolderMap(name, self._access)
@@ -50,6 +42,20 @@ class FolderCollections:
         found += [("list", name, [*map(unpacked, items)]) for name, items in lists]
         return [each for each in found if each[2]]
 
+
+class FolderCollections(_Named):
+    """They outlive every process, and all who use the same folder share them. Thread-safe. The file
+    is opened when it is first used."""
+
+    def __init__(self, folder: Path, *, patience: float = PATIENCE) -> None:
+        self._file = FileAccess(collections_file(folder), patience=patience)
+        self._line = Line(self._file)
+        super().__init__(self._file)
+
+    def for_execution(self) -> ExecutionCollections:
+        """The same maps and lists, as the processors of one execution use them."""
+        return ExecutionCollections(BehindAccess(self._file, self._line))
+
     def apply(self, job: str, collected: Iterable[Collected]) -> bool:
         """Adds all that a completed job has collected, in one step. False if that was done before:
         then it changes nothing, and does not read `collected`."""
@@ -57,11 +63,8 @@ class FolderCollections:
             if not rows.execute("INSERT OR IGNORE INTO applied VALUES (?)", (job,)).rowcount:
                 return False
             for each in collected:
-                id = made_id(rows, each.kind, each.name)
-                if each.kind == "map":
-                    put_entries(rows, id, rows_of(each.contents))
-                else:
-                    append_items(rows, id, [*map(packed, each.contents)])
+                of_kind = rows_of if each.kind == "map" else items_for
+                add(rows, Added(each.kind, each.name, of_kind(each.contents)))
             return True
 
     def forget(self, job: str) -> None:
@@ -72,4 +75,13 @@ class FolderCollections:
 
     def close(self) -> None:
         """Closes the file, until it is used again."""
-        self._access.close()
+        self._line.close()
+        self._file.close()
+
+
+class ExecutionCollections(_Named):
+    """Additions do not wait for the file; `flush` waits for all of them."""
+
+    def __init__(self, access: BehindAccess) -> None:
+        super().__init__(access)
+        self.flush = access.flush

@@ -13,7 +13,7 @@ from pyrite.collections.stored.places import checked_index, place_of
 from pyrite.collections.stored.values import packed, unpacked
 from pyrite.durable.collections.access import Access
 from pyrite.durable.collections.tables import (
-    append_items,
+    Added,
     id_of,
     items_of,
     made_id,
@@ -47,8 +47,7 @@ class FolderList(NamedList):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
-            added = [packed(each) for each in value]
-            self._replace(index, added)
+            self._replace(index, items_for(value))
             return
         new = packed(value)
         with self._writing() as (rows, id):
@@ -81,9 +80,7 @@ class FolderList(NamedList):
         self.extend([value])
 
     def extend(self, values: Iterable[Any]) -> None:
-        added = [packed(each) for each in values]
-        with self._writing() as (rows, id):
-            append_items(rows, id, added)
+        self._access.add(Added("list", self.name, items_for(values)))
 
     def pop(self, index: int = -1) -> Any:
         return unpacked(
@@ -148,6 +145,11 @@ class FolderList(NamedList):
     def _writing(self) -> Iterator[tuple[Connection, int]]:
         with self._access.writing(self._of) as rows:
             yield rows, made_id(rows, "list", self.name)
+
+
+def items_for(values: Iterable[Any]) -> builtins.list[bytes]:
+    """The items for values. Raises if one cannot be stored."""
+    return [packed(each) for each in values]
 
 
 def _count(rows: Connection, id: int) -> int:

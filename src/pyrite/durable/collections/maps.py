@@ -12,7 +12,7 @@ from pyrite.collections.named import NamedMap
 from pyrite.collections.stored.fields import field_of
 from pyrite.collections.stored.values import packed, unpacked
 from pyrite.durable.collections.access import Access
-from pyrite.durable.collections.tables import Row, entries_of, id_of, made_id, put_entries
+from pyrite.durable.collections.tables import Added, Row, add, entries_of, id_of, made_id
 from pyrite.keys import one_nan, with_one_nan
 
 
@@ -58,9 +58,7 @@ class FolderMap(NamedMap):
         return with_one_nan(dict(map(unpacked, entries)))
 
     def update(self, other: Any = (), /, **more: Any) -> None:
-        entries = rows_of(dict(other, **more))
-        with self._writing() as (rows, id):
-            put_entries(rows, id, entries)
+        self._access.add(Added("map", self.name, rows_of(dict(other, **more))))
 
     def pop(self, key: Any, *default: Any) -> Any:
         if len(default) > 1:
@@ -88,11 +86,11 @@ class FolderMap(NamedMap):
         return one_nan(key), value
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        ((field, new),) = rows_of({key: default})
+        new = rows_of({key: default})
         with self._writing() as (rows, id):
-            entry = _entry(rows, id, field)
+            entry = _entry(rows, id, new[0][0])
             if entry is None:
-                put_entries(rows, id, [(field, new)])
+                add(rows, Added("map", self.name, new))
         return default if entry is None else unpacked(entry)[1]
 
     def clear(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
 from sqlite3 import Connection
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyrite.context import CollectionKind
 
@@ -29,6 +29,26 @@ CREATE TABLE items (
 ) WITHOUT ROWID;
 CREATE TABLE applied (job TEXT PRIMARY KEY) WITHOUT ROWID
 """
+
+
+class Added(NamedTuple):
+    """Rows of a map, or items of a list, that are to be added to it."""
+
+    kind: CollectionKind
+    name: str
+    data: Sequence[Any]
+
+    @property
+    def of(self) -> str:
+        return f"the {self.kind} '{self.name}'"
+
+
+def add(rows: Connection, added: Added) -> None:
+    id = made_id(rows, added.kind, added.name)
+    if added.kind == "map":
+        _put_entries(rows, id, added.data)
+    else:
+        _insert(rows, id, span_of(rows, id)[1], added.data)
 
 
 def id_of(rows: Connection, kind: CollectionKind, name: str) -> int | None:
@@ -52,7 +72,7 @@ def names_of(rows: Connection, kind: CollectionKind) -> list[tuple[int, str]]:
     return [(id, name.decode("utf-8", "surrogatepass")) for id, name in found]
 
 
-def put_entries(rows: Connection, map: int, entries: Iterable[Row]) -> None:
+def _put_entries(rows: Connection, map: int, entries: Iterable[Row]) -> None:
     """An entry that is there keeps its number, and so its place in the order."""
     rows.executemany(
         "INSERT INTO entries (map, field, entry) VALUES (?, ?, ?)"
@@ -86,10 +106,6 @@ def items_of(
         (list, first + start, end if stop is None else first + stop),
     )
     return [item for (item,) in found.fetchall()]
-
-
-def append_items(rows: Connection, list: int, items: Sequence[bytes]) -> None:
-    _insert(rows, list, span_of(rows, list)[1], items)
 
 
 def replace_items(

@@ -172,12 +172,12 @@ class Leader:
         if own := self._wish():
             self._since_wish = 0
             self._handle(own)
+        elif waits := self._waits.writes(self._cluster, now=self._clock()):
+            self._transact(waits)
         elif self._inbox:
             self._since_wish += 1
             if event := self._event(self._inbox.popleft()):
                 self._handle(event)
-        elif waits := self._waits.writes(self._cluster, now=self._clock()):
-            self._transact(waits)
         else:
             return False
         return True
@@ -211,7 +211,7 @@ class Leader:
             self._newcomers[waiting].listed(self._store.watch_children(waiting))
             return self._newcomer(waiting)
         watch = self._watches.get(waiting)
-        return None if watch is None else self._look(watch)
+        return None if watch is None else self._look([watch])[0]
 
     def _newcomer(self, root: str) -> Event | None:
         """One at a time: if a thousand jobs are submitted at once, other events come between."""
@@ -233,22 +233,24 @@ class Leader:
     def _arm(self, watches: Iterable[Watch], timers: Iterable[Timer]) -> None:
         for timer in timers:
             self._deadlines.arm(timer, now=self._clock())
+        nodes = []
         for watch in watches:
-            if isinstance(watch, CancelWatch):  # later ones are newcomers
-                event = watch.event(self._store.get(watch.path))
-            else:
-                event = self._look(watch)
-            if event is not None:
+            if not isinstance(watch, CancelWatch):
+                nodes.append(watch)
+            elif event := watch.event(self._store.get(watch.path)):  # later ones are newcomers
                 self._inbox.append(event)
+        self._inbox.extend(event for event in self._look(nodes) if event is not None)
 
-    def _look(self, watch: Watch) -> Event | None:
-        """Arms a watch and reads its node. Each watch tells of one event."""
-        event = watch.event(self._store.watch(watch.path))
-        if event is None:
-            self._watches[watch.path] = watch
-        else:
-            self._watches.pop(watch.path, None)
-        return event
+    def _look(self, watches: Sequence[Watch]) -> list[Event | None]:
+        """Arms watches and reads their nodes. Each watch tells of one event."""
+        found = self._store.watch_all([watch.path for watch in watches]) if watches else []
+        events = [watch.event(data) for watch, data in zip(watches, found)]
+        for watch, event in zip(watches, events):
+            if event is None:
+                self._watches[watch.path] = watch
+            else:
+                self._watches.pop(watch.path, None)
+        return events
 
     # Decisions
 

@@ -54,19 +54,22 @@ def again(before: Stumble | None, event: Event, error: str) -> Stumble:
 def instead(event: Event, stumble: Stumble | None) -> Event | None:
     """What to handle in place of an event: after three tries something that is always safe. A plan
     is rejected. A peer whose request cannot be handled is treated as one that has lost its pulse:
-    it stops, and its part is offered again. Any other event is left out, but for the coordinator's
-    own: without them no job goes on, so they are tried for ever.
+    it stops, and its part is offered again. If that does not help, the event is left out, as all
+    others are after three tries. But without the coordinator's own events no job goes on, so they
+    are tried for ever.
 
-    >>> instead(Seal("p1", 7), Stumble(("seal", "p1", 7), 3, "oh"))
-    Death(peer='p1')
+    >>> stumble = Stumble(("seal", "p1", 7), 3, "oh")
+    >>> instead(Seal("p1", 7), stumble), instead(Seal("p2", 8), stumble)
+    (Death(peer='p1'), Seal(peer='p2', offer=8))
     """
     if stumble is None or stumble.tries < MOST_TRIES or stumble.event != words(event):
         return event
-    match event:
-        case Plan(job):
-            return Reject(job, f"the coordinator cannot plan the job: {stumble.error}")
-        case Ack(peer) | Seal(peer) | Complete(peer) | Fail(peer) | Revoke(peer) | Evict(peer):
-            return Death(peer)
-        case Offer() | Collect():
-            return event
+    if isinstance(event, Offer | Collect):
+        return event
+    if stumble.tries < 2 * MOST_TRIES:
+        match event:
+            case Plan(job):
+                return Reject(job, f"the coordinator cannot plan the job: {stumble.error}")
+            case Ack(peer) | Seal(peer) | Complete(peer) | Fail(peer) | Revoke(peer) | Evict(peer):
+                return Death(peer)
     return None

@@ -10,8 +10,9 @@ from pyrite.durable.protocol.tree.writes import Put
 
 
 def sentences(entry: Entry) -> Iterator[str]:
-    """
-    >>> list(sentences(Entry(7, ("death", "p1"), (Put("/job/j", '[3,"failed","no memory"]'),))))
+    r"""
+    >>> job = Put("/job/j", '[3,"failed","no memory\\nand more"]')
+    >>> list(sentences(Entry(7, ("death", "p1"), (job,))))
     ["peer 'p1' died", "job 'j' failed: no memory"]
     """
     match entry.event:
@@ -27,6 +28,6 @@ def sentences(entry: Entry) -> Iterator[str]:
         match write:
             case Put(path, data) if path.startswith("/job/"):
                 node = JobNode.read(data)
-                reason = f": {node.reason}" if node.reason else ""
+                reason = f": {node.reason.splitlines()[0]}" if node.reason else ""
                 verb = "" if node.status.value == "failed" else "is "
                 yield f"job {path.removeprefix('/job/')!r} {verb}{node.status.value}{reason}"

@@ -35,8 +35,14 @@ class Database:
         self._error = error
         self._patience = patience
         self._commits = 0
-        with self._explained():
+        try:
             file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as failed:
+            raise error(
+                f"the folder {file.parent} cannot be made or used: {failed}; choose a folder that"
+                " you can write to"
+            ) from failed
+        with self._explained():
             self.connection = sqlite3.connect(
                 file, timeout=0, isolation_level=None, check_same_thread=False
             )
@@ -136,11 +142,6 @@ class Database:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            raise self._error(
-                f"the folder {self._file.parent} cannot be made or used: {error}; choose a folder"
-                " that you can write to"
-            ) from error
         except sqlite3.Error as error:
             raise self._error(f"{self._file} {self._why(error)}") from error
 

@@ -14,6 +14,7 @@ from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.hosts.embedded import Embedded
 from pyrite.durable.hosts.places import is_folder, open_agreed_store, open_queues
 from pyrite.errors import PyriteError
+from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job
 
@@ -61,8 +62,8 @@ class Durable:
         if self._embedded is not None and self._jobs.has_open_jobs():
             self._embedded.start()
 
-    def execute(self, job: Job) -> Execution:
-        execution = self._jobs.execute(job)
+    def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
+        execution = self._jobs.execute(job, spark)
         if self._embedded is not None:
             self._embedded.start()
         return execution

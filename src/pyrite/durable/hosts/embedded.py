@@ -21,10 +21,11 @@ SOON: Final = 1.0
 """A process that has died within so many seconds is started again only after a pause."""
 LONGEST_PAUSE: Final = 5.0
 
-# The path comes first: it may be what makes this package importable.
+# The path comes first: it may be what makes this package importable. The module that runs the
+# program stands above this one: it knows Spark, too, and gives peers their driver of Spark jobs.
 _BOOT: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.readline()); "
-    "from pyrite.durable.hosts.program import main; main(sys.argv[1:], sys.stdin)"
+    "from pyrite.local_peer import main; main(sys.argv[1:], sys.stdin)"
 )
 
 

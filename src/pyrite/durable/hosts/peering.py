@@ -17,6 +17,7 @@ from pyrite.durable.hosts.places import (
     open_collections,
     open_queues,
 )
+from pyrite.durable.parts.spark_part import NewDriver, no_driver
 from pyrite.durable.peer.peer import Peer, new_name
 from pyrite.durable.queues.queues import QueuesError
 from pyrite.durable.store.store import SessionLost, StoreError
@@ -27,13 +28,15 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
 
-def live_as_peer(place: str, collections: str | None = None) -> None:
+def live_as_peer(
+    place: str, collections: str | None = None, *, new_driver: NewDriver = no_driver
+) -> None:
     """Returns when the peer was told to shut down. `collections` is the URL of the Redis with the
-    named maps and lists of a deployment."""
+    named maps and lists of a deployment. `new_driver` makes what runs a job on Spark."""
     pause = FIRST_PAUSE
     while True:
         try:
-            if _one_life(place, collections):
+            if _one_life(place, collections, new_driver):
                 return
             pause = FIRST_PAUSE
         except (StoreError, QueuesError) as error:
@@ -42,7 +45,7 @@ def live_as_peer(place: str, collections: str | None = None) -> None:
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _one_life(place: str, url: str | None) -> bool:
+def _one_life(place: str, url: str | None, new_driver: NewDriver) -> bool:
     """True when it is over; False if the session was lost after the peer had begun to work."""
     name = new_name()
     with ExitStack() as closing:
@@ -55,7 +58,14 @@ def _one_life(place: str, url: str | None) -> bool:
         queues = open_queues(place)
         closing.callback(queues.close)
         address = f"{socket.gethostname()}:{os.getpid()}"
-        peer = Peer(store, queues, collections, name=name, address=address)
+        peer = Peer(
+            store,
+            queues,
+            collections,
+            name=name,
+            address=address,
+            new_driver=new_driver,
+        )
         try:
             peer.run()
         except SessionLost as lost:

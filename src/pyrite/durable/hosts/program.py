@@ -11,11 +11,13 @@ from typing import Any, NoReturn, TextIO
 
 from pyrite.durable.hosts.coordinating import coordinate
 from pyrite.durable.hosts.peering import live_as_peer
+from pyrite.durable.parts.spark_part import NewDriver
 from pyrite.owners import die_with_parent
 
 
-def main(arguments: list[str], orders: TextIO) -> None:
-    """`arguments` are the role and the place. The first line of `orders` has the rest."""
+def main(arguments: list[str], orders: TextIO, new_driver: NewDriver) -> None:
+    """`arguments` are the role and the place. The first line of `orders` has the rest. `new_driver`
+    makes what runs a job on Spark."""
     role, place = arguments
     config: dict[str, Any] = json.loads(orders.readline())
     die_with_parent(config["owner"])
@@ -29,7 +31,7 @@ def main(arguments: list[str], orders: TextIO) -> None:
     if role == "coordinator":
         coordinate(place)
     else:
-        live_as_peer(place, config.get("collections"))
+        live_as_peer(place, config.get("collections"), new_driver=new_driver)
 
 
 def _exit(number: int, frame: object) -> NoReturn:

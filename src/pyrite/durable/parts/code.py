@@ -14,10 +14,13 @@ from typing import Any
 
 import cloudpickle
 
+from pyrite.dag import DAG
 from pyrite.durable.planning.tasks import PlannedJob
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import message_of
+from pyrite.job import JobConfig
 from pyrite.processors.steps import Sink
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
@@ -38,6 +41,18 @@ class JobCode:
     execution_id: str
     tries: int
     """How often a batch that raises is tried."""
+    spark: SparkCode | None = None
+    """For a job that a peer runs on Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkCode:
+    """A DAG that runs on Spark as a whole."""
+
+    dag: DAG
+    config: JobConfig
+    """Without the modules, wheels and files, which are in the deployment."""
+    settings: SparkSettings
 
 
 class CodeMissing(PyriteError):
@@ -58,6 +73,12 @@ class _Packed:
 def pack_code(code: JobCode, deployment: Deployment) -> bytes:
     path = (*(entry for entry in sys.path if entry), os.getcwd())
     return pickle.dumps(_Packed(code.job_name, path, deployment, cloudpickle.dumps(code)))
+
+
+def deployment_of(packed: bytes) -> Deployment:
+    """The modules, wheels and files that travel with a job."""
+    whole: _Packed = pickle.loads(packed)
+    return whole.deployment
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
@@ -17,7 +17,7 @@ from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
 from pyrite.durable.parts.running import PartFailed
-from pyrite.durable.parts.told import Added, Measured, Reported, Told
+from pyrite.durable.parts.told import Added, Asked, Measured, Reported, Told
 from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.exactness.commits import Commit
 from pyrite.durable.protocol.exactness.reading import Came, has_ended
@@ -26,9 +26,10 @@ from pyrite.durable.queues.queues import Delivery, Queues
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
 from pyrite.engine.member import LifeCycleFailed, RunContext
-from pyrite.engine.metrics import added_up
+from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
 from pyrite.processors.steps import TargetIsTaken
+from pyrite.suppliers import ProcessorMetaSupplier
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -68,7 +69,8 @@ class CompletionPart:
         self._edges = self._workflow.by_name[COMPLETION].edges
         self._stored = take_part_over(queues, part, offer)
         self._reports: dict[str, list[Any]] = {}
-        self._metrics: list[Any] = []
+        self._metrics: dict[int, Mapping[str, VertexMetrics]] = {}
+        self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
 
     def run(self) -> dict[str, Any]:
         """Returns the metrics of the job."""
@@ -84,7 +86,7 @@ class CompletionPart:
             asked = Commit(self._stored.sequence, record)
             self._stored = commit(self._queues, self._part, asked, (), b"")
         order = [vertex.name for vertex in self._code.planned.topology.vertices]
-        return added_up(self._metrics, order)
+        return added_up(list(self._metrics.values()), order)
 
     def _wait_for_all(self) -> None:
         """Reads everything once. Additions are only passed over, since they may not fit into
@@ -103,8 +105,11 @@ class CompletionPart:
                 for told in _told(delivery):
                     if isinstance(told, Reported):
                         self._reports.setdefault(told.vertex, []).extend(told.reports)
+                    elif isinstance(told, Asked):
+                        self._asked.append((told.vertex, told.meta_supplier))
                     elif isinstance(told, Measured):
-                        self._metrics.append(told.metrics)
+                        before = self._metrics.get(told.member, {})
+                        self._metrics[told.member] = plus(before, told.metrics)
             if all(
                 has_ended(self._workflow, edge, came, servers=self._queues.servers)
                 for edge in self._edges
@@ -116,7 +121,7 @@ class CompletionPart:
     def _complete(self) -> None:
         """First the sinks and the meta-suppliers, then the collections: these cannot be refused any
         more, and what came before can be put back until then."""
-        meta_suppliers = meta_suppliers_of(self._code, self._collections)
+        meta_suppliers = meta_suppliers_of(self._code, self._collections, self._asked)
         self._resume_sinks(meta_suppliers)
         try:
             with meta_suppliers.committed(self._reports):
@@ -156,7 +161,12 @@ class CompletionPart:
                     yield from read
 
 
-def meta_suppliers_of(code: JobCode, collections: Collections) -> MetaSuppliers:
+def meta_suppliers_of(
+    code: JobCode,
+    collections: Collections,
+    told: Sequence[tuple[str, ProcessorMetaSupplier]] = (),
+) -> MetaSuppliers:
+    """`told` are those that were asked when the job ran, not when it was submitted."""
     topology = code.planned.topology
     run = RunContext(
         job_name=code.job_name,
@@ -165,7 +175,7 @@ def meta_suppliers_of(code: JobCode, collections: Collections) -> MetaSuppliers:
         member_count=topology.member_count,
         collections=collections,
     )
-    return MetaSuppliers(run, topology, code.steps, code.sinks, asked=code.meta_suppliers)
+    return MetaSuppliers(run, topology, code.steps, code.sinks, asked=[*code.meta_suppliers, *told])
 
 
 def discard(code: JobCode, collections: Collections, error: BaseException) -> None:

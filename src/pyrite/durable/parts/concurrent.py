@@ -16,11 +16,19 @@ from pyrite.durable.parts.running import PartFailed, Running
 from pyrite.durable.protocol.exactness.sentinels import Requeue, Sentinel, ends, judge
 from pyrite.durable.protocol.exactness.tails import Leader, TailCheck
 from pyrite.durable.protocol.workflow import Part
-from pyrite.durable.queues.queues import Delivery, Message, Outgoing, Queues
-from pyrite.durable.store.store import Store
+from pyrite.durable.queues.queues import (
+    Delivery,
+    Message,
+    Outgoing,
+    Queues,
+    QueuesError,
+    QueuesGone,
+)
+from pyrite.durable.store.store import SessionLost, Store
 
 BATCH: Final = 16
 """Messages that are taken and committed together. Their output makes fewer and larger messages."""
+KEEP_SECONDS: Final = 1.0
 FIRST_PAUSE: Final = 0.005
 LONGEST_PAUSE: Final = 0.1
 
@@ -46,7 +54,8 @@ class ConcurrentPart:
         self._queues = queues
         self._owner = owner
         self._files = files
-        self._check = check
+        self._is_stopped = check
+        self._taken: Sequence[Delivery] = ()
         self._leaders = Leaders(store, part)
         self._ends = ends(code.planned.workflow, part.task)
         self._running: Running | None = None
@@ -56,11 +65,10 @@ class ConcurrentPart:
     def run(self) -> None:
         """Returns at the tail: all upstream parts have sealed, and nothing but sentinels is left.
         Raises PartStopped or PartFailed."""
-        taken: list[Delivery] = []
         try:
             while True:
                 self._check()
-                taken = self._queues.take(self._part, owner=self._owner, limit=BATCH)
+                taken = self._taken = self._queues.take(self._part, owner=self._owner, limit=BATCH)
                 if self._handle(taken):
                     return
                 if not taken:
@@ -72,10 +80,27 @@ class ConcurrentPart:
                     self._pause = FIRST_PAUSE
         except BaseException:
             self._close()
-            self._queues.give_back(taken)
+            self._give_back()
             raise
         finally:
             self._close()
+
+    def _give_back(self) -> None:
+        """What cannot be given back belongs to this peer as long as it lives, so it must not live
+        on."""
+        try:
+            self._queues.give_back(self._taken)
+        except QueuesGone:
+            pass
+        except QueuesError as error:
+            raise SessionLost(f"what it had taken could not be given back: {error}") from error
+
+    def _check(self) -> None:
+        self._is_stopped()
+        now = time.monotonic()
+        if now - self._kept >= KEEP_SECONDS:
+            self._kept = now
+            self._queues.keep(self._taken)
 
     def _handle(self, taken: Sequence[Delivery]) -> bool:
         """Returns whether this is the tail."""
@@ -119,6 +144,7 @@ class ConcurrentPart:
                 running.feed(each.message.edge, each.message.body)
             running.settle()
             assert running.is_quiet, f"{self._part} is not quiet although nothing is left to do"
+            running.measure()
             outgoing = running.take()
         except BaseException as error:
             self._close(error)

@@ -4,16 +4,18 @@ Nothing of it is visible before a commit takes it."""
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import cloudpickle
 
+from pyrite.durable.parts.pairs import Halves, PairsRoute
 from pyrite.durable.parts.told import Told
 from pyrite.durable.planning.tasks import COMPLETION, PlannedJob, PlannedTask, edge_name
 from pyrite.durable.protocol.workflow import Part
 from pyrite.durable.queues.queues import Message, Outgoing
 from pyrite.engine.plan import EdgePlan
+from pyrite.engine.routing import Route
 from pyrite.errors import PyriteError
 from pyrite.exchange.groups import Packing
 from pyrite.functions import message_of
@@ -34,14 +36,14 @@ class Egress:
     def __init__(self, job: str, planned: PlannedJob, task: PlannedTask, most_bytes: int) -> None:
         self._job = job
         self._task = task
-        self._ways = {edge.id: _Way(edge, planned, job, most_bytes) for edge in task.outbound}
+        self._ways = {edge.id: Way(edge, planned, job, most_bytes) for edge in task.outbound}
         self._most_bytes = most_bytes
         self._told: list[Told] = []
         self._messages: list[Outgoing] = []
         self.size = 0
         """The bytes of the messages that wait."""
 
-    def way(self, edge: EdgePlan) -> _Way:
+    def way(self, edge: EdgePlan) -> Way:
         return self._ways[edge.id]
 
     def tell(self, thing: Told) -> None:
@@ -63,10 +65,6 @@ class Egress:
             self._add_told()
         messages, self._messages, self.size = self._messages, [], 0
         return messages
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self._messages or self._told or any(way.count for way in self._ways.values()))
 
     def _add_told(self) -> None:
         told, self._told = self._told, []
@@ -104,30 +102,26 @@ class Egress:
         self.size += sum(len(each.message.body) for each in messages)
 
 
-class _Way:
-    """The items of one edge, by the part that they go to."""
+class Way:
+    """The items of one edge, by the part that they go to. Their order is kept for each producer and
+    part."""
 
     def __init__(self, edge: EdgePlan, planned: PlannedJob, job: str, most_bytes: int) -> None:
+        self._edge = edge
         self._name = edge_name(edge)
+        self._topology = planned.topology
         reader = planned.task_of[edge.destination]
         self._is_concurrent = reader.kind == "concurrent"
         self._parts = [
             Part(job, reader.name, member)
-            for member in range(1 if self._is_concurrent else planned.topology.member_count)
+            for member in range(1 if self._is_concurrent else self._topology.member_count)
         ]
-        self._needs_partitions = planned.topology.parallelism_of(edge.destination) > 1
-        self._packing = Packing(
-            edge,
-            limit=min(MESSAGE_BYTES, most_bytes // 2),
-            largest=most_bytes,
-            way=WAY,
-        )
+        self._needs_partitions = self._topology.parallelism_of(edge.destination) > 1
+        limit = min(MESSAGE_BYTES, most_bytes // 2)
+        self._packing = Packing(edge, limit=limit, largest=most_bytes, way=WAY)
         self._groups: dict[int, dict[int | None, list[Any]]] = {}
         self._counts: dict[int, int] = {}
-
-    @property
-    def count(self) -> int:
-        return sum(self._counts.values())
+        self._halves: Halves | None = None
 
     def add(self, member: int, partition: int | None, items: list[Any]) -> None:
         to = 0 if self._is_concurrent else member
@@ -142,15 +136,50 @@ class _Way:
             group += items
         self._counts[to] = self._counts.get(to, 0) + len(items)
 
+    def partitioned_route(self, partition: Callable[[Any], int], member: int) -> Route | None:
+        """A faster route for a partitioned edge, unless the reader must know the partitions."""
+        if self._needs_partitions:
+            return None
+        topology = self._topology
+        places = [
+            0
+            if self._is_concurrent
+            else topology.member_of(number)
+            if self._edge.is_distributed
+            else member
+            for number in range(topology.partition_count)
+        ]
+        if self._halves is None:
+            self._halves = Halves(places)
+        return PairsRoute(
+            self._edge,
+            partition,
+            places,
+            self._halves,
+            lambda place, items: self.add(place, None, items),
+        )
+
     def messages(self, *, all_of_it: bool) -> list[Outgoing]:
-        made = []
+        made: list[Outgoing] = []
+        if self._halves is not None:
+            for to, firsts in enumerate(self._halves.firsts):
+                if firsts and (
+                    all_of_it
+                    or to in self._counts  # before what came after the last pair
+                    or len(firsts) >= self._packing.items_per_packet
+                ):
+                    packets = self._packing.pairs(*self._halves.take(to))
+                    made += (self._message(to, payload) for payload, _ in packets)
         for to, count in list(self._counts.items()):
             if all_of_it or count >= self._packing.items_per_packet:
                 groups = list(self._groups.pop(to).items())
                 del self._counts[to]
-                for payload, _ in self._packing.packets(groups):
-                    made.append(Outgoing(self._parts[to], Message(self._name, payload)))
+                packets = self._packing.packets(groups)
+                made += (self._message(to, payload) for payload, _ in packets)
         return made
+
+    def _message(self, to: int, payload: bytes) -> Outgoing:
+        return Outgoing(self._parts[to], Message(self._name, payload))
 
 
 def encoded(thing: Any) -> bytes:

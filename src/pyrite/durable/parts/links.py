@@ -12,13 +12,14 @@ from pyrite.durable.parts.egress import Egress
 from pyrite.engine.ends import Packet
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import DONE, Done
-from pyrite.engine.routing import Spread
+from pyrite.engine.routing import Route, Spread
 from pyrite.exchange.spreading import write_spread
 
 
 class QueueLinks:
-    def __init__(self, topology: Topology, egress: Egress) -> None:
+    def __init__(self, topology: Topology, egress: Egress, member: int) -> None:
         self._topology = topology
+        self._member = member
         self._egress = egress
         self._inlets: dict[int, QueueInlet] = {}
 
@@ -29,8 +30,8 @@ class QueueLinks:
 
     def partitioned_route(
         self, edge: EdgePlan, processor: int, partition: Callable[[Any], int]
-    ) -> None:
-        return None
+    ) -> Route | None:
+        return self._egress.way(edge).partitioned_route(partition, self._member)
 
     def spread(
         self, edge: EdgePlan, partition: Callable[[Any], int]

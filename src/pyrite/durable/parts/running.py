@@ -18,7 +18,7 @@ from pyrite.engine.driven import DrivenRun, SavedProcessor
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
-from pyrite.engine.metrics import gather
+from pyrite.engine.metrics import VertexMetrics, gather, since
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.exchange.collected import AddOnlyCollections, Collected
@@ -53,7 +53,8 @@ class Running:
         """`check` is called between rounds, often: it raises when the part must stop."""
         self._task = task
         self._check = check
-        self._error: BaseException | None = None
+        self._index = part.member
+        self._measured: dict[str, VertexMetrics] = {}
         self.egress = Egress(part.job, code.planned, task, most_bytes)
         topology = code.planned.topology
         self._vertices = Topology(task.vertices, topology.member_count, topology.partition_count)
@@ -67,7 +68,7 @@ class Running:
             files=files,
         )
         here = {vertex.name for vertex in task.vertices}
-        self._links = QueueLinks(topology, self.egress)
+        self._links = QueueLinks(topology, self.egress, part.member)
         self._member = MemberRun(
             self._context,
             topology,
@@ -168,14 +169,22 @@ class Running:
             raise PartFailed(failed.failed) from failed
 
     def report(self) -> None:
-        """Tells the completion what the sinks' writers have reported, and the metrics."""
+        """Tells the completion what the sinks' writers have reported."""
         for vertex, reports in self._member.reports().items():
             if any(report is not None for report in reports):
                 self.egress.tell(Reported(vertex, reports))
-        metrics = gather(
-            self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)]
-        )
-        self.egress.tell(Measured(dict(metrics)))
+
+    def measure(self) -> None:
+        """Tells the completion what the processors have done since the last time. It counts only
+        if it is committed, like everything else."""
+        now = gather(self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)])
+        for vertex in self._task.vertices:
+            if any(not edge.source for edge in vertex.inbound):  # splits are not items
+                now[vertex.name]["received"] = 0
+                for processor in now[vertex.name]["processors"]:
+                    processor["received"] = 0
+        self.egress.tell(Measured(self._index, since(now, self._measured)))
+        self._measured = now
 
     def close(self, error: BaseException | None = None) -> None:
         self._member.close(error)

@@ -190,6 +190,7 @@ class SequentialPart:
             if state is None:  # from now on it commits only at its end
                 self._can_be_saved = False
                 return
+        running.measure()
         record = replace(
             self._stored.record,
             epoch=self._offer,

@@ -1,5 +1,5 @@
 """What the parts of a job tell its completion: additions to named maps and lists, reports of sinks,
-and metrics."""
+meta-suppliers, and metrics."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from pyrite.exchange.collected import Collected
+from pyrite.suppliers import ProcessorMetaSupplier
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,25 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """The metrics of the vertices of a part."""
+class Asked:
+    """A meta-supplier of the user's, which was asked for its suppliers when the job was started on
+    Spark. It is to be committed and closed."""
 
+    vertex: str
+    meta_supplier: ProcessorMetaSupplier
+
+    def halves(self) -> tuple[list[Told], list[Told]] | None:
+        return None
+
+    def __str__(self) -> str:
+        return f"the meta-supplier of vertex '{self.vertex}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the vertices of a part have done since the last time."""
+
+    member: int
     metrics: Mapping[str, Any]
 
     def halves(self) -> tuple[list[Told], list[Told]] | None:
@@ -62,4 +79,4 @@ class Measured:
         return f"the metrics of {', '.join(self.metrics)}"
 
 
-Told = Added | Reported | Measured
+Told = Added | Reported | Asked | Measured

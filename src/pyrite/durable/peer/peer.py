@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
-from pyrite.durable.parts.code import CodeMissing, JobCode, unpacked_code
+from pyrite.durable.parts.code import CodeMissing, JobCode, deployment_of, unpacked_code
 from pyrite.durable.parts.committing import PartStopped, write_sentinels
 from pyrite.durable.parts.completion import CompletionPart, JobCollections, discard
 from pyrite.durable.parts.concurrent import ConcurrentPart
 from pyrite.durable.parts.running import PartFailed
 from pyrite.durable.parts.sequential import SequentialPart
+from pyrite.durable.parts.spark_part import NewDriver, SparkPart, no_driver
 from pyrite.durable.peer.watch import PeerNodes
 from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.states import SEALING
@@ -31,21 +32,24 @@ from pyrite.durable.protocol.tree.nodes import (
     Payload,
 )
 from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
-from pyrite.durable.store.store import Store
+from pyrite.durable.store.store import Store, StoreError
 from pyrite.engine.failure import Failed
 from pyrite.engine.travelling import pack_failure
 from pyrite.errors import JobCancelled
+from pyrite.functions import shorten_text
 
 logger = logging.getLogger("pyrite.durable")
 
 MOST_FAILURE_BYTES: Final = 24_000
+MOST_LINE: Final = 4_000
 MOST_METRICS: Final = 500_000
 MOST_CODES: Final = 8
 RETRY_SECONDS: Final = 0.5
 
 
 class Peer:
-    """Lives as long as its session. `name` is used by nobody else, ever."""
+    """Lives as long as its session. `name` is used by nobody else, ever. `new_driver` makes what
+    runs a job on Spark."""
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Peer:
         *,
         name: str | None = None,
         address: str = "",
+        new_driver: NewDriver = no_driver,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name or new_name()
@@ -62,6 +67,7 @@ class Peer:
         self._queues = queues
         self._collections = collections
         self._address = address
+        self._new_driver = new_driver
         self._clock = clock
         self._codes: OrderedDict[str, bytes] = OrderedDict()
         self._last = 0
@@ -123,6 +129,17 @@ class Peer:
                         code, part, self._queues, self._collections, offer=offer, check=check
                     ).run()
                     self._publish(part.job, metrics)
+                elif code.spark is not None:
+                    SparkPart(
+                        code,
+                        part,
+                        self._queues,
+                        self._collections,
+                        deployment=deployment_of(self._packed(part.job)),
+                        new_driver=self._new_driver,
+                        offer=offer,
+                        check=check,
+                    ).run()
                 elif code.planned.by_name[part.task].kind == "sequential":
                     SequentialPart(
                         code, part, self._queues, offer=offer, files=files, check=check
@@ -145,6 +162,13 @@ class Peer:
             return False
         except CodeMissing as missing:
             self._fail(offer, Failed(missing))
+            return False
+        except (PartStopped, StoreError, QueuesError):
+            raise
+        except Exception as bug:
+            # Another peer would meet it too. The job says so; the peer is well.
+            logger.exception("peer %s met an internal error on %s", self.name, part)
+            self._fail(offer, Failed(bug))
             return False
         return True
 
@@ -200,9 +224,11 @@ def new_name() -> str:
 
 
 def failure_text(failed: Failed) -> str:
-    """A sentence for people, and the failure itself for the handle of the job."""
+    """A line for people, and one with the failure itself for the handle of the job. Together they
+    are shorter than `MOST_REASON`, since what is longer is cut off."""
     packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
-    return f"{failed.to_job_failed('the job')}\n{packed}"
+    line = " ".join(str(failed.to_job_failed("the job")).splitlines())
+    return f"{shorten_text(line, MOST_LINE)}\n{packed}"
 
 
 def _checking(nodes: PeerNodes, offer: int) -> Callable[[], None]:

@@ -21,7 +21,9 @@ from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.processors.steps import Transform
 
 COMPLETION: Final = "completion"
-"""The name of the last task. No other task has it: theirs end in a number."""
+"""The name of the last task. No other task of the DAG has it: theirs end in a number."""
+SPARK: Final = "spark"
+"""The name of the only task, but for the completion, of a job that runs on Spark."""
 LONGEST_LABEL: Final = 60
 
 
@@ -93,6 +95,16 @@ def plan_tasks(topology: Topology, suppliers: Mapping[str, Any]) -> PlannedJob:
     return PlannedJob(topology, tuple(tasks))
 
 
+def plan_spark(topology: Topology) -> PlannedJob:
+    """A DAG that runs on Spark as a whole: one task of one part, which one peer drives. The
+    topology has one member."""
+    start = f"start {SPARK}"
+    task = PlannedTask(
+        SPARK, "sequential", topology.vertices, {start: None}, {start: 0}, f"done {SPARK}"
+    )
+    return PlannedJob(topology, (task,))
+
+
 def with_splits(topology: Topology, sources: Sequence[str]) -> Topology:
     """The topology with an inbound edge for each of these sources, on which its splits arrive."""
     number = 1 + max(
@@ -135,11 +147,13 @@ def _is_concurrent(
     task: PlannedTask, arriving: Sequence[EdgePlan], suppliers: Mapping[str, Any]
 ) -> bool:
     """Whether any peer can run the task on any message. An edge that is not distributed keeps items
-    on their member, so it needs parts that belong to members."""
+    on their member, so it needs parts that belong to members. A vertex that reads one edge after
+    another holds items back until the input ends, so it has a state."""
     return (
         bool(arriving)
         and all(isinstance(step_of(suppliers[v.name]), Transform) for v in task.vertices)
         and len(set(task.ranks.values())) == 1
+        and all(len({edge.settings.priority for edge in v.inbound}) == 1 for v in task.vertices)
         and all(edge.is_distributed for edge in (*arriving, *task.outbound))
         and all(edge.settings.pattern is not Pattern.BROADCAST for edge in arriving)
     )

@@ -45,7 +45,10 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A message and the part that reads it. `server` is None for the server of the commit; the
-    sentinels of a sequential reader name each server; see `sentinels.seal_targets`."""
+    sentinels of a sequential reader name each server; see `sentinels.seal_targets`. Nothing but
+    sentinels may name another server than that of the commit. No step spans two servers, so these
+    are written before it: a commit that fails may leave some, and its retry writes them again. The
+    first messages of a job that name no server are spread by `open_job`."""
 
     part: Part
     message: Message
@@ -110,7 +113,7 @@ class Queues(Protocol):
     def stage(self, part: Part, attempt: str, outgoing: Sequence[Outgoing]) -> None:
         """Stores messages that nobody sees until a commit of the same attempt publishes them. What
         other attempts of the part have staged is removed with the next commit of the part, or with
-        the job."""
+        the job. Only the object that has staged can commit it."""
 
     def commit(
         self, part: Part, commit: Commit, outgoing: Sequence[Outgoing], *, state: bytes | None
@@ -134,7 +137,8 @@ class Queues(Protocol):
     ) -> bool:
         """In one step: a done marker for each message, and the outgoing messages become visible.
         False, and no change, if one of the messages has a marker already, unless it is of the same
-        attempt. All deliveries are of one part and one server. The messages leave the queue."""
+        attempt of this object. All deliveries, at most 200, are of one part and one server. The
+        messages leave the queue."""
 
     def drop_done(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Removes those that have a done marker already, and returns the others."""
@@ -143,7 +147,8 @@ class Queues(Protocol):
         """They are pending again, for anybody, at the earliest after so many seconds."""
 
     def counts(self, part: Part) -> list[Count]:
-        """What each server holds of a queue that was neither committed nor dropped."""
+        """What each server holds of a queue that was neither committed nor dropped. What was given
+        back may be counted as in flight until it is delivered again."""
 
     # Both
 

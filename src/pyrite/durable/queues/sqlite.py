@@ -46,7 +46,7 @@ CREATE TABLE staged (job INTEGER, part INTEGER, id INTEGER, attempt TEXT, queue 
 CREATE TABLE done (number INTEGER PRIMARY KEY, job INTEGER, attempt TEXT)
 """
 APPLICATION: Final = 0x50795131
-MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_BYTES: Final = 16 * 1024 * 1024
 CHUNK: Final = 256
 """Messages per transaction where a job is opened or closed: others can commit in between."""
 REMEMBERED: Final = 200_000

@@ -13,10 +13,12 @@ from typing import Any, Final
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
+    BadVersionError,
     ConnectionClosedError,
     ConnectionLoss,
     KazooException,
     NoAuthError,
+    NoChildrenForEphemeralsError,
     NodeExistsError,
     NoNodeError,
     OperationTimeoutError,
@@ -44,6 +46,12 @@ LOST_ANSWER: Final = (
     OperationTimeoutError,
     SessionExpiredError,
     SessionMovedError,
+)
+EXPECTED: Final = (
+    BadVersionError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
 )
 
 logger = logging.getLogger("pyrite.durable.zookeeper")
@@ -95,8 +103,8 @@ class Session:
         """Raises if the session has ended."""
         if self._is_closed:
             raise StoreError(f"the session with {self.place} was closed")
-        patience = PATIENCE * self._deployment.session
-        if self._down_since is not None and time.monotonic() - self._down_since > patience:
+        since, patience = self._down_since, PATIENCE * self._deployment.session
+        if since is not None and time.monotonic() - since > patience:
             self._ended = f"there was no connection for {patience:g} s ({self._warning.text})"
         if self._ended:
             self._stop()  # else Kazoo would go on, and could keep alive what others think dead
@@ -128,17 +136,20 @@ class Session:
             except LOST_ANSWER as error:
                 self.check()
                 raise NoAnswer from error
-            except NoAuthError as error:
+            except EXPECTED:
+                raise
+            except KazooException as error:
                 raise self.refused(error) from error
 
-    def ask_all(self, method: str, paths: Sequence[str]) -> list[Any]:
+    def ask_all(self, method: str, paths: Sequence[str], *watchers: Sequence[Any]) -> list[Any]:
         """Asks the same of many nodes, without waiting for one answer after the other. The answer
         of a node that is not there is None."""
         while True:
             self.check()
             ask = getattr(self.client, f"{method}_async")
             try:
-                return [self._answer_or_none(asked) for asked in [ask(path) for path in paths]]
+                asked = [ask(*each) for each in zip(paths, *watchers)]
+                return [self._answer_or_none(one) for one in asked]
             except NoAnswer:
                 time.sleep(0.01)
 

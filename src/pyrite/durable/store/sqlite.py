@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +30,7 @@ from pyrite.durable.store.watches import Watches
 
 APPLICATION: Final = 0x50794E31
 SHORTEST_PAUSE: Final = 0.002
-LONGEST_PAUSE: Final = 0.01
+LONGEST_PAUSE: Final = 0.02
 LIVES_SECONDS: Final = 0.05
 """How often the owners of watched nodes are looked at, and at most a twentieth of the time."""
 
@@ -39,14 +39,15 @@ class SqliteStore:
     """See `Store`. Any number of processes and threads may have a store on the same folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder = folder.absolute()
         self._session = uuid.uuid4().hex
         self._lock: Lock | None = None
         self._database = Database(
             layout.nodes_file(folder), rows.SCHEMA, application=APPLICATION, error=StoreError
         )
         self._watches = Watches()
-        self._woken = threading.Event()
+        self._sleeps = threading.Lock()  # whoever wakes releases it; an Event costs twice as much
+        self._sleeps.acquire()
         self._version: int | None = None
         self._look_at_lives_at = 0.0
         self._read(rows.owned)  # what those who are dead have left goes
@@ -110,7 +111,7 @@ class SqliteStore:
     def transact(self, epoch: int, writes: Sequence[Write]) -> None:
         with self._writing() as writer:
             if (current := _epoch(writer)) != epoch or epoch == 0:
-                raise EpochIsOver(epoch, current)
+                raise EpochIsOver.of(epoch, current)
             for write in writes:
                 match write:
                     case Create(path, data):
@@ -129,6 +130,9 @@ class SqliteStore:
         self._watches.arm(path, at)
         return found[0].data if found else None
 
+    def watch_all(self, paths: Sequence[str]) -> list[str | None]:
+        return [self.watch(path) for path in paths]
+
     def watch_children(self, path: str) -> list[str]:
         at, found = self._read(rows.children, path)
         self._watches.arm_children(path, at)
@@ -138,18 +142,19 @@ class SqliteStore:
         give_up = None if timeout is None else time.monotonic() + timeout
         pause = SHORTEST_PAUSE
         while True:
-            if self._woken.is_set():
-                self._woken.clear()
+            if self._sleeps.acquire(blocking=False):
                 return None
             path = self._watches.take() or self._look()
             left = pause if give_up is None else give_up - time.monotonic()
             if path is not None or left <= 0:
                 return path
-            self._woken.wait(min(pause, left))
-            pause = min(pause * 1.2, LONGEST_PAUSE)
+            if self._sleeps.acquire(timeout=min(pause, left)):
+                return None
+            pause = min(pause * 1.1, LONGEST_PAUSE)
 
     def wake(self) -> None:
-        self._woken.set()
+        with suppress(RuntimeError):  # it was woken already
+            self._sleeps.release()
 
     def close(self) -> None:
         if self._lock is None:

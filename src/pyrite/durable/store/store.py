@@ -25,8 +25,9 @@ class SessionLost(StoreError):
 class EpochIsOver(StoreError):
     """Another coordinator leads: the transaction was not done."""
 
-    def __init__(self, epoch: int, current: int) -> None:
-        super().__init__(f"the epoch is {current}, not {epoch}: another coordinator leads")
+    @classmethod
+    def of(cls, epoch: int, current: int) -> EpochIsOver:
+        return cls(f"the epoch is {current}, not {epoch}: another coordinator leads")
 
 
 class Store(Protocol):
@@ -68,13 +69,17 @@ class Store(Protocol):
 
     def transact(self, epoch: int, writes: Sequence[Write]) -> None:
         """Does all writes in one step if `paths.EPOCH` still has this number, else raises
-        EpochIsOver and does none. `CloseQueues` is not for stores: it is skipped."""
+        EpochIsOver and does none. `CloseQueues` is not for stores: it is skipped. What is below a
+        node to delete may go earlier, if it is too much for one step."""
 
     # Watches tell once. To watch is also to read, in one step.
 
     def watch(self, path: str) -> str | None:
         """The data of a node as `get` does; from now on `changed` tells when it is created, set or
         deleted, once."""
+
+    def watch_all(self, paths: Sequence[str]) -> list[str | None]:
+        """The same for many nodes, which is faster than one after the other."""
 
     def watch_children(self, path: str) -> list[str]:
         """The same for the names of the children: `changed` tells when one comes or goes."""

@@ -94,7 +94,6 @@ class ZooKeeperStore:
                 self._commit(operations)
             except NoAnswer:
                 pass
-            self._session.sync()
             self._learn(writes)
 
     def create_ephemeral(self, path: str, data: str = "") -> None:
@@ -142,7 +141,9 @@ class ZooKeeperStore:
         below are deleted first, in transactions that check the epoch, too. If an answer was lost,
         the writes are done again, which changes nothing; and EpochIsOver may be raised although
         they were done before."""
-        self._learn([w for w in writes if isinstance(w, Delete) and w.path not in self._known])
+        unknown = [w for w in writes if isinstance(w, Delete) and w.path not in self._known]
+        if unknown:
+            self._learn(unknown)
         while True:
             version = self._version(epoch)
             operations = exact(writes, self._known)
@@ -161,7 +162,6 @@ class ZooKeeperStore:
                 pass
             except BadVersionError:
                 self._versions.pop(epoch, None)
-            self._session.sync()
             self._learn(writes)
 
     # Watching
@@ -175,6 +175,14 @@ class ZooKeeperStore:
             except NoNodeError:
                 if self._session.ask("exists", at, watcher) is None:
                     return None
+
+    def watch_all(self, paths: Sequence[str]) -> list[str | None]:
+        watchers = [_Watcher(path, self._fired) for path in paths]
+        found = self._session.ask_all("get", [self._at(path) for path in paths], watchers)
+        return [
+            self.watch(path) if answer is None else str(answer[0].decode())
+            for path, answer in zip(paths, found)
+        ]
 
     def watch_children(self, path: str) -> list[str]:
         at, watcher = self._at(path), _Watcher(path, self._fired)
@@ -263,13 +271,14 @@ class ZooKeeperStore:
                 if found and current == epoch:
                     self._versions = {epoch: found[1].version}
                 elif is_last:
-                    raise EpochIsOver(epoch, current)
+                    raise EpochIsOver.of(epoch, current)
                 else:
                     self._session.sync()
         return self._versions[epoch]
 
     def _learn(self, writes: Sequence[Write]) -> None:
         """Sees which of the nodes are there, and of those to delete, what is below."""
+        self._session.sync()  # ZooKeeper would not notice that a node to delete is there after all
         doomed = {write.path for write in writes if isinstance(write, Delete)}
         asked = {p for w in writes if not isinstance(w, CloseQueues) for p in line_of(w.path)}
         top = frozenset(doomed)

@@ -71,7 +71,7 @@ class WriteFiles(Sink):
             ) from error
         if not context.must_repeat:
             return writer
-        same = f"{PART}{context.global_index:05d}-same{self.format.suffix}"
+        same = f"{PART}{context.global_index:05d}-{context.start}same{self.format.suffix}"
         return _SameName(writer, storage, folder, same)
 
     def target(self) -> str:

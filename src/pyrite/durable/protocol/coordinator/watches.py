@@ -22,8 +22,9 @@ from pyrite.durable.protocol.tree.nodes import FAILED, UNTOUCHED
 from pyrite.durable.protocol.workflow import Workflow
 from pyrite.errors import InvalidDAG
 
-MOST_REASON: Final = 10_000
-"""Characters of the reason of a failure: it must fit into an entry of the log, three times."""
+MOST_REASON: Final = 50_000
+"""Characters of the reason of a failure. An entry of the log has it twice, and must fit into a node
+whatever the characters are."""
 
 
 @dataclass(frozen=True, slots=True)

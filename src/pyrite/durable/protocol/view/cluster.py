@@ -22,14 +22,20 @@ class Peer:
     is_leaving: bool = False
     """It was told to shut down and gets no more offers."""
 
+    @property
+    def can_work(self) -> bool:
+        return self.standing.state in LIVING and not self.is_leaving
+
 
 class Cluster:
-    """`entry` is the number of the last entry of the log. `outdated` has the earlier states of
-    peers, by peer and entry. `dead` has the dead peers, except those whose completion may still
-    come. `closing` has the jobs that peers must leave, `starved` those that need an eviction."""
+    """`entry` is the number of the last entry of the log. `living_count` counts the peers that can
+    work. `outdated` has the earlier states of peers, by peer and entry. `dead` has the dead peers,
+    except those whose completion may still come. `closing` has the jobs that peers must leave,
+    `starved` those that need an eviction."""
 
     def __init__(self) -> None:
         self.entry = 0
+        self.living_count = 0
         self.served = Served()
         self.peers: dict[str, Peer] = {}
         self.idle: Ranked[str] = Ranked()
@@ -50,13 +56,6 @@ class Cluster:
         return bool(self._hungry)
 
     @property
-    def living_count(self) -> int:
-        """The peers that can work."""
-        return sum(
-            peer.standing.state in LIVING and not peer.is_leaving for peer in self.peers.values()
-        )
-
-    @property
     def garbage_count(self) -> int:
         return len(self.outdated) + len(self.dead)
 
@@ -75,14 +74,17 @@ class Cluster:
         if peer is None:
             peer = self.peers[name] = Peer(standing, entry)
         else:
+            self.living_count -= peer.can_work
             if peer.since != entry:
                 self.outdated[name, peer.since] = None
             self._leave(name, peer.standing)
             peer.standing, peer.since = standing, entry
             peer.is_leaving &= standing.state is not DEAD
+        self.living_count += peer.can_work
         self._sit(name, peer)
 
     def leaves(self, name: str) -> None:
+        self.living_count -= self.peers[name].can_work
         self.peers[name].is_leaving = True
         self.idle.discard(name)
 

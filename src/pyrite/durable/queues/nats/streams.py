@@ -7,33 +7,38 @@
 | q.<queue> | the messages of a queue that is read in order |
 | q.<queue>.<id> | a message of a concurrent queue |
 | d.<queue>.<id> | its done marker: the attempt |
+| g.<queue> | nothing |
 | r.<part> | the records of a sequential part |
-| s.<part>.<attempt>.<queue> | staged messages |
-| p.<part>.<attempt> | the staged messages of this attempt are published |
+| s.<part>.<id>.<queue> | messages that were staged for one commit |
+| p.<part>.<id> | this commit has been done |
 | b.<id> | the pieces of a long body or state |
 
-A commit of taken messages expects that the last message on `*.<queue>.<id>` is the taken one. That
-fails if there is a marker, and also if both are deleted. So markers need not be kept for ever, only
-longer than their messages.
+A commit of taken messages expects that there is no marker yet, and that the message is still there.
+So a marker need not be kept for ever, only longer than its message. A message of a batch can have
+one expectation: if a commit has too few messages, some on `g` are added.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from nats.aio.msg import Msg
 
-from pyrite.durable.queues.envelopes import Range
-from pyrite.durable.queues.jetstream import NO_MESSAGE, ApiError, JetStream, Put
+from pyrite.durable.queues.nats.envelopes import Range
+from pyrite.durable.queues.nats.jetstream import NO_MESSAGE, ApiError, JetStream, Put
+from pyrite.durable.queues.queues import QueuesError
 
 PUTS: Final = 500
 PUT_BYTES: Final = 8 * 1024 * 1024
 READ_AT_ONCE: Final = 500
+LAG_SECONDS: Final = 3.0
 
 
 def token(text: str) -> str:
@@ -150,12 +155,19 @@ class Stream:
         """All of a range in one piece."""
         pieces: list[bytes] = []
         first = range.first
+        give_up = time.monotonic() + LAG_SECONDS
         while first <= range.last:
             items = await self.range(range, first, READ_AT_ONCE)
-            if not items:
-                break
-            pieces += (item.data for item in items)
-            first = items[-1].sequence + 1
+            if items:
+                pieces += (item.data for item in items)
+                first = items[-1].sequence + 1
+            elif time.monotonic() > give_up:
+                raise QueuesError(
+                    f"a part of {range.subject} in stream {self.name} of NATS is missing: somebody"
+                    " has deleted it, or a member of the cluster is far behind the others"
+                )
+            else:  # a member of the cluster that lags behind has answered
+                await asyncio.sleep(0.02)
         return b"".join(pieces)
 
     async def pull(self, queue: int, limit: int) -> list[Msg]:
@@ -186,8 +198,8 @@ class Stream:
 
     # Writing
 
-    def put(self, subject: str, data: bytes, *, expected: int | None = None, of: str = "") -> Put:
-        return Put(f"{self.prefix}.{subject}", data, expected, f"{self.prefix}.{of}" if of else "")
+    def put(self, subject: str, data: bytes, *, expected: int | None = None) -> Put:
+        return Put(f"{self.prefix}.{subject}", data, expected)
 
     async def commit(self, puts: Sequence[Put], done: Callable[[], Awaitable[int | None]]) -> int:
         return await self.server.commit(self.name, puts, done)

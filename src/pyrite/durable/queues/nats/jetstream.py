@@ -20,6 +20,9 @@ from pyrite.durable.queues.queues import QueuesError
 T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 5.0
+"""A batch may take so long; after that it is found out whether it is there."""
+ASK_AGAIN_SECONDS: Final = 1.5
+"""A cluster without a leader drops requests silently, so they are repeated soon."""
 CONNECT_SECONDS: Final = 5.0
 LONGEST_BATCH: Final = 1000
 """The server takes no more messages in one atomic batch."""
@@ -29,6 +32,8 @@ EXPECTED_OF: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 BATCH: Final = "Nats-Batch-Id"
 BATCH_SEQUENCE: Final = "Nats-Batch-Sequence"
 BATCH_COMMIT: Final = "Nats-Batch-Commit"
+
+NO_JETSTREAM: Final = "it runs without JetStream; start it with --jetstream and --store_dir"
 
 # Codes of errors of JetStream
 STALE: Final = {10071, 10164}
@@ -148,7 +153,11 @@ class JetStream:
         data = json.dumps(body).encode() if body is not None else b""
 
         async def ask() -> dict[str, Any]:
-            (message,) = await self._ask(f"$JS.API.{subject}", data, most=1)
+            (message,) = await self._ask(
+                f"$JS.API.{subject}", data, most=1, seconds=ASK_AGAIN_SECONDS
+            )
+            if _status(message) == "503":
+                raise Unanswered(NO_JETSTREAM)
             answer: dict[str, Any] = json.loads(message.data)
             if "error" in answer:
                 raise ApiError(answer["error"])
@@ -177,7 +186,7 @@ class JetStream:
     async def confirmed(self, subject: str, data: bytes) -> None:
         """Waits until the server has got this, but not for long."""
         try:
-            await self._ask(subject, data, most=1)
+            await self._ask(subject, data, most=1, seconds=ASK_AGAIN_SECONDS)
         except (Unanswered, NatsError):
             pass
 
@@ -208,14 +217,16 @@ class JetStream:
     async def _send(self, stream: str, puts: Sequence[Put]) -> int:
         id = os.urandom(10).hex()
         for number, put in enumerate(puts, 1):
-            headers = {BATCH: id, BATCH_SEQUENCE: str(number)}
+            # One message alone needs no batch, which would cost the server a file.
+            headers = {BATCH: id, BATCH_SEQUENCE: str(number)} if len(puts) > 1 else {}
             if put.expected is not None:
                 headers[EXPECTED] = str(put.expected)
                 if put.expected_of:
                     headers[EXPECTED_OF] = put.expected_of
             if number < len(puts):
                 await self._publish(put.subject, put.data, headers=headers)
-        headers[BATCH_COMMIT] = "1"
+        if len(puts) > 1:
+            headers[BATCH_COMMIT] = "1"
         (message,) = await self._ask(put.subject, put.data, most=1, headers=headers)
         if _status(message) == "503":
             await self.api(f"STREAM.INFO.{stream}")
@@ -237,13 +248,19 @@ class JetStream:
             raise Unanswered(str(error)) from error
 
     async def _ask(
-        self, subject: str, data: bytes, *, most: int, headers: dict[str, str] | None = None
+        self,
+        subject: str,
+        data: bytes,
+        *,
+        most: int,
+        headers: dict[str, str] | None = None,
+        seconds: float = ANSWER_SECONDS,
     ) -> list[Msg]:
         name = os.urandom(8).hex()
         queue = self._waiting[name] = asyncio.Queue()
         try:
             await self._publish(subject, data, reply=f"{self._inbox}.{name}", headers=headers)
-            return await _collected(queue, most)
+            return await _collected(queue, most, seconds)
         finally:
             del self._waiting[name]
 
@@ -256,7 +273,7 @@ class JetStream:
         subscription = await self._client.subscribe(inbox, cb=_into(queue))
         try:
             await self._publish(subject, data, reply=inbox)
-            return await _collected(queue, most)
+            return await _collected(queue, most, ASK_AGAIN_SECONDS)
         finally:
             del self._waiting[name]
             if self._client.is_connected:
@@ -276,10 +293,7 @@ class JetStream:
                 if error.number in (NO_STREAM, NO_CONSUMER):
                     raise StreamGone(str(error)) from error
                 if error.number in NOT_ENABLED:
-                    raise QueuesError(
-                        f"NATS at {self._where} runs without JetStream; start it with"
-                        " nats-server --jetstream --store_dir <folder>"
-                    ) from error
+                    raise self._away(Unanswered(NO_JETSTREAM)) from error
                 if error.number in (NO_MESSAGE, NAME_IN_USE):
                     raise
                 is_temporary = error.code == 503 or error.number in TRY_AGAIN
@@ -313,18 +327,18 @@ class JetStream:
         self._last_error = error
 
 
-async def _collected(queue: asyncio.Queue[Msg | None], most: int) -> list[Msg]:
+async def _collected(queue: asyncio.Queue[Msg | None], most: int, seconds: float) -> list[Msg]:
     messages: list[Msg] = []
     try:
         while len(messages) < most:
-            message = await asyncio.wait_for(queue.get(), ANSWER_SECONDS)
+            message = await asyncio.wait_for(queue.get(), seconds)
             if message is None:
                 raise Unanswered("the connection was lost")
             messages.append(message)
             if _status(message):
                 break
     except TimeoutError:
-        raise Unanswered(f"no answer within {ANSWER_SECONDS:g} seconds") from None
+        raise Unanswered(f"no answer within {seconds:g} seconds") from None
     return messages
 
 

@@ -1,0 +1,25 @@
+"""Opens queues by where they are: a folder, or servers of NATS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyrite.durable.queues.queues import Queues, QueuesError
+from pyrite.durable.queues.sqlite import SqliteQueues
+
+
+def open_queues(
+    *, folder: Path | None = None, nats: Sequence[Sequence[str]] = (), cluster: str = ""
+) -> Queues:
+    """`nats` has for each server its URL, or those of the members of its cluster. `cluster` is the
+    name of the deployment."""
+    if folder is not None:
+        return SqliteQueues(folder)
+    try:
+        from pyrite.durable.queues.nats import NatsQueues
+    except ImportError as error:
+        raise QueuesError(
+            "queues in NATS need the package nats-py; install pyrite[durable]"
+        ) from error
+    return NatsQueues(nats, cluster=cluster)
