@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,8 +15,11 @@ import pytest
 import pyrite
 from pyrite import DAG, Instance, JobConfig, JobFailed, PyriteError, between
 from pyrite import processors as p
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.exchange.collected import Collected
 from tests.durable.counting import counting, expected
 from tests.durable.deployment import Deployment
+from tests.durable.threads import running
 
 PATIENCE = 60
 LARGE = 65 * 1024 * 1024
@@ -119,6 +122,22 @@ def adding(function: Callable[[int], object]) -> DAG:
     dag.edge(between(dag["in"], dag["map"]))
     dag.edge(between(dag["map"], dag["out"]))
     return dag
+
+
+def test_maps_and_lists_that_are_away_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as threads:
+        apply, away = threads.collections.apply, iter([True, True])
+
+        def apply_later(job: str, collected: Iterable[Collected]) -> None:
+            if next(away, False):
+                raise CollectionsUnavailable("Redis cannot be reached")
+            apply(job, collected)
+
+        monkeypatch.setattr(threads.collections, "apply", apply_later)
+        threads.execute(mapped(lambda n: n)).result(PATIENCE)
+        assert sorted(threads.collections.list("out")) == [0, 1, 2]
 
 
 def test_two_instances_share_a_folder(folder: Path) -> None:
