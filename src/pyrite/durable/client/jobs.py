@@ -87,10 +87,10 @@ class DurableJobs:
         return [self._found(id, submitted[id][1]) for id in newest]
 
     def has_open_jobs(self) -> bool:
-        """Whether a job has been submitted that has not ended."""
-        nodes = self._desk.ask(lambda store: store.below("/plan", "/job"))
+        """Whether a job has been submitted that has not ended, or whose queues are still there."""
+        nodes = self._desk.ask(lambda store: store.below("/plan", "/job", paths.TO_CLOSE))
         return any(
-            path.startswith("/plan/")
+            path.startswith(("/plan/", f"{paths.TO_CLOSE}/"))
             or (path.startswith("/job/") and not JobNode.read(text).status.has_ended)
             for path, text in nodes.items()
         )
