@@ -12,6 +12,7 @@ from rich.console import Console
 from benchmarks import (
     chain,
     durable,
+    durable_jobs,
     light_jobs,
     members,
     memory,
@@ -32,6 +33,7 @@ COMPARISONS = {
     "memory": memory.run,
     "workloads": workloads.run,
     "durable": durable.run,
+    "durable_jobs": durable_jobs.run,
 }
 
 

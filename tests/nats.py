@@ -25,9 +25,10 @@ class Nats:
         *,
         routes: tuple[int, ...] = (),
         jetstream: bool = True,
+        more: str = "",
     ) -> None:
         """`routes` has the ports at which the servers of a cluster talk to each other, its own
-        first."""
+        first. `more` is its configuration besides."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / f"{name}.log"
         self.port = free_port()
@@ -40,6 +41,10 @@ class Nats:
             peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
             own = f"nats://127.0.0.1:{routes[0]}"
             self._arguments += ["--cluster_name", "c", "--cluster", own, "--routes", peers]
+        if more:
+            config = folder / f"{name}.conf"
+            config.write_text(more)
+            self._arguments += ["--config", str(config)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

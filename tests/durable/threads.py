@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from pyrite import DAG, JobConfig
 from pyrite.collections import MemoryCollections
 from pyrite.durable.client.jobs import DurableJobs
 from pyrite.durable.coordinator.leader import Leader
 from pyrite.durable.folder.locks import Lock
+from pyrite.durable.parts.spark_part import NewDriver, no_driver
 from pyrite.durable.peer.peer import Peer, new_name
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import WANTED
@@ -19,6 +21,8 @@ from pyrite.durable.queues.sqlite import SqliteQueues
 from pyrite.durable.store.sqlite import SqliteStore
 from pyrite.exchange.collected import Collected
 from pyrite.job import Execution, durable_job
+
+On = Literal["peers", "spark"]
 
 
 class Applied(MemoryCollections):
@@ -38,8 +42,9 @@ class Applied(MemoryCollections):
 
 
 class Threads:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, new_driver: NewDriver = no_driver) -> None:
         self.folder = folder
+        self._new_driver = new_driver
         self.collections = Applied()
         self.errors: list[BaseException] = []
         self._stopping = threading.Event()
@@ -60,8 +65,8 @@ class Threads:
         self._peers.append(name)
         self._run(lambda: self._live(name))
 
-    def execute(self, dag: DAG, **config: object) -> Execution:
-        return durable_job(dag, JobConfig(**config), self.jobs.execute).execute()  # type: ignore[arg-type]
+    def execute(self, dag: DAG, *, on: On = "peers", **config: object) -> Execution:
+        return durable_job(dag, JobConfig(**config), self.jobs.execute, on=on).execute()  # type: ignore[arg-type]
 
     def stop(self) -> None:
         store = SqliteStore(self.folder)
@@ -101,7 +106,7 @@ class Threads:
     def _live(self, name: str) -> None:
         lock = Lock(self.folder, name)
         store, queues = SqliteStore(self.folder), SqliteQueues(self.folder)
-        Peer(store, queues, self.collections, name=name).run()
+        Peer(store, queues, self.collections, name=name, new_driver=self._new_driver).run()
         store.close()
         queues.close()
         lock.release()
@@ -114,8 +119,10 @@ def _close(folder: Path, job: str) -> None:
 
 
 @contextmanager
-def running(folder: Path, *, peers: int = 2) -> Iterator[Threads]:
-    threads = Threads(folder)
+def running(
+    folder: Path, *, peers: int = 2, new_driver: NewDriver = no_driver
+) -> Iterator[Threads]:
+    threads = Threads(folder, new_driver)
     threads.jobs.has_open_jobs()  # its thread begins here, not in a test
     threads.lead()
     for _ in range(peers):

@@ -28,7 +28,7 @@ class DeploymentCollections(RedisCollections):
         """Adds all that a completed job has collected. False if that was done before: then it
         changes nothing. Everything is first written under keys of this attempt, as it comes, and
         then moved in one step: so two peers that complete the same job do not meet before that."""
-        of, mark = f"what job '{job}' adds to", job_key(job) + b":applied"
+        of, mark = f"what job '{job}' adds to maps and lists", job_key(job) + b":applied"
         if self.server.call(of, "EXISTS", mark):
             return False
         id = f"{job}:{secrets.token_hex(8)}"

@@ -94,6 +94,7 @@ class Peer:
         offer, part = offered.offer, offered.part
         if not self._store.set(paths.ack(offer), TOUCHED):
             return
+        problem = ""
         while True:
             try:
                 if not self._work(offered, nodes):
@@ -111,7 +112,9 @@ class Peer:
                 return
             except (QueuesError, CollectionsUnavailable) as error:
                 # The offer stays this peer's, so it goes on from the last commit.
-                logger.warning("peer %s tries again: %s", self.name, error)
+                if str(error) != problem:
+                    problem = str(error)
+                    logger.warning("peer %s tries again until it can: %s", self.name, error)
                 nodes.wait(RETRY_SECONDS)
                 nodes.check(offer)
 

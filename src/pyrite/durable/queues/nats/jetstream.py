@@ -47,6 +47,15 @@ TRY_AGAIN: Final = {TOO_FEW_SERVERS, 10176, 10210, 10211}
 """A batch of which a message was lost, or that came while too many others were under way. A server
 that is away comes back."""
 
+_FULL: Final = "; its storage is full, so raise max_file_store or make room on its disk"
+HINTS: Final = {
+    TOO_FEW_SERVERS: "; a new job needs as many servers of the cluster as its queues have replicas,"
+    " so start those that do not run",
+    10023: _FULL,
+    10047: _FULL,
+    10077: _FULL,
+}
+
 
 class Stale(Exception):
     """A batch was refused, because an expected sequence is not the last one."""
@@ -289,14 +298,8 @@ class JetStream:
                     raise
                 is_temporary = error.code == 503 or error.number in TRY_AGAIN
                 if not is_temporary or time.monotonic() > give_up:
-                    hint = (
-                        "; a new job needs as many servers of the cluster as its queues have"
-                        " replicas, so start those that do not run"
-                    )
-                    raise QueuesError(
-                        f"NATS at {self._where} refused: {error}"
-                        + (hint if error.number == TOO_FEW_SERVERS else "")
-                    ) from error
+                    hint = HINTS.get(error.number, "")
+                    raise QueuesError(f"NATS at {self._where} refused: {error}{hint}") from error
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.25)
 
