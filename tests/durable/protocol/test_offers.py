@@ -19,6 +19,14 @@ from tests.durable.protocol.shapes import CHAIN, DIAMOND, ONE, ONE_SEQUENTIAL, t
 from tests.durable.protocol.world import World
 
 TWO_CONCURRENT = Workflow((task("a", "concurrent", 1), task("b", "concurrent", 1, "a")))
+SLOWLY_FED = Workflow(
+    (
+        task("in", "sequential", 1),
+        task("a", "concurrent", 1, "in"),
+        task("b", "concurrent", 1, "a"),
+    )
+)
+SEQUENTIAL_DIAMOND = Workflow((task("in", "sequential", 1), *DIAMOND.tasks[1:]))
 
 
 def peers(count: int) -> list[str]:
@@ -26,21 +34,35 @@ def peers(count: int) -> list[str]:
 
 
 def test_tasks_without_a_peer_come_first_and_among_them_the_lowest_phase() -> None:
-    desk = Desk(*peers(6), job=DIAMOND)
+    desk = Desk(*peers(6), job=SEQUENTIAL_DIAMOND)
     desk.offer()
     tasks = [desk.task(peer) for peer in peers(6)]
     assert tasks == ["in0", "left0", "right0", "right1", "merge0", "out0"]
 
 
 def test_then_come_the_concurrent_tasks_with_fewest_peers() -> None:
-    desk = Desk(*peers(5), job=TWO_CONCURRENT)
+    desk = Desk(*peers(6), job=SLOWLY_FED)
     desk.offer()
-    assert [desk.task(peer) for peer in peers(5)] == ["a0", "b0", "a0", "b0", "a0"]
-    desk.handle(Death("p0"))
-    desk.handle(Death("p2"))
-    desk.handle(Born("p5"))
+    assert [desk.task(peer) for peer in peers(6)] == ["in0", "a0", "b0", "a0", "b0", "a0"]
+    desk.handle(Death("p1"))
+    desk.handle(Death("p3"))
+    desk.handle(Born("p6"))
     desk.offer()
-    assert desk.task("p5") == "a0"
+    assert desk.task("p6") == "a0"
+
+
+def test_peers_help_a_concurrent_part_whose_input_is_all_there_before_they_go_on() -> None:
+    desk = Desk(*peers(3), job=TWO_CONCURRENT)
+    desk.offer()
+    assert [desk.task(peer) for peer in peers(3)] == ["a0", "a0", "a0"]
+
+
+def test_when_the_input_of_the_next_part_is_all_there_they_help_that_one() -> None:
+    desk = Desk("p0", "p1", job=SLOWLY_FED)
+    desk.offer()
+    desk.complete("p0")
+    desk.offer()
+    assert [desk.task("p0"), desk.task("p1")] == ["a0", "a0"]
 
 
 def test_a_sequential_part_gets_one_peer_only() -> None:
@@ -100,7 +122,7 @@ def test_the_numbers_of_offers_go_up() -> None:
 
 def starved() -> Desk:
     """One peer is downstream, and the only peer upstream has died."""
-    desk = Desk("p0", "p1", job=TWO_CONCURRENT)
+    desk = Desk("p0", "p1", job=SLOWLY_FED)
     desk.offer()
     desk.ack("p1")
     desk.handle(Death("p0"))
@@ -113,7 +135,7 @@ def test_a_peer_is_evicted_if_a_lower_phase_has_none_and_nobody_is_idle() -> Non
     assert evict == Evict("p1", desk.offer_of("p1"))
     desk.handle(evict)
     desk.offer()
-    assert desk.task("p1") == "a0"
+    assert desk.task("p1") == "in0"
 
 
 def test_nobody_is_evicted_if_somebody_is_idle() -> None:
@@ -129,7 +151,7 @@ def test_nobody_is_evicted_from_a_lower_phase() -> None:
 
 
 def test_the_evicted_peer_is_one_of_the_highest_phase() -> None:
-    desk = Desk(*peers(6), job=DIAMOND)
+    desk = Desk(*peers(6), job=SEQUENTIAL_DIAMOND)
     desk.offer()
     desk.handle(Death("p0"))
     assert wish(desk.cluster) == Evict("p5", desk.offer_of("p5"))

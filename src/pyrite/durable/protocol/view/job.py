@@ -3,6 +3,7 @@ and who can be evicted."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from pyrite.durable.protocol.states import EVICTABLE
@@ -31,6 +32,7 @@ class Job:
         self.node = node
         self.workflow = workflow
         self.complete = set(complete)
+        self._complete_parts = Counter(part.task for part in self.complete)
         self.free: Ranked[Part] = Ranked(
             (part, self._rank(part))
             for part in workflow.parts_of(name)
@@ -73,8 +75,23 @@ class Job:
         return self.workflow.phases[part.task]
 
     def next_part(self) -> Part | None:
-        """The offer rule within a job."""
-        return self.free.first() or self.shared.first()
+        """The offer rule within a job: a part without a peer, the lowest phase first. But peers
+        help a concurrent part of a lower phase as long as all its input is there: a part of a later
+        phase would hold its peer while it waits for what that part makes."""
+        free, shared = self.free.first(), self.shared.first()
+        if free is None:
+            return shared
+        if shared is not None and self.phase(shared) < self.phase(free) and self._is_fed(shared):
+            return shared
+        return free
+
+    def _is_fed(self, part: Part) -> bool:
+        """Whether all tasks that the part reads from are complete."""
+        task = self.workflow.by_name[part.task]
+        return all(self._is_complete(edge.source) for edge in task.edges if edge.source is not None)
+
+    def _is_complete(self, task: str) -> bool:
+        return self._complete_parts[task] == self.workflow.by_name[task].parts
 
     def seats(self, part: Part) -> Seats:
         return self._seats.get(part, NOBODY)
@@ -98,6 +115,8 @@ class Job:
         self._place(standing.part)
 
     def completed(self, part: Part) -> None:
+        if part not in self.complete:
+            self._complete_parts[part.task] += 1
         self.complete.add(part)
         self.died_sealing.pop(part, None)
         self.sealed_in_vain.discard(part)
