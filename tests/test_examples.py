@@ -15,6 +15,8 @@ PRINTED = {
     "nightly.py": "revenue 15\nattempts {'prices': 1, 'orders': 2, 'revenue': 1}\n"
     "second run {'prices': 'SKIPPED', 'orders': 'SKIPPED', 'revenue': 'SKIPPED'}\n",
     "members.py": "2631 takes 190 steps\n2463 takes 208 steps\n2919 takes 216 steps\n",
+    "durable.py": "the first program was killed: True\njob 'count words' is there\n"
+    "220000 words, 60000 times 'the'\n",
     "primes.py": "there are 167 odd primes below 1000\n",
 }
 

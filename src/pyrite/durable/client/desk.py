@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from pyrite.durable.store.store import SessionLost, Store, StoreError
 from pyrite.errors import PyriteError
+from pyrite.forks import repair_after_fork
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -33,9 +34,11 @@ class Desk:
         self._store: Store | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
+        repair_after_fork(self)
 
     def ask(self, act: Callable[[Store], T]) -> T:
-        """What `act` returns or raises, on the thread of the store."""
+        """What `act` returns or raises, on the thread of the store. It is called again if the
+        session is lost meanwhile, so it must be harmless to repeat it."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -66,8 +69,9 @@ class Desk:
         """An ephemeral node is there meanwhile; again in a new session, if this one is lost."""
 
         def begin(store: Store) -> None:
-            self._held.add(path)
-            store.create_ephemeral(path)
+            if path not in self._held:  # else a new session has created it
+                self._held.add(path)
+                store.create_ephemeral(path)
 
         def end(store: Store) -> None:
             self._held.discard(path)
@@ -82,6 +86,15 @@ class Desk:
             except PyriteError as error:
                 self._held.discard(path)
                 logger.debug("the node %s goes with the session: %s", path, error)
+
+    def after_fork(self) -> None:
+        """In a child process, where the thread is not: it starts with the next request."""
+        self._lock = threading.Lock()
+        self._requests = deque()
+        self._watched = {}
+        self._held = set()
+        self._store = None
+        self._thread = None
 
     def close(self) -> None:
         with self._lock:
@@ -140,8 +153,8 @@ class Desk:
         future, act = self._requests.popleft()
         try:
             answer = act(store)
-        except SessionLost as lost:
-            future.set_exception(lost)
+        except SessionLost:
+            self._requests.appendleft((future, act))  # it is asked again in a new session
             raise
         except BaseException as error:
             future.set_exception(error)
@@ -150,7 +163,12 @@ class Desk:
 
     def _look(self, store: Store, path: str) -> None:
         data = store.watch(path)
-        if self._watched[path](data):
+        try:
+            is_over = self._watched[path](data)
+        except Exception:
+            logger.exception("what %s says cannot be understood", path)
+            is_over = True
+        if is_over:
             del self._watched[path]
 
     def _refuse(self, error: BaseException) -> None:
