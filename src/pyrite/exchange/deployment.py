@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import shutil
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pyrite.errors import PyriteError
+from pyrite.exchange.temporary import job_folder
 from pyrite.functions import shorten
 from pyrite.job import JobConfig
 
@@ -48,8 +47,7 @@ class Deployment:
         if not self.code and not self.files:
             yield None
             return
-        folder = Path(tempfile.mkdtemp(prefix="pyrite-job-"))
-        try:
+        with job_folder() as folder:
             for archive in self.code:
                 zipfile.ZipFile(io.BytesIO(archive)).extractall(folder / "code")
             for name, content in self.files:
@@ -57,10 +55,10 @@ class Deployment:
                 (folder / "files" / name).write_bytes(content)
             sys.path.insert(0, str(folder / "code"))
             importlib.invalidate_caches()
-            yield folder / "files"
-        finally:
-            _forget(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+            try:
+                yield folder / "files"
+            finally:
+                _forget(folder)
 
 
 def _forget(folder: Path) -> None:

@@ -7,7 +7,10 @@ import base64
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pyrite.context import Collections
 from pyrite.dag import DAG
@@ -40,7 +43,7 @@ class DurableJobs:
         self._open_queues = open_queues
         self._collections = collections
         self._run_callback = run_callback
-        self._known: dict[str, Execution] = {}
+        self._known: WeakValueDictionary[str, Execution] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
@@ -59,7 +62,7 @@ class DurableJobs:
                 submission.send(self._desk.ask)
         finally:
             queues.close()
-        execution.add_done_callback(lambda _: _tidy_up(submission, execution))
+        execution.add_done_callback(partial(_tidy_up, submission))
         return self._follow(execution)
 
     def job(self, id: str) -> Execution:
@@ -126,10 +129,10 @@ class DurableJobs:
             job, run_callback=self._run_callback, needs_this_thread=lambda: False, id=id
         )
         execution.wire(
-            cancel=lambda: self._cancel(execution.id),
-            metrics=lambda: self._metrics(execution.id),
-            progress=lambda: self._progress(execution.id),
-            waits_for=lambda: self._waits_for(execution.id),
+            cancel=partial(self._cancel, execution.id),
+            metrics=partial(self._metrics, execution.id),
+            progress=partial(self._progress, execution.id),
+            waits_for=partial(self._waits_for, execution.id),
         )
         return execution
 
@@ -169,8 +172,8 @@ class DurableJobs:
         return self._desk.ask(lambda store: waits_for(store, id))
 
 
-def _tidy_up(submission: Submission, execution: Execution) -> None:
-    error = execution.exception()
+def _tidy_up(submission: Submission, ended: Future[None]) -> None:
+    error = ended.exception()
     if isinstance(error, (JobFailed, JobCancelled)):
         submission.discard(error)
 

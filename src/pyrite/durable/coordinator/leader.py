@@ -311,7 +311,7 @@ class Leader:
         """A job that nobody has submitted, and nobody will."""
         for job in orphans:
             logger.info("deletes job %r: its client died while it submitted it", job)
-            nodes = (paths.catalog(job), paths.workflow(job))
+            nodes = (paths.catalog(job), paths.workflow(job), paths.cancel(job))
             self._transact([CloseQueues(job), *map(Delete, nodes)])
             self._closing.close(job)
 

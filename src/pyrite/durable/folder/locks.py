@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from pyrite.forks import repair_after_fork
+
+NEW_SECONDS: Final = 60.0
 
 
 class Lock:
@@ -53,6 +58,17 @@ def is_held(folder: Path, name: str) -> bool:
         os.close(file)
     _path(folder, name).unlink(missing_ok=True)
     return False
+
+
+def remove_dead(folder: Path) -> None:
+    """Removes the files of holders that were killed. A file that is new may belong to one that is
+    about to lock it."""
+    long_ago = time.time() - NEW_SECONDS
+    with suppress(FileNotFoundError), os.scandir(_path(folder, "")) as files:
+        for file in files:
+            with suppress(FileNotFoundError):
+                if file.stat().st_mtime < long_ago:
+                    is_held(folder, file.name)
 
 
 def _path(folder: Path, name: str) -> Path:

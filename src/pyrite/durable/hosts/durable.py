@@ -11,6 +11,7 @@ from pathlib import Path
 from pyrite.collections.redis import RedisCollections
 from pyrite.durable.client.jobs import DurableJobs
 from pyrite.durable.collections.collections import FolderCollections
+from pyrite.durable.folder.locks import remove_dead
 from pyrite.durable.hosts.keeper import Keeper
 from pyrite.durable.hosts.places import is_folder, open_agreed_store, open_queues
 from pyrite.errors import PyriteError
@@ -51,6 +52,7 @@ class Durable:
             self.collections = FolderCollections(Path(where))
             roles = ["coordinator", *["peer"] * _checked(peers)]
             self._keeper = Keeper(where, roles)
+            remove_dead(Path(where))
         else:
             if peers is not None:
                 raise PyriteError(

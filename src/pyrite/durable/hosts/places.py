@@ -43,6 +43,12 @@ def closes_queues(place: str) -> Callable[[str], None]:
             queues.close_job(job)
         finally:
             queues.close()
+        if is_folder(place):  # without its queues, nobody can complete the job once more
+            collections = FolderCollections(Path(place))
+            try:
+                collections.forget(job)
+            finally:
+                collections.close()
 
     return close
 

@@ -90,6 +90,7 @@ class SqliteQueues:
             application=APPLICATION,
             error=QueuesError,
             patience=patience,
+            shrinks=True,
         )
         self._jobs: dict[str, _Job] = {}
         self._looked: dict[tuple[int, int], float] = {}
@@ -160,6 +161,7 @@ class SqliteQueues:
             for table in "records", "done":
                 db.execute(f"DELETE FROM {table} WHERE job = ?", (id,))
             db.execute("DELETE FROM jobs WHERE id = ?", (id,))
+        self._database.shrink()
 
     def _drop_chunk(self, table: str, key: str, job: int) -> bool:
         with self._database.writing() as db:
