@@ -99,7 +99,7 @@ def test_an_execution_that_has_ended_is_not_kept(tmp_path: Path) -> None:
 def test_the_file_of_the_queues_shrinks_when_a_job_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyrite.durable.folder.database.KEPT_PAGES", 0)
+    monkeypatch.setattr("pyrite.durable.folder.database.MOST_FREE_PAGES", 100)
     queues = SqliteQueues(tmp_path)
     task = ONE.tasks[0]
     message = Message(task.edges[0].name, bytes(1_000_000))

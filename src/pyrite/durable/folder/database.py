@@ -15,15 +15,14 @@ PATIENCE = 30.0
 """Seconds for which a transaction waits for the others."""
 LONGEST_WAL = 64 * 1024 * 1024
 COMMITS_PER_LOOK = 64
-KEPT_PAGES = 2048
-STEP_PAGES = 256
-"""4 MB: the others wait for some milliseconds."""
+MOST_FREE_PAGES = 4096
+MOST_MOVED_PAGES = 1024
+"""16 MB: others wait for a tenth of a second."""
 
 
 class Database:
     """One connection. `error` makes the exception for a sentence. `synchronous=NORMAL` survives
-    any death of processes: what the kernel has been given is not lost with them. `shrinks` is for a
-    file that holds much for a while; see `shrink`."""
+    any death of processes: what the kernel has been given is not lost with them."""
 
     def __init__(
         self,
@@ -33,7 +32,6 @@ class Database:
         application: int,
         error: Callable[[str], Exception],
         patience: float = PATIENCE,
-        shrinks: bool = False,
     ) -> None:
         self._file = file
         self._wal = f"{file}-wal"
@@ -52,18 +50,16 @@ class Database:
                 file, timeout=0, isolation_level=None, check_same_thread=False
             )
         try:
-            self._prepare(schema, application, shrinks)
+            self._prepare(schema, application)
             self._inode = os.stat(file).st_ino
         except BaseException:
             self.connection.close()
             raise
 
-    def _prepare(self, schema: str, application: int, shrinks: bool) -> None:
+    def _prepare(self, schema: str, application: int) -> None:
         execute = self.connection.execute
         # 16 kB instead of 4 kB pages: a body of 20 kB is written in two pieces.
         self._when_free("PRAGMA page_size = 16384")
-        if shrinks:  # this, too, counts only before there are tables
-            self._when_free("PRAGMA auto_vacuum = INCREMENTAL")
         self._when_free("PRAGMA journal_mode = WAL")
         for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 512", "temp_store = MEMORY"):
             self._when_free(f"PRAGMA {pragma}")
@@ -108,14 +104,15 @@ class Database:
                 self.connection.execute("ROLLBACK")
 
     def shrink(self) -> None:
-        """Gives the room of what was deleted back to the disk, but for some that is used again
-        soon. In small steps: others can write in between."""
-        while self._when_free("PRAGMA freelist_count").fetchone()[0] >= KEPT_PAGES + STEP_PAGES:
-            with self.writing() as db:
-                before = db.execute("PRAGMA page_count").fetchone()
-                db.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
-                if db.execute("PRAGMA page_count").fetchone() == before:
-                    return  # a file of an earlier version, which cannot shrink
+        """Gives the room of what was deleted back to the disk, if it is much. The file is written
+        anew, so this waits for a time when there is little in it. (SQLite's incremental vacuum
+        looks through all free pages for each page: it takes hours for 50 GB.)"""
+        free, pages = (
+            int(self._when_free(f"PRAGMA {count}").fetchone()[0])
+            for count in ("freelist_count", "page_count")
+        )
+        if free > MOST_FREE_PAGES and pages - free <= MOST_MOVED_PAGES:
+            self._when_free("VACUUM")
 
     def version(self) -> int:
         """A number that changes when another connection has changed something."""

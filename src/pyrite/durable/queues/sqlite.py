@@ -90,7 +90,6 @@ class SqliteQueues:
             application=APPLICATION,
             error=QueuesError,
             patience=patience,
-            shrinks=True,
         )
         self._jobs: dict[str, _Job] = {}
         self._looked: dict[tuple[int, int], float] = {}
