@@ -163,7 +163,7 @@ class Peer:
         except CodeMissing as missing:
             self._fail(offer, Failed(missing))
             return False
-        except (PartStopped, StoreError, QueuesError):
+        except (PartStopped, StoreError, QueuesError, CollectionsUnavailable):
             raise
         except Exception as bug:
             # Another peer would meet it too. The job says so; the peer is well.
