@@ -12,6 +12,8 @@ import threading
 import time
 from pathlib import Path
 
+from tests.ports import free_port, free_ports
+
 START_SECONDS = 20.0
 
 
@@ -25,10 +27,9 @@ class Nats:
         *,
         routes: tuple[int, ...] = (),
         jetstream: bool = True,
-        more: str = "",
     ) -> None:
         """`routes` has the ports at which the servers of a cluster talk to each other, its own
-        first. `more` is its configuration besides."""
+        first."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / f"{name}.log"
         self.port = free_port()
@@ -41,10 +42,6 @@ class Nats:
             peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
             own = f"nats://127.0.0.1:{routes[0]}"
             self._arguments += ["--cluster_name", "c", "--cluster", own, "--routes", peers]
-        if more:
-            config = folder / f"{name}.conf"
-            config.write_text(more)
-            self._arguments += ["--config", str(config)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -132,14 +129,8 @@ class Killer:
 
 def cluster(folder: Path, size: int = 3) -> list[Nats]:
     """The servers of one cluster, not started yet."""
-    ports = [free_port() for _ in range(size)]
+    ports = free_ports(size)
     return [
         Nats(folder, f"nats-{n}", routes=(ports[n], *ports[:n], *ports[n + 1 :]))
         for n in range(size)
     ]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import time
 
 import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError
+
+from tests.ports import free_port
 
 START_SECONDS = 10.0
 
@@ -23,7 +24,7 @@ class RedisServer:
                 "scripts/install-test-servers, or: apt-get install redis-server"
             )
         self._program = program
-        self.port = _free_port()
+        self.port = free_port()
         self._password = password
         self._arguments = (*arguments, *(("--requirepass", password) if password else ()))
         self.start()
@@ -68,9 +69,3 @@ class RedisServer:
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

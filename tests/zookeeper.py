@@ -9,10 +9,11 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import pyspark
+
+from tests.ports import free_ports
 
 JARS = ("zookeeper-3*", "zookeeper-jute-*", "slf4j-api-*", "netty-*", "snappy-java-*")
 MORE_JARS = ("metrics-core-*", "commons-cli-*")
@@ -39,7 +40,7 @@ class ZooKeeper:
     def __init__(self, folder: Path, *, session: float = 2.0, more: str = "") -> None:
         """`more` is added to the configuration."""
         self._folder = folder
-        self.port = _free_ports(1)[0]
+        self.port = free_ports(1)[0]
         self._config = folder / "zoo.cfg"
         tick = max(50, int(session * 100))
         config = CONFIG.format(
@@ -121,7 +122,7 @@ class Ensemble:
     """Three servers. Two of them are enough."""
 
     def __init__(self, folder: Path, *, session: float = 2.0) -> None:
-        ports = _free_ports(6)
+        ports = free_ports(6)
         members = "".join(
             f"server.{number}=127.0.0.1:{ports[2 * number]}:{ports[2 * number + 1]}\n"
             for number in range(3)
@@ -151,12 +152,6 @@ class Ensemble:
 
     def leader(self) -> ZooKeeper:
         return next(server for server in self.servers if server.mode() == "leader")
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in free]
 
 
 def _class_path() -> str:

@@ -204,6 +204,7 @@ class Execution(Future[None]):
         self._read_metrics: Callable[[], dict[str, Any]] = dict
         self._read_progress: Callable[[], list[tuple[str, int, int]]] = list
         self._read_timings: Callable[[], dict[str, float]] = dict
+        self._read_waits_for: Callable[[], str | None] = lambda: None
         repair_after_fork(self)
 
     def result(self, timeout: float | None = None) -> None:
@@ -246,8 +247,13 @@ class Execution(Future[None]):
 
     def progress(self) -> list[tuple[str, int, int]]:
         """For each stage of a Spark job that has begun: its vertices, the number of tasks that are
-        done, and the number of all tasks."""
+        done, and the number of all tasks. For each task of a durable job: its name, the number of
+        parts that are complete, and the number of all parts."""
         return self._read_progress()
+
+    def waits_for(self) -> str | None:
+        """What a durable job waits for, as a sentence without subject; None if for nothing."""
+        return self._read_waits_for()
 
     def timings(self) -> dict[str, float]:
         """The seconds that a Spark job spent on each of `session`, `stages` and `commit`."""
@@ -289,11 +295,13 @@ class Execution(Future[None]):
         metrics: Callable[[], dict[str, Any]],
         progress: Callable[[], list[tuple[str, int, int]]] = list,
         timings: Callable[[], dict[str, float]] = dict,
+        waits_for: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._request_cancel = cancel
         self._read_metrics = metrics
         self._read_progress = progress
         self._read_timings = timings
+        self._read_waits_for = waits_for
 
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING

@@ -12,20 +12,20 @@ BATCH = 1000
 """Items of a message that enters the job."""
 
 
-def counting(items: int, name: str) -> DAG:
-    """Counts the numbers below `items` by their remainder."""
+def counting(items: int, name: str, *, padding: str = "") -> DAG:
+    """Counts the numbers below `items` by their remainder. The padding makes messages long."""
     dag = DAG()
     source = dag.vertex("in", p.read_items(range(items)))
-    mapped = dag.vertex("map", p.map(lambda n: n % 97))
+    mapped = dag.vertex("map", p.map(lambda n: (n % 97, f"{n}{padding}")))
     count = dag.vertex(
         "count",
         p.group_and_accumulate(
-            key=lambda key: key, initial=0, accumulate=lambda so_far, _: so_far + 1
+            key=lambda pair: pair[0], initial=0, accumulate=lambda so_far, _: so_far + 1
         ),
     )
     out = dag.vertex("out", p.write_map(name))
     dag.edge(between(source, mapped))
-    dag.edge(between(mapped, count).distributed().partitioned(key=lambda key: key))
+    dag.edge(between(mapped, count).distributed().partitioned(key=lambda pair: pair[0]))
     dag.edge(between(count, out))
     return dag
 

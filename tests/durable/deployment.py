@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyrite
 from pyrite import Instance
-from pyrite.durable.hosts.embedded import launch
+from pyrite.durable.hosts.keeper import launch
 from pyrite.durable.hosts.places import open_queues
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.queues.queues import Queues

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,8 +15,11 @@ import pytest
 import pyrite
 from pyrite import DAG, Instance, JobConfig, JobFailed, PyriteError, between
 from pyrite import processors as p
+from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.exchange.collected import Collected
 from tests.durable.counting import counting, expected
 from tests.durable.deployment import Deployment
+from tests.durable.threads import running
 
 PATIENCE = 60
 LARGE = 65 * 1024 * 1024
@@ -118,6 +124,22 @@ def adding(function: Callable[[int], object]) -> DAG:
     return dag
 
 
+def test_maps_and_lists_that_are_away_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as threads:
+        apply, away = threads.collections.apply, iter([True, True])
+
+        def apply_later(job: str, collected: Iterable[Collected]) -> None:
+            if next(away, False):
+                raise CollectionsUnavailable("Redis cannot be reached")
+            apply(job, collected)
+
+        monkeypatch.setattr(threads.collections, "apply", apply_later)
+        threads.execute(mapped(lambda n: n)).result(PATIENCE)
+        assert sorted(threads.collections.list("out")) == [0, 1, 2]
+
+
 def test_two_instances_share_a_folder(folder: Path) -> None:
     with (
         pyrite.instance(durable=folder, peers=1) as one,
@@ -127,6 +149,41 @@ def test_two_instances_share_a_folder(folder: Path) -> None:
         other.job(job.id).result(PATIENCE)
         assert job.id in {each.id for each in other.jobs()}
         assert other.map("shared") == expected(5_000)
+
+
+def test_a_full_disk_stops_a_job_until_there_is_room(tmp_path: Path) -> None:
+    with (
+        small_disk(tmp_path) as make_room,
+        pyrite.instance(durable=tmp_path / "folder", peers=2) as pyr,
+    ):
+        job = pyr.new_durable_job(counting(200_000, "counts", padding="x" * 200)).execute()
+        while free_bytes(tmp_path) > 64 * 1024:
+            with pytest.raises(TimeoutError):
+                job.result(0.2)
+        with pytest.raises(TimeoutError):
+            job.result(1)
+        make_room()
+        job.result(PATIENCE)
+        assert pyr.map("counts") == expected(200_000)
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[Callable[[], object]]:
+    """A file system of 6 MB, and how to make it larger."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "none", str(path)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("only root can make a small file system")
+    try:
+        yield lambda: subprocess.run(["mount", "-o", "remount,size=1g", str(path)], check=True)
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def free_bytes(path: Path) -> int:
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
 
 
 def test_all_of_a_deployment_use_the_same_redis(deployment: Deployment) -> None:

@@ -92,7 +92,7 @@ def in_a_folder(folder: Path, *, seed: int, items: int, seconds: float) -> None:
     print(f"PYRITE_SOAK_SEED={seed}")
     with pyrite.instance(durable=folder, peers=4) as pyr:
         children = [Child(pyr, number) for number in range(5)]
-        faults = Faults(seed, Group(children, most_down=5, longest=1.0), pause=2.0)
+        faults = Faults(seed, Group(children, most_down=5, longest=1.0), pause=1.2)
         run(
             pyr,
             faults,

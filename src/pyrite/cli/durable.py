@@ -1,8 +1,9 @@
-"""The commands of durable jobs: `coordinator`."""
+"""The command `coordinator`, and the options that all commands of durable jobs have."""
 
 from __future__ import annotations
 
 import logging
+import os
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -52,7 +53,7 @@ def coordinator(
 
     with reporting_errors():
         place = place_of(durable, durable_file)
-        _log_to_stderr("pyrite.durable.coordinator", name="coordinator")
+        log_to_stderr("pyrite.durable.coordinator", name="coordinator")
         with EndingSignals() as signals:
             running = Coordinator(
                 partial(open_store, place), closes_queues(place), ack_seconds=ack_seconds
@@ -65,7 +66,7 @@ def coordinator(
 
 
 def place_of(durable: str | None, file: Path | None) -> str:
-    """Where the parts of durable jobs are. Raises if it cannot be a place."""
+    """Where durable jobs are kept: the whole path of a folder, or a URL. Raises if it is none."""
     from pyrite.durable.store.opening import deployment_at
 
     if (durable is None) == (file is None):
@@ -79,12 +80,14 @@ def place_of(durable: str | None, file: Path | None) -> str:
         place = durable if file is None else file.read_text().strip()
     except OSError as error:
         raise PyriteError(f"the URL of the deployment cannot be read: {error}") from error
-    assert place is not None
-    deployment_at(place)
-    return place
+    if not place:
+        raise PyriteError("the place of durable jobs is empty; give a folder, or zk://...")
+    if deployment_at(place) is not None:
+        return place
+    return os.path.abspath(os.path.expanduser(place))
 
 
-def _log_to_stderr(logger: str, *, name: str) -> None:
+def log_to_stderr(logger: str, *, name: str) -> None:
     """One line for each important thing, also without --verbose."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s"))

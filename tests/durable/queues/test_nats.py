@@ -20,7 +20,8 @@ from tests.durable.queues.places import (
     following,
     take,
 )
-from tests.nats import Killer, Nats, free_port
+from tests.nats import Killer, Nats
+from tests.ports import free_port
 
 
 @pytest.fixture

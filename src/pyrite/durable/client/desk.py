@@ -33,7 +33,8 @@ class Desk:
         self._closed = False
 
     def ask(self, act: Callable[[Store], T]) -> T:
-        """What `act` returns or raises, on the thread of the store."""
+        """What `act` returns or raises, on the thread of the store. It is called again if the
+        session is lost meanwhile, so it must be harmless to repeat it."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -113,8 +114,8 @@ class Desk:
         future, act = self._requests.popleft()
         try:
             answer = act(store)
-        except SessionLost as lost:
-            future.set_exception(lost)
+        except SessionLost:
+            self._requests.appendleft((future, act))  # it is asked again in a new session
             raise
         except BaseException as error:
             future.set_exception(error)

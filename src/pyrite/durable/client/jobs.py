@@ -12,6 +12,7 @@ from typing import Any
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.client.desk import Desk
+from pyrite.durable.client.overview import progress, waits_for
 from pyrite.durable.client.spark_submission import SparkSubmission
 from pyrite.durable.client.submission import Catalog, Submission
 from pyrite.durable.protocol.tree import paths
@@ -86,10 +87,10 @@ class DurableJobs:
         return [self._found(id, submitted[id][1]) for id in newest]
 
     def has_open_jobs(self) -> bool:
-        """Whether a job has been submitted that has not ended."""
-        nodes = self._desk.ask(lambda store: store.below("/plan", "/job"))
+        """Whether a job has been submitted that has not ended, or whose queues are still there."""
+        nodes = self._desk.ask(lambda store: store.below("/plan", "/job", paths.TO_CLOSE))
         return any(
-            path.startswith("/plan/")
+            path.startswith(("/plan/", f"{paths.TO_CLOSE}/"))
             or (path.startswith("/job/") and not JobNode.read(text).status.has_ended)
             for path, text in nodes.items()
         )
@@ -114,6 +115,7 @@ class DurableJobs:
             cancel=lambda: self._cancel(execution.id),
             metrics=lambda: self._metrics(execution.id),
             progress=lambda: self._progress(execution.id),
+            waits_for=lambda: self._waits_for(execution.id),
         )
         return execution
 
@@ -147,17 +149,10 @@ class DurableJobs:
         workflow, names = self._desk.ask(
             lambda store: (store.get(paths.workflow(id)), store.children(paths.tasks(id)))
         )
-        if workflow is None:
-            return []
-        complete: dict[str, int] = {}
-        for name in names:
-            part, mark = paths.part_named(id, name)
-            if mark == "complete":
-                complete[part.task] = complete.get(part.task, 0) + 1
-        return [
-            (task.name, complete.get(task.name, 0), task.parts)
-            for task in Workflow.read(workflow).tasks
-        ]
+        return [] if workflow is None else progress(Workflow.read(workflow), id, names)
+
+    def _waits_for(self, id: str) -> str | None:
+        return self._desk.ask(lambda store: waits_for(store, id))
 
 
 def _tidy_up(submission: Submission, execution: Execution) -> None:

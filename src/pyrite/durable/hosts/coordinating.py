@@ -9,6 +9,6 @@ from pyrite.durable.hosts.places import closes_queues
 from pyrite.durable.store.opening import open_store
 
 
-def coordinate(place: str) -> None:
-    """Stands by or leads, until the process ends."""
-    Coordinator(partial(open_store, place), closes_queues(place)).run()
+def coordinator_at(place: str) -> Coordinator:
+    """It stands by or leads from its `run` on, until its `stop`."""
+    return Coordinator(partial(open_store, place), closes_queues(place))

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyrite.collections.redis import RedisCollections
 from pyrite.durable.client.jobs import DurableJobs
 from pyrite.durable.collections.collections import FolderCollections
-from pyrite.durable.hosts.embedded import Embedded
+from pyrite.durable.hosts.keeper import Keeper
 from pyrite.durable.hosts.places import is_folder, open_agreed_store, open_queues
 from pyrite.errors import PyriteError
 from pyrite.exchange.driving import SparkSettings
@@ -20,6 +20,9 @@ from pyrite.job import Execution, Job
 
 
 class Durable:
+    """`starts` is whether the processes start by themselves when there is a job to run; without it
+    `start` starts them."""
+
     def __init__(
         self,
         place: str | os.PathLike[str],
@@ -27,6 +30,7 @@ class Durable:
         peers: int | None,
         collections: RedisCollections | None,
         run_callback: Callable[[Callable[[], None]], None],
+        starts: bool = True,
     ) -> None:
         if not isinstance(place, (str, os.PathLike)) or not os.fspath(place):
             raise PyriteError(
@@ -34,12 +38,14 @@ class Durable:
             )
         where = os.fspath(place)
         url: str | None = None
-        self._embedded: Embedded | None = None
+        self._keeper: Keeper | None = None
+        self._starts = starts
         self.collections: FolderCollections | RedisCollections
         if is_folder(where):
             where = os.path.abspath(os.path.expanduser(where))
             self.collections = FolderCollections(Path(where))
-            self._embedded = Embedded(where, _checked(peers))
+            roles = ["coordinator", *["peer"] * _checked(peers)]
+            self._keeper = Keeper(where, roles)
         else:
             if peers is not None:
                 raise PyriteError(
@@ -59,14 +65,19 @@ class Durable:
             self.collections,
             run_callback=run_callback,
         )
-        if self._embedded is not None and self._jobs.has_open_jobs():
-            self._embedded.start()
+        if starts and self._keeper is not None and self._jobs.has_open_jobs():
+            self._keeper.start()
 
     def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
         execution = self._jobs.execute(job, spark)
-        if self._embedded is not None:
-            self._embedded.start()
+        if self._starts:
+            self.start()
         return execution
+
+    def start(self) -> None:
+        """Starts the coordinator and the peers of a folder, unless they were started."""
+        if self._keeper is not None:
+            self._keeper.start()
 
     def jobs(self) -> list[Execution]:
         return self._jobs.jobs()
@@ -75,12 +86,12 @@ class Durable:
         return self._jobs.job(id)
 
     def processes(self) -> list[tuple[str, int]]:
-        return [] if self._embedded is None else self._embedded.processes()
+        return [] if self._keeper is None else self._keeper.processes()
 
     def close(self) -> None:
         self._jobs.close()
-        if self._embedded is not None:
-            self._embedded.close()
+        if self._keeper is not None:
+            self._keeper.close()
 
 
 def _checked(peers: int | None) -> int:

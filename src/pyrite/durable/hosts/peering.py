@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import time
+import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -28,24 +29,54 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
 
+class Stopping:
+    """Tells a peer to end, from any thread and at any time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._told = threading.Event()
+        self._call: Callable[[], None] = lambda: None
+
+    def stop(self) -> None:
+        with self._lock:
+            self._told.set()
+            self._call()
+
+    def calls(self, call: Callable[[], None]) -> None:
+        """What `stop` calls, from now on; at once if it was called before."""
+        with self._lock:
+            self._call = call
+            if self._told.is_set():
+                call()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the peer is to end; waits for so long if not."""
+        return self._told.wait(seconds)
+
+
 def live_as_peer(
-    place: str, collections: str | None = None, *, new_driver: NewDriver = no_driver
+    place: str,
+    collections: str | None = None,
+    *,
+    new_driver: NewDriver = no_driver,
+    stopping: Stopping | None = None,
 ) -> None:
     """Returns when the peer was told to shut down. `collections` is the URL of the Redis with the
     named maps and lists of a deployment. `new_driver` makes what runs a job on Spark."""
+    stopping = stopping or Stopping()
     pause = FIRST_PAUSE
-    while True:
+    while not stopping.wait(0):
         try:
-            if _one_life(place, collections, new_driver):
+            if _one_life(place, collections, new_driver, stopping):
                 return
             pause = FIRST_PAUSE
         except (StoreError, QueuesError) as error:
             logger.warning("%s; trying again in %g s", error, pause)
-            time.sleep(pause)
+            stopping.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _one_life(place: str, url: str | None, new_driver: NewDriver) -> bool:
+def _one_life(place: str, url: str | None, new_driver: NewDriver, stopping: Stopping) -> bool:
     """True when it is over; False if the session was lost after the peer had begun to work."""
     name = new_name()
     with ExitStack() as closing:
@@ -66,6 +97,8 @@ def _one_life(place: str, url: str | None, new_driver: NewDriver) -> bool:
             address=address,
             new_driver=new_driver,
         )
+        stopping.calls(peer.stop)
+        closing.callback(stopping.calls, lambda: None)
         try:
             peer.run()
         except SessionLost as lost:

@@ -9,8 +9,8 @@ from pyrite.collections.redis.server import without_password
 from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.parts.completion import JobCollections
 from pyrite.durable.protocol.tree import paths
+from pyrite.durable.queues import opening
 from pyrite.durable.queues.queues import Queues, QueuesError
-from pyrite.durable.queues.sqlite import SqliteQueues
 from pyrite.durable.store.opening import deployment_at, open_store
 from pyrite.durable.store.store import Store
 from pyrite.errors import PyriteError
@@ -23,16 +23,14 @@ def is_folder(place: str) -> bool:
 def open_queues(place: str) -> Queues:
     deployment = deployment_at(place)
     if deployment is None:
-        return SqliteQueues(Path(place))
-    from pyrite.durable.queues.nats import NatsQueues  # an extra: who uses it loads it
-
+        return opening.open_queues(folder=Path(place))
     if not deployment.nats:
         raise QueuesError(
             "the URL of a deployment must say where its NATS servers are; add"
             " ?nats=nats://host:4222 to it"
         )
     urls = [each.split(",") for each in deployment.nats]
-    return NatsQueues(urls, cluster=deployment.cluster)
+    return opening.open_queues(nats=urls, cluster=deployment.cluster)
 
 
 def closes_queues(place: str) -> Callable[[str], None]:

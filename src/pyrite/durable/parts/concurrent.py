@@ -16,13 +16,23 @@ from pyrite.durable.parts.running import PartFailed, Running
 from pyrite.durable.protocol.exactness.sentinels import Requeue, Sentinel, ends, judge
 from pyrite.durable.protocol.exactness.tails import Leader, TailCheck
 from pyrite.durable.protocol.workflow import Part
-from pyrite.durable.queues.queues import Delivery, Message, Outgoing, Queues
-from pyrite.durable.store.store import Store
+from pyrite.durable.queues.queues import (
+    Delivery,
+    Message,
+    Outgoing,
+    Queues,
+    QueuesError,
+    QueuesGone,
+)
+from pyrite.durable.store.store import SessionLost, Store
 
 BATCH: Final = 16
 """Messages that are taken and committed together. Their output makes fewer and larger messages."""
 KEEP_SECONDS: Final = 1.0
 FIRST_PAUSE: Final = 0.005
+FAILED_SECONDS: Final = 5.0
+"""After a batch has failed for the last time, others get it only if the job goes on for so long:
+the coordinator may ignore the failure, if the part was taken away meanwhile."""
 LONGEST_PAUSE: Final = 0.1
 
 
@@ -71,12 +81,22 @@ class ConcurrentPart:
                     self._pause = min(2 * self._pause, LONGEST_PAUSE)
                 else:
                     self._pause = FIRST_PAUSE
-        except BaseException:
+        except BaseException as error:
             self._close()
-            self._queues.give_back(self._taken)
+            self._give_back(after=FAILED_SECONDS if isinstance(error, PartFailed) else 0.0)
             raise
         finally:
             self._close()
+
+    def _give_back(self, *, after: float) -> None:
+        """What cannot be given back belongs to this peer as long as it lives, so it must not live
+        on."""
+        try:
+            self._queues.give_back(self._taken, after=after)
+        except QueuesGone:
+            pass
+        except QueuesError as error:
+            raise SessionLost(f"what it had taken could not be given back: {error}") from error
 
     def _check(self) -> None:
         self._is_stopped()

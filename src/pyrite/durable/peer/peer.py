@@ -72,12 +72,13 @@ class Peer:
         self._codes: OrderedDict[str, bytes] = OrderedDict()
         self._last = 0
         """The last offer that was worked on, whatever came of it."""
+        self._is_stopped = False
 
     def run(self) -> None:
         """Works until it is told to shut down. Raises SessionLost when it must begin anew."""
         self._store.create_ephemeral(paths.pulse(self.name))
         self._store.create(paths.peer(self.name), self._address)
-        nodes = PeerNodes(self._store, self.name, self._clock)
+        nodes = PeerNodes(self._store, self.name, self._clock, lambda: self._is_stopped)
         while not nodes.is_to_stop:
             offered = nodes.offered()
             if offered is None or offered.offer <= self._last:
@@ -89,6 +90,11 @@ class Peer:
             except PartStopped as stopped:
                 logger.debug("peer %s leaves %s: %s", self.name, offered.part, stopped)
                 self._clean_up_after(offered)
+
+    def stop(self) -> None:
+        """Lets `run` return after what was committed last. Any thread may call it."""
+        self._is_stopped = True
+        self._store.wake()
 
     def _take(self, offered: Payload, nodes: PeerNodes) -> None:
         offer, part = offered.offer, offered.part

@@ -18,10 +18,17 @@ LONGEST_WAIT: Final = 1.0
 class PeerNodes:
     """The nodes of one peer. Each is watched, and read again only when its watch has fired."""
 
-    def __init__(self, store: Store, name: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        clock: Callable[[], float],
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._store = store
         self._name = name
         self._clock = clock
+        self._is_stopped = is_stopped
         self._looked = 0.0
         self._was_born = False
         self._more: set[str] = set()
@@ -47,7 +54,7 @@ class PeerNodes:
 
     @property
     def is_to_stop(self) -> bool:
-        return self._data[self._shutdown] == NOW
+        return self._is_stopped() or self._data[self._shutdown] == NOW
 
     def offered(self) -> Payload | None:
         """What the peer is to do now. Raises SessionLost if the coordinator takes it for dead."""

@@ -1,17 +1,21 @@
-"""The coordinator and the peers of an instance with a folder: started with the first durable job,
-started again when one dies, and gone when their owner is."""
+"""Keeps coordinators and peers running, each in a process of its own: it starts them again when
+they die, and they end with their owner."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from pyrite.durable.store.deployment import hidden
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -38,12 +42,14 @@ class _Child:
     not_before: float = field(default=0.0)
 
 
-class Embedded:
-    """Keeps one coordinator and so many peers running, each in a process of its own."""
+class Keeper:
+    """Keeps a process running for each of `roles`: "coordinator" or "peer". `collections` is the
+    URL of the Redis with the named maps and lists of a deployment."""
 
-    def __init__(self, folder: str, peers: int) -> None:
-        self._folder = folder
-        self._children = [_Child("coordinator"), *(_Child("peer") for _ in range(peers))]
+    def __init__(self, place: str, roles: Sequence[str], *, collections: str | None = None) -> None:
+        self._place = place
+        self._collections = collections
+        self._children = [_Child(role) for role in roles]
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._started = threading.Event()
@@ -69,13 +75,16 @@ class Embedded:
         ]
 
     def close(self) -> None:
-        """Ends the processes. What they had not committed is done when the folder is opened
-        again."""
+        """Ends the processes. What they had not committed is done by others, or when the folder is
+        opened again."""
         self._stop.set()
         if self._keeper is not None:
             self._keeper.join()
 
     def _keep(self) -> None:
+        # Ctrl-C reaches all processes of a terminal. A process inherits what is blocked here, so it
+        # is not interrupted before it has said that Ctrl-C is for its owner.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
         try:
             while not self._stop.is_set():
                 for child in self._children:
@@ -97,11 +106,14 @@ class Embedded:
                 child.not_before = now + child.pause
             else:
                 child.pause = 0.0
-            logger.info("the %s %d has ended (%d)", child.role, child.process.pid, code)
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            logger.info(
+                "the %s %d has ended %s; another is started", child.role, child.process.pid, how
+            )
             child.process = None
         if now >= child.not_before:
             try:
-                child.process = launch(child.role, self._folder)
+                child.process = launch(child.role, self._place, collections=self._collections)
             except OSError as error:
                 logger.error("a %s cannot be started: %s", child.role, error)
                 child.not_before = now + LONGEST_PAUSE
@@ -123,11 +135,12 @@ class Embedded:
 def launch(role: str, place: str, *, collections: str | None = None) -> subprocess.Popen[bytes]:
     """A coordinator or a peer. It ends with the thread that called this."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _BOOT, role, place], stdin=subprocess.PIPE, close_fds=True
+        [sys.executable, "-c", _BOOT, role, hidden(place)], stdin=subprocess.PIPE, close_fds=True
     )
     config: dict[str, Any] = {
         "owner": os.getpid(),
         "log_level": logging.getLogger().getEffectiveLevel(),
+        "place": place,
         "collections": collections,
     }
     assert process.stdin is not None

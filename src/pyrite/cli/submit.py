@@ -1,0 +1,206 @@
+"""The command `submit`, which runs a DAG as a durable job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from pyrite.cli.cluster import Collections, CollectionsFile, collections_at
+from pyrite.cli.durable import Durable, DurableFile, place_of
+from pyrite.cli.errors import INTERRUPTED, reporting_errors, say
+from pyrite.cli.find import find_dag
+from pyrite.cli.looking import command, existing_store
+from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration, metrics_table
+from pyrite.collections.opening import MEMORY, redis_at
+from pyrite.errors import PyriteError
+from pyrite.job import Execution, JobConfig, durable_job
+
+if TYPE_CHECKING:
+    from pyrite.durable.hosts.durable import Durable as DurableJobs
+    from pyrite.durable.store.store import Store
+
+FIRST_LINE_SECONDS: Final = 10.0
+"""Without a terminal, a line tells how far the job is; the next one comes after twice as long."""
+
+
+def submit(
+    dag: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:DAG",
+            help="A module or a .py file, and the name of a DAG, or of a function that returns "
+            "one.",
+        ),
+    ],
+    durable: Durable = None,
+    durable_file: DurableFile = None,
+    name: Annotated[
+        str | None, typer.Option(help="The name of the job. Default: MODULE:DAG.")
+    ] = None,
+    members: Annotated[
+        int | None,
+        typer.Option(help="How many parts a task has that needs its items in order.", min=1),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Whether to wait until the job has ended.")
+    ] = True,
+    peers: Annotated[
+        int | None,
+        typer.Option(
+            help="How many peers to start, if nobody runs the jobs of a folder.", min=1, max=512
+        ),
+    ] = None,
+    collections: Collections = MEMORY,
+    collections_file: CollectionsFile = None,
+) -> None:
+    """Run a DAG as a durable job: it ends with the right result, whatever dies on the way.
+
+    The coordinator and the peers of the place run it. If a folder has none, this command starts
+    them, and they end with it.
+    """
+    from pyrite.durable.hosts.durable import Durable as DurableJobs
+    from pyrite.durable.hosts.places import is_folder
+
+    console = Console()
+    with reporting_errors(), ExitStack() as closing:
+        place = place_of(durable, durable_file)
+        url = collections_at(collections, collections_file)
+        if is_folder(place) and url != MEMORY:
+            raise PyriteError(
+                "the named maps and lists of a folder are in the folder; leave out --collections"
+            )
+        found = find_dag(dag)
+        redis = redis_at(url)
+        if redis is not None:
+            closing.callback(redis.close)
+        jobs = DurableJobs(
+            place, peers=peers, collections=redis, run_callback=_on_a_thread, starts=False
+        )
+        closing.callback(jobs.close)
+        config = JobConfig(name=dag if name is None else name, members=members)
+        started = time.perf_counter()
+        with Console(stderr=True).status("submitting the job"):
+            execution = durable_job(found, config, jobs.execute).execute()
+        if not wait:
+            typer.echo(execution.id)
+            with existing_store(place) as store:
+                if _nobody_runs(store):
+                    _say_what_is_missing(place)
+            return
+        console.print(f"job {execution.id} is submitted", highlight=False)
+        store = closing.enter_context(existing_store(place))
+        try:
+            _wait(execution, store, jobs, place, console, started)
+        except KeyboardInterrupt:
+            jobs.close()
+            _say_that_it_goes_on(execution.id, store, place)
+            raise typer.Exit(INTERRUPTED) from None
+        console.print(metrics_table(execution))
+        console.print(f"[green]completed[/] in {duration(time.perf_counter() - started)}")
+
+
+def _wait(
+    execution: Execution,
+    store: Store,
+    jobs: DurableJobs,
+    place: str,
+    console: Console,
+    started: float,
+) -> None:
+    """Until the job has ended; raises as `execution.result` does. Peers and coordinators of a
+    folder that were there may go, so it is looked all the time whether someone runs the job."""
+    from pyrite.durable.hosts.places import is_folder
+
+    quiet_until = started + QUIET_SECONDS
+    next_line, pause = started + FIRST_LINE_SECONDS, FIRST_LINE_SECONDS
+    starts = is_folder(place)
+    with ExitStack() as showing:
+        live: Live | None = None
+        while True:
+            if starts and _nobody_runs(store):
+                jobs.start()
+                starts = False
+                count = sum(role == "peer" for role, _ in jobs.processes())
+                say(
+                    "nobody runs the jobs of this folder, so this command starts a coordinator and "
+                    f"{count} peers; they end with it"
+                )
+            try:
+                return execution.result(REFRESH_SECONDS)
+            except TimeoutError:
+                pass
+            now = time.perf_counter()
+            if console.is_terminal and now > quiet_until:
+                if live is None:
+                    live = showing.enter_context(
+                        Live(console=console, transient=True, auto_refresh=False)
+                    )
+                live.update(_progress(execution, now - started), refresh=True)
+            elif not console.is_terminal and now > next_line:
+                say(escape(_line(execution)))
+                pause *= 2
+                next_line = now + pause
+
+
+def _nobody_runs(store: Store) -> bool:
+    from pyrite.durable.client.overview import coordinators
+
+    return not coordinators(store) or not store.children("/pulse")
+
+
+def _progress(execution: Execution, seconds: float) -> Group:
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("task")
+    table.add_column("parts complete", justify="right")
+    for task, complete, parts in execution.progress():
+        table.add_row(escape(task), f"{complete} of {parts}")
+    waits = execution.waits_for()
+    text = f"{execution.status.value}, {duration(seconds)}"
+    return Group(table, Text(text if waits is None else f"{text}; it {waits}", style="dim"))
+
+
+def _line(execution: Execution) -> str:
+    tasks, waits = execution.progress(), execution.waits_for()
+    complete, parts = sum(task[1] for task in tasks), sum(task[2] for task in tasks)
+    text = f"job {execution.id}: {complete} of {parts} parts are complete"
+    return text if waits is None else f"{text}; it {waits}"
+
+
+def _say_what_is_missing(place: str) -> None:
+    from pyrite.durable.hosts.places import is_folder
+
+    more = "somebody opens the folder, or runs" if is_folder(place) else "somebody runs"
+    say(
+        escape(
+            f"nobody runs it now; it goes on when {more}:\n  {command('coordinator', place)}\n"
+            f"  {command('peers', place)}"
+        )
+    )
+
+
+def _say_that_it_goes_on(id: str, store: Store, place: str) -> None:
+    if _nobody_runs(store):
+        say(f"job {id} is not cancelled")
+        _say_what_is_missing(place)
+    else:
+        say(f"job {id} is not cancelled: it goes on without this command")
+    say(
+        escape(
+            f"to look at it, run: {command('jobs', place)}\n"
+            f"to cancel it, run: {command('cancel', place, id)}"
+        )
+    )
+
+
+def _on_a_thread(call: Callable[[], None]) -> None:
+    threading.Thread(target=call, name="callback", daemon=True).start()
