@@ -17,9 +17,8 @@ from pyrite.durable.parts.committing import PartStopped, write_sentinels
 from pyrite.durable.parts.completion import CompletionPart
 from pyrite.durable.parts.concurrent import ConcurrentPart
 from pyrite.durable.parts.sequential import SequentialPart
-from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.protocol.workflow import COMPLETION, Part
 from pyrite.durable.queues.sqlite import SqliteQueues
 from pyrite.durable.store.sqlite import SqliteStore
 from pyrite.job import durable_job

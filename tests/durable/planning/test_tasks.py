@@ -6,7 +6,8 @@ from pyrite import DAG, AbstractProcessor, between, from_
 from pyrite import processors as p
 from pyrite.dag import Vertex
 from pyrite.durable.planning.splits import cut
-from pyrite.durable.planning.tasks import COMPLETION, PlannedJob, plan_tasks, with_splits
+from pyrite.durable.planning.tasks import PlannedJob, plan_tasks, with_splits
+from pyrite.durable.protocol.workflow import COMPLETION
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import plan_topology
 from pyrite.processors.chain import StepSupplier

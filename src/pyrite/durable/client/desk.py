@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from pyrite.durable.store.store import SessionLost, Store, StoreError
 from pyrite.errors import PyriteError
+from pyrite.forks import repair_after_fork
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -31,6 +32,7 @@ class Desk:
         self._store: Store | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
+        repair_after_fork(self)
 
     def ask(self, act: Callable[[Store], T]) -> T:
         """What `act` returns or raises, on the thread of the store. It is called again if the
@@ -59,6 +61,14 @@ class Desk:
             self._look(store, path)
 
         self.ask(begin)
+
+    def after_fork(self) -> None:
+        """In a child process, where the thread is not: it starts with the next request."""
+        self._lock = threading.Lock()
+        self._requests = deque()
+        self._watched = {}
+        self._store = None
+        self._thread = None
 
     def close(self) -> None:
         with self._lock:
@@ -124,7 +134,12 @@ class Desk:
 
     def _look(self, store: Store, path: str) -> None:
         data = store.watch(path)
-        if self._watched[path](data):
+        try:
+            is_over = self._watched[path](data)
+        except Exception:
+            logger.exception("what %s says cannot be understood", path)
+            is_over = True
+        if is_over:
             del self._watched[path]
 
     def _refuse(self, error: BaseException) -> None:

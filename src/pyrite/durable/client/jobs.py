@@ -96,7 +96,19 @@ class DurableJobs:
         )
 
     def close(self) -> None:
+        """Those who wait for a job are told that they wait in vain; the job goes on."""
         self._desk.close()
+        with self._lock:
+            known = list(self._known.values())
+        for execution in known:
+            if not execution.done():
+                execution.set_exception(
+                    PyriteError(
+                        f"the instance that followed {execution.job.name} is closed; the job goes"
+                        " on when its folder is opened again, or in its deployment, where"
+                        f" job({execution.id!r}) finds it"
+                    )
+                )
 
     def _found(self, id: str, catalog: str | None) -> Execution:
         with self._lock:
@@ -157,7 +169,7 @@ class DurableJobs:
 
 def _tidy_up(submission: Submission, execution: Execution) -> None:
     error = execution.exception()
-    if error is not None:
+    if isinstance(error, (JobFailed, JobCancelled)):
         submission.discard(error)
 
 

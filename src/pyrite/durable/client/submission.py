@@ -98,14 +98,32 @@ class Submission:
         """`ask` does something with the store. Raises JobFailed if a sink cannot be written, or if
         a supplier of the user's raises."""
         code = self._code()
-        workflow, packed = self._planned.workflow, pack_code(code, self._deployment)
-        catalog = Catalog(self._job.config.name, time.time())
+        workflow, catalog = self._planned.workflow, Catalog(self._job.config.name, time.time())
         try:
+            packed = pack_code(code, self._deployment)
             self._queues.open_job(self._id, workflow, self._first(), code=packed)
             ask(lambda store: _write(store, self._id, catalog, workflow))
         except BaseException as error:
-            self._take_back(error)
-            raise
+            if not self._is_planned(ask):
+                self._take_back(error)
+                raise
+            if not isinstance(error, Exception):  # Ctrl-C: the job runs, but its user leaves
+                raise
+
+    def _is_planned(self, ask: Callable[[Callable[[Store], None]], None]) -> bool:
+        """Whether the coordinator knows of the job, after an error that does not tell."""
+        found: list[bool] = []
+
+        def look(store: Store) -> None:
+            nodes = (paths.plan(self._id), paths.job(self._id))
+            found.append(any(store.get(node) is not None for node in nodes))
+
+        try:
+            ask(look)
+        except Exception:
+            logger.warning("whether %s was submitted is not known", self._job.name, exc_info=True)
+            return True
+        return found[0]
 
     def discard(self, error: BaseException) -> None:
         """Removes what the job has written, after it was cancelled or has failed. Peers that were

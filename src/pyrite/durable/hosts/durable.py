@@ -42,6 +42,11 @@ class Durable:
         self._starts = starts
         self.collections: FolderCollections | RedisCollections
         if is_folder(where):
+            if collections is not None:
+                raise PyriteError(
+                    "the named maps and lists of an instance with a folder for durable jobs are in"
+                    " that folder; leave out collections="
+                )
             where = os.path.abspath(os.path.expanduser(where))
             self.collections = FolderCollections(Path(where))
             roles = ["coordinator", *["peer"] * _checked(peers)]
@@ -80,10 +85,19 @@ class Durable:
             self._keeper.start()
 
     def jobs(self) -> list[Execution]:
-        return self._jobs.jobs()
+        found = self._jobs.jobs()
+        self._start_for(*found)
+        return found
 
     def job(self, id: str) -> Execution:
-        return self._jobs.job(id)
+        found = self._jobs.job(id)
+        self._start_for(found)
+        return found
+
+    def _start_for(self, *executions: Execution) -> None:
+        """Whoever had started the processes may be gone."""
+        if self._starts and not all(execution.done() for execution in executions):
+            self.start()
 
     def processes(self) -> list[tuple[str, int]]:
         return [] if self._keeper is None else self._keeper.processes()

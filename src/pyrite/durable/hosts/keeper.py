@@ -114,7 +114,7 @@ class Keeper:
         if now >= child.not_before:
             try:
                 child.process = launch(child.role, self._place, collections=self._collections)
-            except OSError as error:
+            except Exception as error:
                 logger.error("a %s cannot be started: %s", child.role, error)
                 child.not_before = now + LONGEST_PAUSE
             child.started = now
@@ -146,7 +146,9 @@ def launch(role: str, place: str, *, collections: str | None = None) -> subproce
     assert process.stdin is not None
     try:
         with process.stdin as orders:
-            orders.write(f"{json.dumps(sys.path)}\n{json.dumps(config)}\n".encode())
+            orders.write(
+                f"{json.dumps([str(entry) for entry in sys.path])}\n{json.dumps(config)}\n".encode()
+            )
     except BrokenPipeError:
         pass  # it has died already, and is started again
     return process

@@ -14,6 +14,7 @@ from typing import Any, Final, TextIO
 
 from pyrite.durable.hosts.coordinating import coordinator_at
 from pyrite.durable.hosts.peering import Stopping, live_as_peer
+from pyrite.durable.parts.environment import own_this_process
 from pyrite.durable.parts.spark_part import NewDriver
 from pyrite.errors import PyriteError
 from pyrite.owners import die_with_parent
@@ -49,6 +50,7 @@ def _run(role: str, config: Mapping[str, Any], new_driver: NewDriver) -> None:
         _at_sigterm(coordinator.stop)
         coordinator.run()
     else:
+        own_this_process()
         stopping = Stopping()
         _at_sigterm(stopping.stop)
         live_as_peer(place, config["collections"], new_driver=new_driver, stopping=stopping)

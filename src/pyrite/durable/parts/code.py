@@ -15,6 +15,7 @@ from typing import Any
 import cloudpickle
 
 from pyrite.dag import DAG
+from pyrite.durable.parts.environment import this_process
 from pyrite.durable.planning.tasks import PlannedJob
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
@@ -64,6 +65,7 @@ class _Packed:
     """`code` is a pickle inside the pickle: it can be loaded only when the modules that travel with
     the job can be imported."""
 
+    job: str
     job_name: str
     path: tuple[str, ...]
     deployment: Deployment
@@ -71,8 +73,17 @@ class _Packed:
 
 
 def pack_code(code: JobCode, deployment: Deployment) -> bytes:
-    path = (*(entry for entry in sys.path if entry), os.getcwd())
-    return pickle.dumps(_Packed(code.job_name, path, deployment, cloudpickle.dumps(code)))
+    path = (*(str(entry) for entry in sys.path if entry), os.getcwd())
+    try:
+        pickled = cloudpickle.dumps(code)
+    except Exception as error:
+        raise PyriteError(
+            f"{code.job_name} cannot be sent to the peers, because something in it cannot be"
+            f" pickled ({error}). If a meta-supplier or supplier opens a file, a lock or a"
+            " connection in its own init() on the submitting side, let it drop that in"
+            " __getstate__, or open it in init() of the processor"
+        ) from error
+    return pickle.dumps(_Packed(code.execution_id, code.job_name, path, deployment, pickled))
 
 
 def deployment_of(packed: bytes) -> Deployment:
@@ -87,7 +98,11 @@ def unpacked_code(packed: bytes) -> Iterator[tuple[JobCode, Path | None]]:
     imported."""
     whole: _Packed = pickle.loads(packed)
     # Peers that see the folders of the submitting process import the same modules.
-    sys.path += [each for each in whole.path if each not in sys.path and os.path.isdir(each)]
+    environment = this_process()
+    if environment is not None:
+        environment.enter(whole.job, whole.path)
+    else:
+        sys.path += [each for each in whole.path if each not in sys.path and os.path.isdir(each)]
     with whole.deployment.unpacked() as files:
         try:
             code: JobCode = pickle.loads(whole.code)

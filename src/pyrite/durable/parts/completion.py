@@ -18,10 +18,9 @@ from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
 from pyrite.durable.parts.running import PartFailed
 from pyrite.durable.parts.told import Added, Asked, Measured, Reported, Told
-from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.exactness.commits import Commit
 from pyrite.durable.protocol.exactness.reading import Came, has_ended
-from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.protocol.workflow import COMPLETION, Part
 from pyrite.durable.queues.queues import Delivery, Queues
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
@@ -72,10 +71,12 @@ class CompletionPart:
         self._metrics: dict[int, Mapping[str, VertexMetrics]] = {}
         self._asked: list[tuple[str, ProcessorMetaSupplier]] = []
 
-    def run(self) -> dict[str, Any]:
-        """Returns the metrics of the job."""
+    def run(self, seal: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        """Returns the metrics of the job. `seal` is called before anything becomes visible: from
+        then on the job cannot be cancelled."""
+        self._wait_for_all()
+        seal()
         if not self._stored.record.is_over:
-            self._wait_for_all()
             try:
                 self._complete()
             except LifeCycleFailed as failed:

@@ -124,21 +124,20 @@ class ConcurrentPart:
     def _work(self, batch: Sequence[Delivery]) -> None:
         try:
             self._try(batch)
-        except PartFailed:
+        except PartFailed as failed:
             if len(batch) == 1:
-                self._try_again(batch[0])
-            else:
-                for each in batch:  # most of them may be good
-                    self._try_again(each, tried=0)
+                self._try_again(batch[0], failed)
+            else:  # most of them may be good
+                for each in batch:
+                    self._work([each])
 
-    def _try_again(self, delivery: Delivery, *, tried: int = 1) -> None:
-        while True:
+    def _try_again(self, delivery: Delivery, failed: PartFailed) -> None:
+        for _ in range(1, self._code.tries):
             try:
                 return self._try([delivery])
-            except PartFailed:
-                tried += 1
-                if tried >= self._code.tries:
-                    raise
+            except PartFailed as again:
+                failed = again
+        raise failed
 
     def _try(self, batch: Sequence[Delivery]) -> None:
         running = self._fresh()

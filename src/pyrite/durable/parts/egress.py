@@ -11,8 +11,8 @@ import cloudpickle
 
 from pyrite.durable.parts.pairs import Halves, PairsRoute
 from pyrite.durable.parts.told import Told
-from pyrite.durable.planning.tasks import COMPLETION, PlannedJob, PlannedTask, edge_name
-from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.planning.tasks import PlannedJob, PlannedTask, edge_name
+from pyrite.durable.protocol.workflow import COMPLETION, Part
 from pyrite.durable.queues.queues import Message, Outgoing
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route

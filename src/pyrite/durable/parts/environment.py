@@ -9,6 +9,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Sequence
+from types import ModuleType
 
 
 class Environment:
@@ -35,12 +36,15 @@ class Environment:
         """Only what can be imported again: what is installed is the same for all jobs, and
         extensions in C cannot be loaded twice."""
         for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if file and not name.startswith("pyrite") and not self._is_installed(file):
+            is_own = name == "pyrite" or name.startswith(("pyrite.", "__"))
+            if not is_own and not self._is_installed(module):
                 del sys.modules[name]
 
-    def _is_installed(self, file: str) -> bool:
-        return os.path.realpath(file).startswith(self._installed)
+    def _is_installed(self, module: ModuleType) -> bool:
+        file = getattr(module, "__file__", None)
+        # A package without a file of its own is where its folders are; else it is built in.
+        places = [file] if file else list(getattr(module, "__path__", ()))
+        return all(os.path.realpath(place).startswith(self._installed) for place in places)
 
 
 def _installed_folders() -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 import pickle
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +56,7 @@ class Running:
         """`check` is called between rounds, often: it raises when the part must stop."""
         self._task = task
         self._check = check
+        self._pid = os.getpid()
         self._index = part.member
         self._measured: dict[str, VertexMetrics] = {}
         self.egress = Egress(part.job, code.planned, task, most_bytes)
@@ -81,6 +85,7 @@ class Running:
         try:
             self._member.prepare(_warn_slow)
         except LifeCycleFailed as failed:
+            self._end_children()
             self.close(failed)
             raise PartFailed(failed.failed) from failed
         except BaseException as error:
@@ -104,20 +109,34 @@ class Running:
 
     # Work
 
-    def settle(self, on_output: Callable[[], None] | None = None) -> None:
-        """Runs until a whole round is idle. `on_output` is called when much output waits."""
+    def settle(
+        self, on_output: Callable[[], None] | None = None, *, seconds: float = math.inf
+    ) -> bool:
+        """Runs until a whole round is idle, or for so many seconds. Returns whether it is idle.
+        `on_output` is called when much output waits."""
+        give_up = time.monotonic() + seconds
         while self._round():
             if on_output is not None and self.egress.size >= OUTPUT_BYTES:
                 on_output()
+            if time.monotonic() > give_up:
+                return False
+        return True
 
     def _round(self) -> bool:
         progress = self._driven.round()
+        self._end_children()
         failure = self._context.halt.failure
         if failure is not None:
             raise PartFailed(failure)
         self._check()
         self._packing(self.egress.settle)
         return progress
+
+    def _end_children(self) -> None:
+        """A function of the user's may have forked this process, and the child may have come back
+        here instead of ending. It must not work in the place of its parent."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     def take(self) -> list[Outgoing]:
         """The messages that wait, those that are not full included."""

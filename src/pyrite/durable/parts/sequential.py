@@ -26,6 +26,8 @@ COMMIT_SECONDS: Final = 0.5
 there is."""
 SAVING_SHARE: Final = 10
 """Saving a large state may take a tenth of the time."""
+MOST_STATE: Final = 512 << 20
+"""A part with a larger state is not saved: it starts anew when its peer dies."""
 IDLE_SECONDS: Final = 0.05
 
 
@@ -110,18 +112,21 @@ class SequentialPart:
             if self._has_ended(edge.name):
                 running.end(edge.name)
         while True:
-            running.settle(lambda: self._on_output(running))
+            # A source of the user's may work for hours: the part commits in between, if it can.
+            is_idle = running.settle(lambda: self._on_output(running), seconds=COMMIT_SECONDS)
             if running.is_over:
                 break
+            self._is_dirty = self._is_dirty or not is_idle
             self._commit_if_due(running)
             self._check()
             delivery = self._next()
             if delivery is not None:
                 self._feed(running, delivery)
-            elif self._is_dirty and self._may_commit(running):
-                self._commit(running)
-            else:
-                self._queues.wait([self._part], IDLE_SECONDS)
+            elif is_idle:
+                if self._is_dirty and self._may_commit(running) and not self._saves_too_much():
+                    self._commit(running)
+                else:
+                    self._queues.wait([self._part], IDLE_SECONDS)
         running.report()
         self._commit(running, is_over=True)
 
@@ -171,13 +176,15 @@ class SequentialPart:
     def _commit_if_due(self, running: Running) -> None:
         waited = self._clock() - self._since
         is_due = self._messages >= COMMIT_MESSAGES or waited >= COMMIT_SECONDS
-        if (is_due and waited >= SAVING_SHARE * self._saving_seconds) or (
-            running.egress.size >= OUTPUT_BYTES
-        ):
+        if (is_due and not self._saves_too_much()) or running.egress.size >= OUTPUT_BYTES:
             if self._is_dirty and self._may_commit(running):
                 self._commit(running)
             elif running.egress.size >= OUTPUT_BYTES:
                 self._on_output(running)
+
+    def _saves_too_much(self) -> bool:
+        """Whether another commit now would take more than its share of the time."""
+        return self._clock() - self._since < SAVING_SHARE * self._saving_seconds
 
     def _may_commit(self, running: Running) -> bool:
         return self._can_be_saved and running.is_quiet
@@ -187,7 +194,7 @@ class SequentialPart:
         state: bytes | None = b""
         if not is_over:
             state = running.save()
-            if state is None:  # from now on it commits only at its end
+            if state is None or len(state) > MOST_STATE:  # it commits only at its end
                 self._can_be_saved = False
                 return
         running.measure()

@@ -21,7 +21,6 @@ from pyrite.durable.parts.running import PartFailed
 from pyrite.durable.parts.sequential import SequentialPart
 from pyrite.durable.parts.spark_part import NewDriver, SparkPart, no_driver
 from pyrite.durable.peer.watch import PeerNodes
-from pyrite.durable.planning.tasks import COMPLETION
 from pyrite.durable.protocol.states import SEALING
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import (
@@ -31,6 +30,7 @@ from pyrite.durable.protocol.tree.nodes import (
     JobStatus,
     Payload,
 )
+from pyrite.durable.protocol.workflow import COMPLETION
 from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
 from pyrite.durable.store.store import Store, StoreError
 from pyrite.engine.failure import Failed
@@ -105,9 +105,7 @@ class Peer:
             try:
                 if not self._work(offered, nodes):
                     return
-                if not self._store.set(paths.seal(offer), TOUCHED):
-                    return
-                if nodes.answer(paths.exhaust(offer), offer) != SEALING.value:
+                if part.task != COMPLETION and not self._may_seal(offer, nodes):
                     return  # others are on the part; it is over when they are
                 workflow = self._workflow_of(part.job)
                 write_sentinels(self._queues, workflow, part, offer)
@@ -124,6 +122,16 @@ class Peer:
                 nodes.wait(RETRY_SECONDS)
                 nodes.check(offer)
 
+    def _may_seal(self, offer: int, nodes: PeerNodes) -> bool:
+        """Asks the coordinator."""
+        if not self._store.set(paths.seal(offer), TOUCHED):
+            return False
+        return nodes.answer(paths.exhaust(offer), offer) == SEALING.value
+
+    def _seal_now(self, offer: int, nodes: PeerNodes) -> None:
+        if not self._may_seal(offer, nodes):
+            raise PartStopped(f"offer {offer} is over")
+
     def _work(self, offered: Payload, nodes: PeerNodes) -> bool:
         """Returns whether the part has come to its end; False if its job fails."""
         offer, part = offered.offer, offered.part
@@ -133,7 +141,7 @@ class Peer:
                 if part.task == COMPLETION:
                     metrics = CompletionPart(
                         code, part, self._queues, self._collections, offer=offer, check=check
-                    ).run()
+                    ).run(lambda: self._seal_now(offer, nodes))
                     self._publish(part.job, metrics)
                 elif code.spark is not None:
                     SparkPart(
@@ -234,7 +242,8 @@ def failure_text(failed: Failed) -> str:
     are shorter than `MOST_REASON`, since what is longer is cut off."""
     packed = base64.b64encode(pack_failure(failed, most_bytes=MOST_FAILURE_BYTES)).decode()
     line = " ".join(str(failed.to_job_failed("the job")).splitlines())
-    return f"{shorten_text(line, MOST_LINE)}\n{packed}"
+    text = shorten_text(line, MOST_LINE).encode("utf-8", "backslashreplace").decode()
+    return f"{text}\n{packed}"
 
 
 def _checking(nodes: PeerNodes, offer: int) -> Callable[[], None]:

@@ -14,14 +14,12 @@ from functools import cached_property
 from typing import Any, Final
 
 from pyrite.dag import EdgeSettings, Pattern
-from pyrite.durable.protocol.workflow import Edge, Kind, Task, Workflow
+from pyrite.durable.protocol.workflow import COMPLETION, Edge, Kind, Task, Workflow
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.processors.steps import Transform
 
-COMPLETION: Final = "completion"
-"""The name of the last task. No other task of the DAG has it: theirs end in a number."""
 SPARK: Final = "spark"
 """The name of the only task, but for the completion, of a job that runs on Spark."""
 LONGEST_LABEL: Final = 60

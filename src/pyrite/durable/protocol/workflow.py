@@ -33,6 +33,9 @@ class Upstream(NamedTuple):
     member: int
 
 
+COMPLETION: Final = "completion"
+"""The name of the last task of a job, which makes its results visible. No other task has it."""
+
 SPLITS: Final = Upstream("", 0)
 """Stands for the submission, which cuts the splits of the sources and seals their edges."""
 

@@ -38,12 +38,14 @@ def reject(draft: Draft, name: str, reason: str) -> None:
 
 
 def cancel(draft: Draft, name: str) -> None:
-    """A job that is not planned yet keeps its request: the watch that its plan arms finds it."""
+    """A job that is not planned yet keeps its request: the watch that its plan arms finds it. One
+    whose results are becoming visible goes on to its end."""
     if name in draft.cluster.ended:
         draft.delete(paths.cancel(name))
     elif name in draft.cluster.jobs:
         draft.delete(paths.cancel(name))
-        _stop(draft, name, JobStatus.CANCELLING, "")
+        if not draft.cluster.jobs[name].is_completing:
+            _stop(draft, name, JobStatus.CANCELLING, "")
 
 
 def fail(draft: Draft, peer: str, offer: int, reason: str) -> None:

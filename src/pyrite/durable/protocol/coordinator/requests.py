@@ -16,7 +16,7 @@ from pyrite.durable.protocol.states import (
 )
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import Standing
-from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.protocol.workflow import COMPLETION, Part
 
 
 def ack(draft: Draft, peer: str, offer: int) -> None:
@@ -33,7 +33,10 @@ def seal(draft: Draft, peer: str, offer: int) -> None:
     standing = _current(draft, peer, offer)
     if standing is None or standing.state is not ACTIVE or standing.part is None:
         return
-    seats = draft.cluster.jobs[standing.part.job].seats(standing.part)
+    job = draft.cluster.jobs[standing.part.job]
+    if standing.part.task == COMPLETION and not job.is_running:
+        return  # nothing of a job that was cancelled becomes visible; the peer is evicted
+    seats = job.seats(standing.part)
     answer = SEALING if seats.may_seal(standing.state) else WAITING
     draft.move(peer, replace(standing, state=answer))
     draft.put(paths.exhaust(offer), answer.value)

@@ -10,7 +10,7 @@ from pyrite.durable.protocol.states import EVICTABLE
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus, Standing
 from pyrite.durable.protocol.view.ranked import Ranked
 from pyrite.durable.protocol.view.seats import Seats
-from pyrite.durable.protocol.workflow import Part, Workflow
+from pyrite.durable.protocol.workflow import COMPLETION, Part, Workflow
 
 NOBODY = Seats()
 
@@ -52,6 +52,13 @@ class Job:
     @property
     def is_running(self) -> bool:
         return self.node.status is JobStatus.RUNNING
+
+    @property
+    def is_completing(self) -> bool:
+        """Whether its results may have become visible: its completion has begun to seal, even if
+        the peer has died since."""
+        part = Part(self.name, COMPLETION, 0)
+        return bool(self.seats(part).sealing) or part in self.died_sealing
 
     @property
     def is_closing(self) -> bool:
