@@ -48,7 +48,7 @@ def coordinator(
     """
     from pyrite.cluster.hosts.signals import EndingSignals
     from pyrite.durable.coordinator.program import Coordinator
-    from pyrite.durable.hosts.places import closes_queues
+    from pyrite.durable.hosts.places import closes_queues, lists_queues
     from pyrite.durable.store.opening import open_store
 
     with reporting_errors():
@@ -56,7 +56,10 @@ def coordinator(
         log_to_stderr("pyrite.durable.coordinator", name="coordinator")
         with EndingSignals() as signals:
             running = Coordinator(
-                partial(open_store, place), closes_queues(place), ack_seconds=ack_seconds
+                partial(open_store, place),
+                closes_queues(place),
+                lists_queues(place),
+                ack_seconds=ack_seconds,
             )
             thread = Thread(target=running.run, name="coordinator", daemon=True)
             thread.start()

@@ -3,7 +3,7 @@ process of the test and only when it is told to, so nothing depends on time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -94,11 +94,13 @@ class Stage:
         after: int | None = None,
         most_writes: int = MOST_WRITES,
         close_queues: Callable[[str], object] | None = None,
+        list_queues: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._open_store = open_store
         self._dies = (before, after)
         self._most_writes = most_writes
         self._close_queues = close_queues or (lambda job: self.closed.append(job))
+        self._list_queues = list_queues
         self.store = open_store()
         self.now = 0.0
         self.closed: list[str] = []
@@ -134,6 +136,7 @@ class Stage:
         self.leader = Leader(
             self._mortal,
             self._close_queues,
+            self._list_queues,
             clock=lambda: self.now,
             ack_seconds=ACK_SECONDS,
             most_writes=self._most_writes,

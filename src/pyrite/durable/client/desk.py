@@ -6,8 +6,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from pyrite.durable.store.store import SessionLost, Store, StoreError
@@ -28,6 +29,7 @@ class Desk:
         self._open_store = open_store
         self._requests: deque[tuple[Future[Any], Callable[[Store], Any]]] = deque()
         self._watched: dict[str, Callable[[str | None], bool]] = {}
+        self._held: set[str] = set()
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._thread: threading.Thread | None = None
@@ -62,11 +64,35 @@ class Desk:
 
         self.ask(begin)
 
+    @contextmanager
+    def holding(self, path: str) -> Iterator[None]:
+        """An ephemeral node is there meanwhile; again in a new session, if this one is lost."""
+
+        def begin(store: Store) -> None:
+            if path not in self._held:  # else a new session has created it
+                self._held.add(path)
+                store.create_ephemeral(path)
+
+        def end(store: Store) -> None:
+            self._held.discard(path)
+            store.delete(path)
+
+        try:
+            self.ask(begin)
+            yield
+        finally:
+            try:
+                self.ask(end)
+            except PyriteError as error:
+                self._held.discard(path)
+                logger.debug("the node %s goes with the session: %s", path, error)
+
     def after_fork(self) -> None:
         """In a child process, where the thread is not: it starts with the next request."""
         self._lock = threading.Lock()
         self._requests = deque()
         self._watched = {}
+        self._held = set()
         self._store = None
         self._thread = None
 
@@ -94,6 +120,9 @@ class Desk:
                 continue
             self._store = store
             try:
+                for path in list(self._held):
+                    store.delete(path)  # it may be there until the old session has ended
+                    store.create_ephemeral(path)
                 for path in list(self._watched):
                     self._look(store, path)
                 self._serve(store)

@@ -54,7 +54,9 @@ class DurableJobs:
                 if job.on_spark
                 else Submission(job, execution.id, self._collections, queues)
             )
-            submission.send(self._desk.ask)
+            # What this process leaves if it dies meanwhile is deleted by the coordinator.
+            with self._desk.holding(paths.submitting(execution.id)):
+                submission.send(self._desk.ask)
         finally:
             queues.close()
         execution.add_done_callback(lambda _: _tidy_up(submission, execution))

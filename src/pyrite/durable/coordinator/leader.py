@@ -13,6 +13,7 @@ from typing import Final
 from pyrite.durable.coordinator import upkeep
 from pyrite.durable.coordinator.closing import Closing
 from pyrite.durable.coordinator.newcomers import Newcomers
+from pyrite.durable.coordinator.orphans import Orphans
 from pyrite.durable.coordinator.stumbles import Stumble, again, instead
 from pyrite.durable.coordinator.telling import sentences
 from pyrite.durable.protocol.coordinator.deadlines import Deadlines
@@ -67,13 +68,15 @@ class Leader:
     it: EpochIsOver and SessionLost when another one leads, or will.
 
     `close_queues` deletes the queues of a job that has ended. It may be called again for the same
-    job, and it is called on another thread. `clock` tells when offers must have been taken.
+    job, and it is called on another thread. So is `list_queues`, which tells which jobs have
+    queues. `clock` tells when offers must have been taken.
     """
 
     def __init__(
         self,
         store: Store,
         close_queues: Callable[[str], object],
+        list_queues: Callable[[], Iterable[str]] = tuple,
         *,
         clock: Callable[[], float] = time.monotonic,
         ack_seconds: float = ACK_SECONDS,
@@ -83,6 +86,7 @@ class Leader:
         self._clock = clock
         self._most_writes = most_writes
         self._closing = Closing(close_queues, store.wake)
+        self._orphans = Orphans(list_queues, store.wake)
         self._deadlines = Deadlines(seconds=ack_seconds)
         self._inbox: deque[str | _More | Event] = deque()
         self._since_wish = 0
@@ -106,6 +110,7 @@ class Leader:
         for job in self._store.children(paths.TO_CLOSE):
             self._closing.close(job)
         self._take_over()
+        self._orphans.due = self._clock()
 
     def _take_over(self) -> None:
         nodes = self._store.below(*ROOTS)
@@ -151,6 +156,11 @@ class Leader:
         """Whether queues of ended jobs are still to be deleted."""
         return self._closing.is_busy
 
+    @property
+    def looks_for_orphans(self) -> bool:
+        """Whether it has begun to look for what dead clients have left."""
+        return self._orphans.due is None
+
     def stop(self) -> None:
         """Does nothing more. Any thread may call it."""
         self._is_stopped = True
@@ -168,6 +178,9 @@ class Leader:
     def _work(self) -> bool:
         if closed := self._closing.closed():
             self._transact([Delete(paths.to_close(job)) for job in closed])
+            return True
+        if orphans := self._orphans.found(self._store, now=self._clock()):
+            self._delete(orphans)
             return True
         if own := self._wish():
             self._since_wish = 0
@@ -194,7 +207,8 @@ class Leader:
         if self._is_stopped:
             return 0.0
         now = self._clock()
-        ends = [end - now for end in (self._deadlines.next(), self._waits.due) if end is not None]
+        times = (self._deadlines.next(), self._waits.due, self._orphans.due)
+        ends = [end - now for end in times if end is not None]
         if timeout is not None:
             ends.append(timeout)
         return max(0.0, min(ends)) if ends else None
@@ -292,6 +306,14 @@ class Leader:
         for old in (self._done.old(), upkeep.forget_old_jobs(self._cluster)):
             if old:
                 self._transact(old)
+
+    def _delete(self, orphans: Sequence[str]) -> None:
+        """A job that nobody has submitted, and nobody will."""
+        for job in orphans:
+            logger.info("deletes job %r: its client died while it submitted it", job)
+            nodes = (paths.catalog(job), paths.workflow(job))
+            self._transact([CloseQueues(job), *map(Delete, nodes)])
+            self._closing.close(job)
 
     def _forget(self, path: str) -> None:
         self._watches.pop(path, None)

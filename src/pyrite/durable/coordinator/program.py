@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from pyrite.durable.coordinator.leader import ACK_SECONDS, Leader
@@ -22,18 +22,21 @@ LONGEST_PAUSE: Final = 10.0
 
 
 class Coordinator:
-    """`open_store` makes a new session. `close_queues` deletes the queues of a job; see `Leader`.
-    The store may be gone for a while, at the start too: the coordinator says so and tries again."""
+    """`open_store` makes a new session. `close_queues` deletes the queues of a job, and
+    `list_queues` tells which jobs have queues; see `Leader`. The store may be gone for a while, at
+    the start too: the coordinator says so and tries again."""
 
     def __init__(
         self,
         open_store: Callable[[], Store],
         close_queues: Callable[[str], object],
+        list_queues: Callable[[], Iterable[str]],
         *,
         ack_seconds: float = ACK_SECONDS,
     ) -> None:
         self._open_store = open_store
         self._close_queues = close_queues
+        self._list_queues = list_queues
         self._ack_seconds = ack_seconds
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -80,7 +83,7 @@ class Coordinator:
             store.close()
 
     def _lead(self, store: Store) -> None:
-        leader = Leader(store, self._close_queues, ack_seconds=self._ack_seconds)
+        leader = Leader(store, self._close_queues, self._list_queues, ack_seconds=self._ack_seconds)
         try:
             leader.begin()
             self._wakes_with(leader.stop)

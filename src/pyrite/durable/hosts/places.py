@@ -47,6 +47,19 @@ def closes_queues(place: str) -> Callable[[str], None]:
     return close
 
 
+def lists_queues(place: str) -> Callable[[], list[str]]:
+    """The jobs that have queues."""
+
+    def jobs() -> list[str]:
+        queues = open_queues(place)
+        try:
+            return queues.jobs()
+        finally:
+            queues.close()
+
+    return jobs
+
+
 def open_collections(place: str, url: str | None = None) -> JobCollections:
     """The named maps and lists: in the folder, or in the Redis at a URL."""
     if is_folder(place):

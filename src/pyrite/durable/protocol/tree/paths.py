@@ -13,6 +13,7 @@
 | /seal/<offer> | coordinator creates, peer sets | the peer asks whether it may seal |
 | /exhaust/<offer> | coordinator | the answer: sealing or waiting |
 | /completion/<offer> | coordinator creates, peer sets | the peer has sealed, or its job failed |
+| /submitting/<job> | a client (ephemeral) | exists from before the queues until after the plan |
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
 | /workflow/<job> | a client, before the plan | the `Workflow` |
 | /catalog/<job> | a client, before the plan | the job's name, for people; stays with /job/<job> |
@@ -99,6 +100,10 @@ def exhaust(offer: int) -> str:
 
 def completion(offer: int) -> str:
     return f"/completion/{offer}"
+
+
+def submitting(job: str) -> str:
+    return f"/submitting/{job}"
 
 
 def plan(job: str) -> str:
