@@ -197,3 +197,15 @@ def test_a_batch_is_tried_as_often_as_the_job_says(tmp_path: Path) -> None:
             with pytest.raises(JobFailed, match="always"):
                 job.execute().result(SECONDS)
         assert len(calls.read_text()) == tries
+
+
+class Own:
+    """Not known to the stored maps."""
+
+
+def test_a_key_that_cannot_be_stored_fails_the_job_at_its_vertex(tmp_path: Path) -> None:
+    with pyrite.instance(durable=tmp_path, peers=1) as pyr:
+        dag = chain(p.read_items([1]), p.map(lambda n: (Own(), n)), p.write_map("out"))
+        error = pyr.new_durable_job(dag, ONE).execute().exception(SECONDS)
+        assert isinstance(error, JobFailed)
+        assert error.vertex == "v2"
