@@ -19,22 +19,16 @@ from benchmarks.counting import BATCH, counts, pair
 
 URL = os.environ.get("CELERY_REDIS", "redis://127.0.0.1:6379/0")
 app = Celery("with_celery", broker=URL, backend=URL)
-app.conf.update(
-    task_acks_late=True,
-    worker_prefetch_multiplier=4,
-    task_serializer="pickle",
-    result_serializer="pickle",
-    accept_content=["pickle"],
-)
+app.conf.update(task_acks_late=True, worker_prefetch_multiplier=4)
 
 
 @app.task(name="batch")  # type: ignore[untyped-decorator,unused-ignore]
-def batch(start: int, stop: int) -> dict[int, int]:
+def batch(start: int, stop: int) -> list[tuple[int, int]]:
     counted: dict[int, int] = {}
     for number in range(start, stop):
         key, one = pair(number)
         counted[key] = counted.get(key, 0) + one
-    return counted
+    return list(counted.items())
 
 
 def run(items: int) -> float:
@@ -59,7 +53,7 @@ def _run(items: int) -> float:
         asked = group(batch.s(at, min(at + BATCH, items)) for at in range(0, items, BATCH))()
         total: Counter[int] = Counter()
         for counted in asked.get(timeout=250):
-            total.update(counted)
+            total.update(dict(counted))
         taken = perf_counter() - started
         if dict(total) != counts(items):
             raise AssertionError("its counts are wrong")

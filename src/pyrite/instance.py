@@ -160,7 +160,9 @@ class Instance(Closing):
         on: Literal["peers", "spark"] = "peers",
     ) -> Job:
         """A job that runs the DAG on virtual peers, linked by durable queues: once it is executed,
-        it ends with the right result whatever dies on the way.
+        it ends with the right result whatever dies on the way. When `execute()` has returned, the
+        job is stored. Named maps and lists and the files of write_files change once, when the job
+        completes; the side effects of your functions may be repeated.
 
         With `on="spark"` one peer runs the whole DAG on Spark, as `new_job` does. If that peer
         dies, another one starts the Spark job again. Additions to named maps and lists, and the
@@ -174,11 +176,12 @@ class Instance(Closing):
 
     def jobs(self) -> builtins.list[Execution]:
         """The executions of durable jobs, the newest first, of all who use the same folder or
-        deployment."""
+        deployment. The last 1,000 that have ended are among them."""
         return self._durably().jobs()
 
     def job(self, id: str) -> Execution:
-        """The execution of the durable job with this id, whoever has submitted it."""
+        """The execution of the durable job with this id, whoever has submitted it: to wait for it,
+        to look at it, or to cancel it. Its DAG is not known here."""
         return self._durably().job(id)
 
     def _durably(self) -> Durable:

@@ -36,13 +36,15 @@ class JobStatus(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobConfig:
-    """How a normal job is run.
+    """How a normal or durable job is run.
 
-    `members` is how many tasks run side by side; by default as many as Spark runs at a time.
+    `members` is how many tasks run side by side; by default as many as Spark runs at a time. In a
+    durable job it is how many parts a sequential task has; by default 8.
     `partitions` is how many parts the keys of partitioned edges are divided into; by default 271,
     or the next prime above four per member. More of them make smaller parts: a grouping holds one
     part of its keys in memory at a time.
-    `tries` is how often a durable job tries a batch that raises, before the job fails.
+    `tries` is how often a durable job tries a batch that raises, before the job fails; the death of
+    a process does not count.
     `modules` (names, modules, paths of .py files or of packages), `wheels` and `files` travel to
     the workers and are seen by this job alone; a processor finds a file by `context.file(name)`.
     """

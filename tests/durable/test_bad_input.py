@@ -16,6 +16,7 @@ import pyrite
 from pyrite import DAG, Instance, JobConfig, JobFailed, PyriteError, between
 from pyrite import processors as p
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
+from pyrite.durable.store.opening import open_store
 from pyrite.exchange.collected import Collected
 from tests.durable.counting import counting, expected
 from tests.durable.deployment import Deployment
@@ -210,6 +211,7 @@ def test_another_cluster_on_the_same_servers_sees_nothing(deployment: Deployment
 
 
 def test_a_wrong_secret_is_a_clear_error(deployment: Deployment) -> None:
+    deployment.store().close()  # the first to use a cluster decides whether it has a secret
     with (
         pyrite.instance(
             durable=f"{deployment.url}&secret=wrong", collections=deployment.redis.url
@@ -217,3 +219,13 @@ def test_a_wrong_secret_is_a_clear_error(deployment: Deployment) -> None:
         pytest.raises(PyriteError, match="was made without a secret; leave out secret="),
     ):
         pyr.new_durable_job(counting(10, "x")).execute()
+
+
+def test_a_missing_secret_is_a_sentence_without_the_frames_of_the_client_of_zookeeper(
+    deployment: Deployment,
+) -> None:
+    url = deployment.url.replace("/test?", "/protected?")
+    open_store(f"{url}&secret=right").close()
+    with pytest.raises(PyriteError, match="is protected; add &secret=") as raised:
+        open_store(url)
+    assert raised.value.__cause__ is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from pyrite import Instance, JobConfig
+from pyrite import Execution, Instance, JobConfig
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.store.store import Store
 from tests.dags import Picture, pictures
@@ -51,6 +51,25 @@ def test_work_goes_on_when_a_peer_and_the_leading_coordinator_die(
     store.close()
     assert pyr.map("more") == expected(200_000)
     assert took < 3
+
+
+def test_a_job_completes_when_the_redis_is_back(deployment: Deployment, pyr: Instance) -> None:
+    deployment.redis.stop()
+    try:
+        job = pyr.new_durable_job(counting(1_000, "late"), JobConfig(members=1)).execute()
+        store = deployment.store()
+        until(store, lambda: job.done() or open_parts(job) == 1)  # the completion
+        store.close()
+        with pytest.raises(TimeoutError):
+            job.result(1)
+    finally:
+        deployment.redis.start()
+    job.result(PATIENCE)
+    assert pyr.map("late") == expected(1_000)
+
+
+def open_parts(job: Execution) -> int:
+    return sum(parts - complete for _, complete, parts in job.progress())
 
 
 def states(store: Store) -> Collection[str]:

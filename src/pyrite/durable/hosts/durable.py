@@ -62,7 +62,7 @@ class Durable:
             if collections is None:
                 raise PyriteError(
                     "durable jobs of a deployment need named maps and lists that all machines "
-                    "reach; add collections='redis://host:6379/0'"
+                    "reach; add collections='redis://host:6379/0', or --collections to a command"
                 )
             self.collections = collections
             url = collections.server.url

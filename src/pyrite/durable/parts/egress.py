@@ -50,6 +50,10 @@ class Egress:
         """Adds something for the completion of the job."""
         self._told.append(thing)
 
+    def forget_told(self) -> None:
+        """What processors have added in `init`, if an earlier run of the part has told it."""
+        self._told = []
+
     def settle(self) -> None:
         """Makes messages of what is enough for one."""
         for way in self._ways.values():

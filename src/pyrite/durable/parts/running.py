@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from pyrite.collections.stored.fields import field_of
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.egress import CannotSend, Egress, encoded
 from pyrite.durable.parts.links import QueueLinks
@@ -181,6 +182,7 @@ class Running:
             return None
 
     def resume(self, state: bytes) -> None:
+        self.egress.forget_told()
         saved: list[SavedProcessor] = pickle.loads(state)
         try:
             self._driven.resume(saved)
@@ -209,6 +211,9 @@ class Running:
         self._member.close(error)
 
     def _collect(self, collected: Collected) -> None:
+        if collected.kind == "map":
+            for key in collected.contents:  # one that cannot be stored is refused at its vertex
+                field_of(key)
         self.egress.tell(Added(collected))
 
 

@@ -139,7 +139,8 @@ class Session:
             except EXPECTED:
                 raise
             except KazooException as error:
-                raise self.refused(error) from error
+                # The sentence says it all, and a command would print the frames of Kazoo.
+                raise self.refused(error) from None
 
     def ask_all(self, method: str, paths: Sequence[str], *watchers: Sequence[Any]) -> list[Any]:
         """Asks the same of many nodes, without waiting for one answer after the other. The answer
