@@ -79,7 +79,7 @@ def cost(size: Size, *, most_writes: int = MOST_WRITES) -> Cost:
     with TemporaryDirectory() as folder:
         store, office = SqliteStore(Path(folder)), SqliteStore(Path(folder))
         crowd = Crowd(store, size)
-        leader = Leader(office, lambda job: None, most_writes=most_writes)
+        leader = Leader(office, lambda *_: None, most_writes=most_writes)
         leader.begin()
         spent = 0.0
         while crowd.goes_on():

@@ -9,12 +9,14 @@ import sys
 import tempfile
 import time
 import weakref
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 import pyrite
+from pyrite import DAG, JobConfig, processors
 from pyrite.durable.client.jobs import DurableJobs
 from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.folder.locks import Lock
@@ -27,6 +29,7 @@ from pyrite.durable.queues.sqlite import SqliteQueues
 from pyrite.durable.store.opening import open_store
 from pyrite.exchange.collected import Collected
 from pyrite.exchange.temporary import job_folder
+from pyrite.job import Job
 from tests.durable.protocol.shapes import ONE
 
 
@@ -70,20 +73,44 @@ def test_the_mark_of_a_job_goes_with_its_queues(tmp_path: Path) -> None:
     added = [Collected("list", "l", [1])]
     assert collections.apply("job", added)
     assert not collections.apply("job", added)
-    closes_queues(str(tmp_path))("job")
+    closes_queues(str(tmp_path))("job", True)
     assert collections.apply("job", added)
     collections.close()
 
 
-def test_an_execution_that_has_ended_is_not_kept(tmp_path: Path) -> None:
-    store = open_store(str(tmp_path))
-    store.create(paths.job("job"), JobNode(1, JobStatus.COMPLETE).text())
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[DurableJobs]:
+    """Without a coordinator and peers."""
+    place = tmp_path / "durable"
     jobs = DurableJobs(
-        partial(open_store, str(tmp_path)),
-        partial(SqliteQueues, tmp_path),
-        FolderCollections(tmp_path),
+        partial(open_store, str(place)),
+        partial(SqliteQueues, place),
+        FolderCollections(place),
         run_callback=lambda call: call(),
     )
+    yield jobs
+    jobs.close()
+
+
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_what_a_job_has_prepared_goes_with_its_queues_unless_it_is_complete(
+    jobs: DurableJobs, tmp_path: Path, is_complete: bool
+) -> None:
+    dag, target = DAG(), tmp_path / "target"
+    a = dag.vertex("a", processors.read_items([1]))
+    dag.edge(pyrite.between(a, dag.vertex("b", processors.write_files(str(target)))))
+    execution = jobs.execute(Job(dag, JobConfig(), False, "id", is_durable=True))
+    attempt = target / f".pyrite-{execution.id}-b"
+    assert attempt.is_dir()
+    close = closes_queues(str(tmp_path / "durable"))
+    for _ in range(2):
+        close(execution.id, is_complete)
+    assert attempt.exists() == is_complete
+
+
+def test_an_execution_that_has_ended_is_not_kept(jobs: DurableJobs, tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "durable"))
+    store.create(paths.job("job"), JobNode(1, JobStatus.COMPLETE).text())
     execution = jobs.job("job")
     execution.result(10)
     assert jobs.job("job") is execution
@@ -92,7 +119,6 @@ def test_an_execution_that_has_ended_is_not_kept(tmp_path: Path) -> None:
     gc.collect()
     assert ended() is None
     jobs.job("job").result(10)
-    jobs.close()
     store.close()
 
 

@@ -95,7 +95,7 @@ class Threads:
 
     def _lead(self) -> None:
         store, queues = SqliteStore(self.folder), SqliteQueues(self.folder)
-        leader = Leader(store, lambda job: _close(self.folder, job))
+        leader = Leader(store, lambda job, _: _close(self.folder, job))
         leader.begin()
         while not self._stopping.is_set():
             leader.step(0.05)

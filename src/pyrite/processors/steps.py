@@ -146,6 +146,11 @@ class Sink(Step):
         reports, whatever the first one has done. Raises TargetIsTaken; then try again later."""
         raise NotImplementedError
 
+    def discard(self, context: MetaSupplierContext) -> None:
+        """Removes what is left of an execution that was prepared and has not completed. May be
+        repeated."""
+        self.resume(context).discard()
+
 
 class Commit:
     """The coordinator's part of one execution of a sink. If the job completes, `commit` and

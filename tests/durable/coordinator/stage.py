@@ -93,13 +93,13 @@ class Stage:
         before: int | None = None,
         after: int | None = None,
         most_writes: int = MOST_WRITES,
-        close_queues: Callable[[str], object] | None = None,
+        close_queues: Callable[[str, bool], object] | None = None,
         list_queues: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._open_store = open_store
         self._dies = (before, after)
         self._most_writes = most_writes
-        self._close_queues = close_queues or (lambda job: self.closed.append(job))
+        self._close_queues = close_queues or (lambda job, _: self.closed.append(job))
         self._list_queues = list_queues
         self.store = open_store()
         self.now = 0.0

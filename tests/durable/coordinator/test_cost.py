@@ -42,7 +42,7 @@ def lines_of_some_steps(leader: Leader) -> int:
 def costs(folder: Path, size: Size) -> list[int]:
     """Of acks, of seals, and of completions."""
     store, office = SqliteStore(folder), SqliteStore(folder)
-    crowd, leader = Crowd(store, size), Leader(office, lambda job: None, clock=lambda: 0.0)
+    crowd, leader = Crowd(store, size), Leader(office, lambda *_: None, clock=lambda: 0.0)
     leader.begin()
     while leader.step():
         pass

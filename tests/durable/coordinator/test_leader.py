@@ -139,7 +139,7 @@ def test_a_leader_whose_epoch_is_over_does_nothing_more(stage: Stage) -> None:
 
 def test_queues_that_cannot_be_reached_do_not_stop_the_work(places: Places) -> None:
     gate = threading.Event()
-    stage = Stage(places.empty(), close_queues=lambda job: gate.wait(10))
+    stage = Stage(places.empty(), close_queues=lambda *_: gate.wait(10))
     stage.born("p1")
     stage.submit("job1", ONE)
     stage.submit("job2", ONE_SEQUENTIAL)
@@ -160,7 +160,7 @@ def test_queues_that_cannot_be_reached_do_not_stop_the_work(places: Places) -> N
 def test_queues_are_closed_again_until_it_works(places: Places) -> None:
     tries: list[str] = []
 
-    def close(job: str) -> None:
+    def close(job: str, is_complete: bool) -> None:
         tries.append(job)
         if len(tries) < 3:
             raise ConnectionError("no servers")
@@ -174,8 +174,21 @@ def test_queues_are_closed_again_until_it_works(places: Places) -> None:
     stage.close()
 
 
+def test_whether_the_job_is_complete_is_known_when_its_queues_are_closed(places: Places) -> None:
+    complete: dict[str, bool] = {}
+    stage = Stage(places.empty(), close_queues=complete.__setitem__)
+    stage.submit("cancelled", ONE)
+    stage.store.create(paths.cancel("cancelled"))
+    stage.submit("good", ONE)
+    stage.born("p1")
+    stage.finish()
+    stage.coordinate()
+    assert complete == {"cancelled": False, "good": True}
+    stage.close()
+
+
 def test_a_new_leader_closes_the_queues_that_the_old_one_could_not(places: Places) -> None:
-    stage = Stage(places.empty(), close_queues=lambda job: 1 / 0)
+    stage = Stage(places.empty(), close_queues=lambda *_: 1 / 0)
     stage.submit("job", ONE)
     stage.store.create(paths.cancel("job"))
     leader = stage.elect()
@@ -183,7 +196,7 @@ def test_a_new_leader_closes_the_queues_that_the_old_one_could_not(places: Place
         pass
     stage.crash()
     closed: list[str] = []
-    stage._close_queues = closed.append
+    stage._close_queues = lambda job, _: closed.append(job)
     stage.coordinate()
     assert closed == ["job"]
     assert stage.left() == set()

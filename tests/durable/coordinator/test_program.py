@@ -72,7 +72,7 @@ def test_a_secret_does_not_stand_in_the_command_line() -> None:
 @contextmanager
 def running(open_session: Callable[[], Store]) -> Iterator[None]:
     """A coordinator on a thread of this process."""
-    coordinator = Coordinator(open_session, lambda job: None, tuple)
+    coordinator = Coordinator(open_session, lambda *_: None, tuple)
     thread = threading.Thread(target=coordinator.run)
     thread.start()
     try:

@@ -1,5 +1,5 @@
-"""Deletes the queues of ended jobs on a thread of its own: their servers may be slow or not there,
-and the leader must not wait for them."""
+"""Deletes the queues of ended jobs, and what jobs that did not complete have prepared. It has a
+thread of its own: the servers may be slow or not there, and the leader must not wait for them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ LONGEST_PAUSE: Final = 30.0
 class _Try:
     at: float
     job: str
+    is_complete: bool = field(compare=False)
     pause: float = field(default=FIRST_PAUSE, compare=False)
 
 
 class Closing:
-    """`close_queues` is called with each job until it does not raise; it may be called for the same
-    job again. After each success `wake` is called, and `closed` has the job."""
+    """`close_queues` is called with each job, and whether it is complete, until it does not raise;
+    it may be called for the same job again. After each success `wake` is called, and `closed` has
+    the job."""
 
-    def __init__(self, close_queues: Callable[[str], object], wake: Callable[[], None]) -> None:
+    def __init__(
+        self, close_queues: Callable[[str, bool], object], wake: Callable[[], None]
+    ) -> None:
         self._close_queues = close_queues
         self._wake = wake
         self._changed = Condition()
@@ -38,10 +42,10 @@ class Closing:
         self._is_stopped = False
         self._thread: Thread | None = None
 
-    def close(self, job: str) -> None:
+    def close(self, job: str, *, is_complete: bool) -> None:
         with self._changed:
             self._open += 1
-            heappush(self._tries, _Try(time.monotonic(), job))
+            heappush(self._tries, _Try(time.monotonic(), job, is_complete))
             self._changed.notify()
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="closes queues", daemon=True)
@@ -70,7 +74,7 @@ class Closing:
     def _run(self) -> None:
         while (next_try := self._next()) is not None:
             try:
-                self._close_queues(next_try.job)
+                self._close_queues(next_try.job, next_try.is_complete)
             except Exception as problem:
                 self._failed(next_try, problem)
             else:
@@ -95,8 +99,7 @@ class Closing:
             failed.pause,
             problem,
         )
-        again = _Try(
-            time.monotonic() + failed.pause, failed.job, min(2 * failed.pause, LONGEST_PAUSE)
-        )
+        pause = min(2 * failed.pause, LONGEST_PAUSE)
+        again = _Try(time.monotonic() + failed.pause, failed.job, failed.is_complete, pause)
         with self._changed:
             heappush(self._tries, again)

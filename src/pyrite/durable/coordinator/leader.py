@@ -32,7 +32,7 @@ from pyrite.durable.protocol.coordinator.offers import wish
 from pyrite.durable.protocol.coordinator.takeover import take_over
 from pyrite.durable.protocol.coordinator.watches import CancelWatch, Watch, planned
 from pyrite.durable.protocol.tree import paths
-from pyrite.durable.protocol.tree.nodes import UNTOUCHED, WANTED
+from pyrite.durable.protocol.tree.nodes import UNTOUCHED, WANTED, JobStatus
 from pyrite.durable.protocol.tree.writes import CloseQueues, Create, Delete, Put, Write
 from pyrite.durable.store.store import Store
 
@@ -67,15 +67,16 @@ class Leader:
     """Whoever has won the election makes one, and calls `begin` and then `run`. An exception ends
     it: EpochIsOver and SessionLost when another one leads, or will.
 
-    `close_queues` deletes the queues of a job that has ended. It may be called again for the same
-    job, and it is called on another thread. So is `list_queues`, which tells which jobs have
-    queues. `clock` tells when offers must have been taken.
+    `close_queues` deletes the queues of a job that has ended; its second argument is whether the
+    job is complete. It may be called again for the same job, and it is called on another thread. So
+    is `list_queues`, which tells which jobs have queues. `clock` tells when offers must have been
+    taken.
     """
 
     def __init__(
         self,
         store: Store,
-        close_queues: Callable[[str], object],
+        close_queues: Callable[[str, bool], object],
         list_queues: Callable[[], Iterable[str]] = tuple,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -107,9 +108,10 @@ class Leader:
         for entry in after(checkpoint, map(Entry.read, log.values())):
             for writes in repeated(entry, most=self._most_writes):
                 self._transact(writes)
-        for job in self._store.children(paths.TO_CLOSE):
-            self._closing.close(job)
+        to_close = self._store.children(paths.TO_CLOSE)
         self._take_over()
+        for job in to_close:
+            self._close(job)
         self._orphans.due = self._clock()
 
     def _take_over(self) -> None:
@@ -300,7 +302,7 @@ class Leader:
                 case Delete(path):
                     self._forget(path)
                 case CloseQueues(job):
-                    self._closing.close(job)
+                    self._close(job)
         for sentence in sentences(entry):
             logger.info(sentence)
         for old in (self._done.old(), upkeep.forget_old_jobs(self._cluster)):
@@ -313,7 +315,12 @@ class Leader:
             logger.info("deletes job %r: its client died while it submitted it", job)
             nodes = (paths.catalog(job), paths.workflow(job), paths.cancel(job))
             self._transact([CloseQueues(job), *map(Delete, nodes)])
-            self._closing.close(job)
+            self._closing.close(job, is_complete=False)
+
+    def _close(self, job: str) -> None:
+        """One of which nothing is known is taken for complete: nothing of it is undone."""
+        node = self._cluster.ended.get(job)
+        self._closing.close(job, is_complete=node is None or node.status is JobStatus.COMPLETE)
 
     def _forget(self, path: str) -> None:
         self._watches.pop(path, None)

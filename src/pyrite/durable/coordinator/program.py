@@ -29,7 +29,7 @@ class Coordinator:
     def __init__(
         self,
         open_store: Callable[[], Store],
-        close_queues: Callable[[str], object],
+        close_queues: Callable[[str, bool], object],
         list_queues: Callable[[], Iterable[str]],
         *,
         ack_seconds: float = ACK_SECONDS,

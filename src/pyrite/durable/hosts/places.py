@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from pyrite.collections.redis.server import without_password
 from pyrite.durable.collections.collections import FolderCollections
+from pyrite.durable.parts.code import prepared_sinks
 from pyrite.durable.parts.completion import JobCollections
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.queues import opening
-from pyrite.durable.queues.queues import Queues, QueuesError
+from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
 from pyrite.durable.store.opening import deployment_at, open_store
 from pyrite.durable.store.store import Store
 from pyrite.errors import PyriteError
+
+logger = logging.getLogger("pyrite.durable")
 
 
 def is_folder(place: str) -> bool:
@@ -33,13 +37,16 @@ def open_queues(place: str) -> Queues:
     return opening.open_queues(nats=urls, cluster=deployment.cluster)
 
 
-def closes_queues(place: str) -> Callable[[str], None]:
-    """Deletes the queues of a job, with a connection of its own each time: it happens seldom, and
-    the servers may have been started anew in between."""
+def closes_queues(place: str) -> Callable[[str, bool], None]:
+    """Deletes the queues of a job, and before that what its sinks have prepared, unless the job is
+    complete. It opens a connection of its own each time: it happens seldom, and the servers may
+    have been started anew in between."""
 
-    def close(job: str) -> None:
+    def close(job: str, is_complete: bool) -> None:
         queues = open_queues(place)
         try:
+            if not is_complete:
+                _discard(queues, job)
             queues.close_job(job)
         finally:
             queues.close()
@@ -51,6 +58,20 @@ def closes_queues(place: str) -> Callable[[str], None]:
                 collections.close()
 
     return close
+
+
+def _discard(queues: Queues, job: str) -> None:
+    """Peers that were on the job, and the client, do this too, if they live."""
+    try:
+        packed = queues.code(job)
+    except QueuesGone:
+        return
+    try:
+        prepared = prepared_sinks(packed)
+    except Exception:
+        logger.exception("what the sinks of job %r have prepared is not known", job)
+    else:
+        prepared.discard()
 
 
 def lists_queues(place: str) -> Callable[[], list[str]]:

@@ -16,6 +16,7 @@ import cloudpickle
 
 from pyrite.dag import DAG
 from pyrite.durable.parts.environment import this_process
+from pyrite.durable.parts.prepared import PreparedSinks
 from pyrite.durable.planning.tasks import PlannedJob
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
@@ -69,6 +70,7 @@ class _Packed:
     job_name: str
     path: tuple[str, ...]
     deployment: Deployment
+    prepared: bytes
     code: bytes
 
 
@@ -83,7 +85,28 @@ def pack_code(code: JobCode, deployment: Deployment) -> bytes:
             " connection in its own init() on the submitting side, let it drop that in"
             " __getstate__, or open it in init() of the processor"
         ) from error
-    return pickle.dumps(_Packed(code.execution_id, code.job_name, path, deployment, pickled))
+    prepared = cloudpickle.dumps(_prepared(code))
+    return pickle.dumps(
+        _Packed(code.execution_id, code.job_name, path, deployment, prepared, pickled)
+    )
+
+
+def _prepared(code: JobCode) -> PreparedSinks:
+    topology = code.planned.topology
+    parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
+    return PreparedSinks(
+        job_name=code.job_name,
+        job_id=code.job_id,
+        execution_id=code.execution_id,
+        member_count=topology.member_count,
+        sinks=tuple((name, parallelism[name], sink) for name, sink in code.sinks),
+    )
+
+
+def prepared_sinks(packed: bytes) -> PreparedSinks:
+    whole: _Packed = pickle.loads(packed)
+    prepared: PreparedSinks = pickle.loads(whole.prepared)
+    return prepared
 
 
 def deployment_of(packed: bytes) -> Deployment:

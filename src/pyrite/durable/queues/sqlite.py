@@ -132,8 +132,7 @@ class SqliteQueues:
     def code(self, job: str) -> bytes:
         with self._database.reading() as db:
             row = db.execute(
-                "SELECT body FROM jobs JOIN bodies ON bodies.id = jobs.code"
-                " WHERE name = ? AND is_open",
+                "SELECT body FROM jobs JOIN bodies ON bodies.id = jobs.code WHERE name = ?",
                 (job,),
             ).fetchone()
         if row is None:

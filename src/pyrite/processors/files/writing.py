@@ -53,6 +53,10 @@ class WriteFiles(Sink):
     def resume(self, context: MetaSupplierContext) -> Commit:
         return ResumedCommit(self.dir, self.format, context)
 
+    def discard(self, context: MetaSupplierContext) -> None:
+        if storage_of(self.dir).exists(attempt_folder(self.dir, context)):
+            self.resume(context).discard()
+
     def open(self, context: ProcessorContext) -> Writer:
         folder, vertex = attempt_folder(self.dir, context), context.vertex_name
         name = f"{PART}{context.global_index:05d}-{context.attempt}{self.format.suffix}"
