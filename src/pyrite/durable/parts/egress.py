@@ -39,6 +39,7 @@ class Egress:
         self._ways = {edge.id: Way(edge, planned, job, most_bytes) for edge in task.outbound}
         self._most_bytes = most_bytes
         self._told: list[Told] = []
+        self._many_told = 1
         self._messages: list[Outgoing] = []
         self.size = 0
         """The bytes of the messages that wait."""
@@ -58,7 +59,7 @@ class Egress:
         """Makes messages of what is enough for one."""
         for way in self._ways.values():
             self._add(way.messages(all_of_it=False))
-        if len(self._told) >= MANY_TOLD:
+        if len(self._told) >= self._many_told:
             self._add_told()
 
     def take(self) -> list[Outgoing]:
@@ -73,7 +74,11 @@ class Egress:
     def _add_told(self) -> None:
         told, self._told = self._told, []
         to, edge = Part(self._job, COMPLETION, 0), self._task.to_completion
-        self._add([Outgoing(to, Message(edge, body)) for body in self._bodies(told)])
+        bodies = list(self._bodies(told))
+        self._add([Outgoing(to, Message(edge, body)) for body in bodies])
+        # As many as those before would have needed for a message: values may be huge.
+        per_message = MESSAGE_BYTES * len(told) // sum(map(len, bodies))
+        self._many_told = min(max(1, per_message), MANY_TOLD)
 
     def _bodies(self, told: list[Told]) -> Iterator[bytes]:
         try:

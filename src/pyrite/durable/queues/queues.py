@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from pyrite.durable.protocol.exactness.commits import Commit, Stored
 from pyrite.durable.protocol.exactness.sentinels import Sentinel
 from pyrite.durable.protocol.exactness.tails import Count
 from pyrite.durable.protocol.workflow import Part, Workflow
 from pyrite.errors import PyriteError
+
+MOST_READ: Final = 16 << 20
+"""Bytes: what is read or taken at a time ends with the message that reaches them."""
 
 
 class QueuesError(PyriteError):
@@ -107,8 +110,9 @@ class Queues(Protocol):
     def read(
         self, part: Part, edge: str, server: int, position: int, *, limit: int
     ) -> list[Delivery]:
-        """Up to `limit` messages from a position on, in order. Positions begin at 0 (or at the
-        first sequence of the queue). The position after a message is its sequence + 1."""
+        """Up to `limit` messages, and about MOST_READ bytes, from a position on, in order.
+        Positions begin at 0 (or at the first sequence of the queue). The position after a message
+        is its sequence + 1."""
 
     def stage(self, part: Part, attempt: str, outgoing: Sequence[Outgoing]) -> None:
         """Stores messages that nobody sees until a commit of the same attempt publishes them. What
@@ -126,8 +130,8 @@ class Queues(Protocol):
     # Concurrent parts
 
     def take(self, part: Part, *, owner: str, limit: int) -> list[Delivery]:
-        """Up to `limit` messages, the oldest first, which are in flight until they are committed,
-        given back, or their owner dies. They come from all servers."""
+        """Up to `limit` messages, and about MOST_READ bytes, the oldest first, which are in flight
+        until they are committed, given back, or their owner dies. They come from all servers."""
 
     def keep(self, deliveries: Sequence[Delivery]) -> None:
         """Tells that the owner still works on these. To be called every second or so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,14 @@ from pyrite.durable.queues.checks import (
     gone,
 )
 from pyrite.durable.queues.numbering import Numbering, numbering
-from pyrite.durable.queues.queues import Delivery, Message, Outgoing, QueuesError, QueuesGone
+from pyrite.durable.queues.queues import (
+    MOST_READ,
+    Delivery,
+    Message,
+    Outgoing,
+    QueuesError,
+    QueuesGone,
+)
 from pyrite.durable.queues.texts import read_record, read_sentinel, record_text, sentinel_text
 
 # Sequences come from one counter and are never used twice, so a message that was taken and is not
@@ -205,12 +212,14 @@ class SqliteQueues:
         job = self._job(part.job)
         queue = job.numbers.queue(part, edge)
         with self._database.reading() as db:
-            rows = db.execute(
+            found = db.execute(
                 "SELECT sequence, edge, sentinel, bodies.body FROM entries"
                 " LEFT JOIN bodies ON bodies.id = entries.body"
                 " WHERE job = ? AND queue = ? AND sequence >= ? ORDER BY sequence LIMIT ?",
                 (job.id, queue, position, limit),
-            ).fetchall()
+            )
+            rows = list(_not_too_much(found, lambda row: len(row[3] or b"")))
+            found.close()
             if not rows:
                 self._open_last(db, job)
         self._read_to[job.id, queue] = rows[-1][0] + 1 if rows else position
@@ -298,11 +307,13 @@ class SqliteQueues:
             return []
         with self._database.writing() as db:
             self._open_last(db, job)
-            rows = db.execute(
-                "SELECT sequence, edge, sentinel, tries, body FROM entries"
+            found = db.execute(
+                "SELECT sequence, edge, sentinel, tries, body,"
+                " (SELECT length(body) FROM bodies WHERE id = entries.body) FROM entries"
                 f" WHERE {PENDING} ORDER BY sequence LIMIT ?",
                 (*pending, limit),
             ).fetchall()
+            rows = list(_not_too_much(found, lambda row: row[5] or 0))
             db.executemany(
                 "UPDATE entries SET owner = ?, tries = tries + 1"
                 " WHERE job = ? AND queue = ? AND sequence = ?",
@@ -315,7 +326,7 @@ class SqliteQueues:
     ) -> Iterator[Delivery]:
         """Reads the bodies after the transaction, so that others need not wait for it."""
         with self._database.reading() as db:
-            for sequence, edge, sentinel, tries, id in rows:
+            for sequence, edge, sentinel, tries, id, _ in rows:
                 body = None
                 if id is not None:
                     found = db.execute("SELECT body FROM bodies WHERE id = ?", (id,)).fetchone()
@@ -529,6 +540,16 @@ def _message(job: _Job, edge: int, body: bytes | None, sentinel: str | None) -> 
         b"" if body is None else body,
         None if sentinel is None else read_sentinel(sentinel),
     )
+
+
+def _not_too_much(rows: Iterable[Any], size_of: Callable[[Any], int]) -> Iterator[Any]:
+    """Up to the row that reaches MOST_READ."""
+    size = 0
+    for row in rows:
+        yield row
+        size += size_of(row)
+        if size >= MOST_READ:
+            return
 
 
 def _handle(delivery: Delivery) -> _Taken:

@@ -30,7 +30,7 @@ from pyrite.durable.queues.nats.writing import (
     subject_of,
     write_elsewhere,
 )
-from pyrite.durable.queues.queues import Delivery, Outgoing, QueuesError
+from pyrite.durable.queues.queues import MOST_READ, Delivery, Outgoing, QueuesError
 
 SWEEP_EVERY: Final = 64
 """Commits between two purges of what was committed."""
@@ -76,15 +76,19 @@ class ConcurrentParts:
         queue = job.numbers.shared_queue(part)
         self._news.expect_none(job, queue)
         found: list[Delivery] = []
-        turn = next(self._turn)
+        turn, size = next(self._turn), 0
         for place in range(len(job.streams)):
             server = (place + turn) % len(job.streams)
             stream = job.streams[server]
-            while len(found) < limit:
+            while len(found) < limit and size < MOST_READ:
                 messages = await stream.pull(queue, limit - len(found))
                 if not messages:
                     break
                 for message in messages:
+                    if size >= MOST_READ:  # for the next one who takes messages
+                        await stream.server.confirmed(message.reply, _back_after(0.0))
+                        await stream.server.tell(f"{stream.news}.{queue}")
+                        continue
                     envelope = read_envelope(message.data)
                     taken, tries = _taken(queue, message, envelope)
                     if envelope.staged:
@@ -98,6 +102,7 @@ class ConcurrentParts:
                         continue  # its long body was deleted with the commit of another peer
                     sequence = sequence_of(taken.sequence)
                     found.append(Delivery(part, server, sequence, content, tries, taken))
+                    size += len(content.body)
         if found:
             self._news.expect(job, queue)
         return found

@@ -29,7 +29,7 @@ from pyrite.durable.queues.nats.writing import (
     stage,
     write_elsewhere,
 )
-from pyrite.durable.queues.queues import Delivery, Outgoing, Refused
+from pyrite.durable.queues.queues import MOST_READ, Delivery, Outgoing, Refused
 from pyrite.durable.queues.texts import read_record, record_text
 
 SWEEP_EVERY: Final = 64
@@ -91,15 +91,17 @@ class SequentialParts:
         first, offset = divmod(position, SPAN)
         self._news.expect_none(job, queue)
         found: list[Delivery] = []
+        size = 0
         while len(found) < limit:
             wanted = limit - len(found)
             items = await stream.read(f"q.{queue}", first, wanted)
             for sequence, data in items:
-                if len(found) == limit:
+                if len(found) == limit or size >= MOST_READ:
                     break
                 envelope = read_envelope(data)
                 if envelope.staged is None:
                     message = await message_of(job, stream, envelope)
+                    size += len(message.body)
                     found.append(Delivery(part, server, sequence_of(sequence), message))
                     continue
                 self._note_pointer(job, part, queue, server, sequence, envelope.staged)
@@ -111,6 +113,9 @@ class SequentialParts:
                     is_last = number == envelope.staged.last
                     place = sequence_of(sequence, None if is_last else behind)
                     found.append(Delivery(part, server, place, message))
+                    size += len(message.body)
+                    if size >= MOST_READ:
+                        break
                 if number != envelope.staged.last:
                     break  # the limit is reached, or a server that lags behind has answered
             else:
