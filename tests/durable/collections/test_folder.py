@@ -21,6 +21,7 @@ from pyrite import processors as p
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
 from pyrite.collections.stored.values import CannotStore
 from pyrite.durable.collections import FolderCollections, behind
+from pyrite.durable.collections.applying import PIECE
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import AddOnlyCollections, Collected
 from tests.processors.files.jobs import copy
@@ -145,6 +146,67 @@ def test_a_job_is_applied_as_a_whole_or_not_at_all(
         stored.apply("j", collected())
     assert stored.contents() == []
     assert stored.apply("j", ADDED)
+
+
+def many(*, meanwhile: Callable[[], None] = lambda: None) -> Iterator[Collected]:
+    """More than fits into one transaction."""
+    for number in range(4):
+        yield Collected("list", "l", [number, bytes(PIECE)])
+        yield Collected("map", "m", {"last": number, number: None})
+        meanwhile()
+
+
+def rows_left(folder: Path) -> int:
+    with closing(sqlite3.connect(folder / "collections.sqlite")) as file:
+        found = file.execute(
+            "SELECT (SELECT count(*) FROM staged), (SELECT count(*) FROM attempts)"
+        )
+        return sum(found.fetchone())
+
+
+def test_others_can_write_while_much_is_applied(tmp_path: Path, stored: FolderCollections) -> None:
+    other = FolderCollections(tmp_path, patience=0.1)
+    assert stored.apply("j", many(meanwhile=lambda: other.list("l").append("other")))
+    values = [value for value in stored.list("l") if not isinstance(value, bytes)]
+    assert values == ["other"] * 4 + [0, 1, 2, 3]
+    assert list(stored.map("m").items())[:2] == [("last", 3), (0, None)]
+    assert not stored.apply("j", many())
+    assert rows_left(tmp_path) == 0
+    other.close()
+
+
+def test_who_applies_a_large_job_second_changes_nothing(
+    tmp_path: Path, stored: FolderCollections
+) -> None:
+    other = FolderCollections(tmp_path)
+    answers: list[bool] = []
+
+    def first() -> None:
+        if not answers:
+            answers.append(other.apply("j", many()))
+
+    answers.append(stored.apply("j", many(meanwhile=first)))
+    assert answers == [True, False]
+    assert len(stored.list("l")) == 8
+    assert rows_left(tmp_path) == 0
+    other.close()
+
+
+def test_what_a_killed_process_has_staged_goes_with_the_mark(
+    tmp_path: Path, stored: FolderCollections
+) -> None:
+    program = (
+        "import os, signal\n"
+        "def added():\n"
+        "    yield Collected('list', 'l', [bytes(5_000_000)])\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "c.apply('j', added())\n"
+    )
+    assert in_processes(1, program, tmp_path) == [-signal.SIGKILL]
+    assert rows_left(tmp_path) == 2
+    assert stored.contents() == []
+    stored.forget("j")
+    assert rows_left(tmp_path) == 0
 
 
 def test_a_process_that_is_killed_while_it_applies_changes_nothing(

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pyrite.collections.stored.values import unpacked
+from pyrite.durable.collections import applying
 from pyrite.durable.collections.access import Access, FileAccess
 from pyrite.durable.collections.behind import BehindAccess, Line
 from pyrite.durable.collections.lists import FolderList, items_for
 from pyrite.durable.collections.maps import FolderMap, rows_of
-from pyrite.durable.collections.tables import Added, add, entries_of, items_of, names_of
+from pyrite.durable.collections.tables import Added, entries_of, items_of, names_of
 from pyrite.durable.folder.database import PATIENCE
 from pyrite.durable.folder.layout import collections_file
 from pyrite.exchange.collected import Collected
@@ -58,25 +59,23 @@ class FolderCollections(_Named):
 
     def apply(self, job: str, collected: Iterable[Collected]) -> bool:
         """Adds all that a completed job has collected, in one step. False if that was done before:
-        then it changes nothing, and does not read `collected`."""
-        with self._access.writing(f"the maps and lists that job '{job}' adds to") as rows:
-            if not rows.execute("INSERT OR IGNORE INTO applied VALUES (?)", (job,)).rowcount:
-                return False
-            for each in collected:
-                of_kind = rows_of if each.kind == "map" else items_for
-                add(rows, Added(each.kind, each.name, of_kind(each.contents)))
-            return True
+        then it changes nothing."""
+        return applying.apply(self._file, job, map(_added, collected))
 
     def forget(self, job: str) -> None:
         """Removes the mark that a job was applied. Its completion must not be repeated after
         that."""
-        with self._access.writing(f"the mark of job '{job}'") as rows:
-            rows.execute("DELETE FROM applied WHERE job = ?", (job,))
+        applying.forget(self._file, job)
 
     def close(self) -> None:
         """Closes the file, until it is used again."""
         self._line.close()
         self._file.close()
+
+
+def _added(collected: Collected) -> Added:
+    of_kind = rows_of if collected.kind == "map" else items_for
+    return Added(collected.kind, collected.name, of_kind(collected.contents))
 
 
 class ExecutionCollections(_Named):

@@ -27,7 +27,12 @@ CREATE TABLE entries (
 CREATE TABLE items (
     list INTEGER NOT NULL, place INTEGER NOT NULL, item BLOB NOT NULL, PRIMARY KEY (list, place)
 ) WITHOUT ROWID;
-CREATE TABLE applied (job TEXT PRIMARY KEY) WITHOUT ROWID
+CREATE TABLE applied (job TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE attempts (id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL);
+CREATE TABLE staged (
+    attempt INTEGER, target INTEGER, number INTEGER, field BLOB, value BLOB NOT NULL,
+    PRIMARY KEY (attempt, target, number)
+) WITHOUT ROWID
 """
 
 
@@ -49,6 +54,22 @@ def add(rows: Connection, added: Added) -> None:
         _put_entries(rows, id, added.data)
     else:
         _insert(rows, id, span_of(rows, id)[1], added.data)
+
+
+def move(rows: Connection, attempt: int, target: int, kind: CollectionKind, name: str) -> None:
+    """Adds the rows that an attempt has staged for a map or list; `target` is their number."""
+    id, staged = made_id(rows, kind, name), "FROM staged WHERE attempt = ? AND target = ?"
+    if kind == "map":
+        rows.execute(
+            f"INSERT INTO entries (map, field, entry) SELECT ?, field, value {staged}"
+            " ORDER BY number ON CONFLICT (map, field) DO UPDATE SET entry = excluded.entry",
+            (id, attempt, target),
+        )
+    else:
+        rows.execute(
+            f"INSERT INTO items SELECT ?, ? + number, value {staged} ORDER BY number",
+            (id, span_of(rows, id)[1], attempt, target),
+        )
 
 
 def id_of(rows: Connection, kind: CollectionKind, name: str) -> int | None:
