@@ -209,3 +209,55 @@ def test_a_key_that_cannot_be_stored_fails_the_job_at_its_vertex(tmp_path: Path)
         error = pyr.new_durable_job(dag, ONE).execute().exception(SECONDS)
         assert isinstance(error, JobFailed)
         assert error.vertex == "v2"
+
+
+def test_items_of_a_class_that_the_script_defines_reach_the_peers(tmp_path: Path) -> None:
+    script = """
+import dataclasses, sys, pyrite
+from pyrite import DAG, JobConfig, between, processors as p
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: int
+dag = DAG()
+a = dag.vertex("a", p.read_items([Point(1), Point(2)]))
+b = dag.vertex("b", p.map(lambda each: (each.x, isinstance(each, Point))))
+c = dag.vertex("c", p.write_list("out"))
+dag.edge(between(a, b).distributed()); dag.edge(between(b, c))
+with pyrite.instance(durable=sys.argv[1], peers=1) as pyr:
+    pyr.new_durable_job(dag, JobConfig(members=2)).execute().result(60)
+    print(sorted(pyr.list("out")))
+"""
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "jobs")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert done.stdout.strip() == "[(1, True), (2, True)]", done.stderr
+
+
+def test_a_dag_without_a_sink_completes(tmp_path: Path) -> None:
+    with pyrite.instance(durable=tmp_path, peers=1) as pyr:
+        for steps in ([p.read_items(range(5))], [p.read_items(["a b"]), p.flat_map(str.split)]):
+            pyr.new_durable_job(chain(*steps), JobConfig(members=2)).execute().result(SECONDS)
+
+
+def test_a_name_of_a_vertex_that_is_not_unicode_is_no_poison(tmp_path: Path) -> None:
+    dag = DAG()
+    a, b = dag.vertex("a\ud800", p.read_items([1])), dag.vertex("b", p.write_list("out"))
+    dag.edge(between(a, b).distributed())
+    with pyrite.instance(durable=tmp_path, peers=1) as pyr:
+        pyr.new_durable_job(dag, JobConfig(members=2)).execute().result(SECONDS)
+        assert list(pyr.list("out")) == [1]
+
+
+class EndsWhoeverReads(Exception):
+    def __reduce__(self) -> Any:
+        return (sys.exit, (7,))
+
+
+def test_an_error_that_cannot_be_unpickled_fails_its_job_and_harms_no_other(tmp_path: Path) -> None:
+    def raises(number: int) -> int:
+        raise EndsWhoeverReads("so")
+
+    with pyrite.instance(durable=tmp_path, peers=1) as pyr:
+        dag = chain(p.read_items([1]), p.map(raises), p.write_list("out"))
+        with pytest.raises(JobFailed, match="so"):
+            pyr.new_durable_job(dag, ONE).execute().result(SECONDS)

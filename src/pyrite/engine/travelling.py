@@ -46,7 +46,7 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
             if len(packed) > MOST_PICKLED_BYTES:
                 continue
             pickle.loads(packed)
-        except Exception:
+        except BaseException:  # whatever its __reduce__ does
             continue
         whole = zlib.compress(
             cloudpickle.dumps(
@@ -64,7 +64,7 @@ def unpack_failure(data: bytes | memoryview) -> Failed:
     vertex, processor, edge, item, message, text, packed = pickle.loads(zlib.decompress(data))
     try:
         error, item = pickle.loads(packed)
-    except Exception:  # its class is known over there only
+    except BaseException:  # its class is known over there only
         error = RemoteError(message)
     # Added here, because an exception with a `__reduce__` of its own may drop its notes.
     error.add_note(text)

@@ -229,6 +229,8 @@ class _Writer:
 
     def finish(self, counted: list[int]) -> Loop:
         nowhere = Place(-1, "v")
+        if self._lines and self._lines[-1].endswith(":"):  # nobody takes what the last loop makes
+            self.add(self._places[-1], "pass")
         head = [
             f"def bind({', '.join(self._names)}):",
             "    def run(items, out, room, counts, state, spill):",

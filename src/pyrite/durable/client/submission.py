@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import cloudpickle
+
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.parts.code import JobCode, pack_code
@@ -218,9 +220,9 @@ def _bodies(split: Any, vertex: str, most_bytes: int) -> Iterator[bytes]:
     """The messages of a split: one, unless it is too long for one."""
     try:
         body = pickle.dumps([(None, [split])], 5)
+        if b"__main__" in body:  # a class of the user's script, which peers cannot import
+            body = bytes(cloudpickle.dumps([(None, [split])], 5))
     except Exception:
-        import cloudpickle
-
         try:
             body = bytes(cloudpickle.dumps([(None, [split])], 5))
         except Exception as error:

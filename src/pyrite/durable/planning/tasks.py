@@ -135,6 +135,7 @@ def _task(
     if not inbound:  # only sources of the user's: nothing comes but the order to start
         inbound, ranks = {f"start{index}": None}, {f"start{index}": 0}
     label = " + ".join(vertex.name for vertex in vertices)
+    label = label.encode("utf-8", "replace").decode()  # it becomes the name of a node
     if len(label) > LONGEST_LABEL:
         label = f"{label[:LONGEST_LABEL]}..."
     task = PlannedTask(f"{label} #{index}", "sequential", vertices, inbound, ranks, f"done{index}")
