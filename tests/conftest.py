@@ -17,7 +17,16 @@ from tests.redis_server import RedisServer
 
 start_fast()
 
-hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "default",
+    deadline=None,
+    print_blob=True,
+    # How much data the first examples need is chance, and how long they take is the machine's.
+    suppress_health_check=[
+        hypothesis.HealthCheck.data_too_large,
+        hypothesis.HealthCheck.too_slow,
+    ],
+)
 hypothesis.settings.load_profile("default")
 
 # A shell lets what it starts in the background ignore SIGINT, and the commands that tests interrupt
