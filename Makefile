@@ -34,7 +34,7 @@ lint: $(VENV)/ready
 unit: $(VENV)/ready
 	scripts/install-test-servers
 	$(BIN)/python -m tests.java
-	$(BIN)/pytest
+	scripts/test-side-by-side $(BIN)/pytest
 
 soak: $(VENV)/ready
 	$(BIN)/pytest -m soak
