@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -59,6 +60,21 @@ def test_a_child_that_a_function_forks_does_not_become_a_second_peer(tmp_path: P
         pyr.new_durable_job(dag, ONE).execute().result(SECONDS)
         assert sorted(pyr.list("out")) == list(range(3000))
         assert not Path(f"/proc/{child.read_text()}").exists()
+
+
+def in_a_pool(number: int) -> int:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.map(abs, [number])[0]
+
+
+def test_a_pool_of_processes_in_a_function_ends_without_its_peer(tmp_path: Path) -> None:
+    with pyrite.instance(durable=tmp_path, peers=1) as pyr:
+        pyr.new_durable_job(chain(p.read_items([1])), ONE).execute().result(SECONDS)
+        before = pyr.processes()
+        dag = chain(p.read_items([-1, -2]), p.map(in_a_pool), p.write_list("out"))
+        pyr.new_durable_job(dag, ONE).execute().result(SECONDS)
+        assert sorted(pyr.list("out")) == [1, 2]
+        assert pyr.processes() == before
 
 
 def test_each_job_runs_the_modules_of_its_own_project(tmp_path: Path) -> None:

@@ -65,7 +65,16 @@ def _at_sigterm(stop: Callable[[], None]) -> None:
     signal.set_wakeup_fd(to, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
+    os.register_at_fork(after_in_child=_forget_signals)
     threading.Thread(target=_end, args=(came, stop), name="end", daemon=True).start()
+
+
+def _forget_signals() -> None:
+    """In a process that a function of the user's forks, such as a worker of multiprocessing: its
+    signals are its own. Else it could not be ended, and its SIGTERM would end the peer."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _end(came: int, stop: Callable[[], None]) -> None:
