@@ -65,7 +65,12 @@ def _at_sigterm(stop: Callable[[], None]) -> None:
     signal.set_wakeup_fd(to, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
-    os.register_at_fork(after_in_child=_forget_signals)
+    # A signal that comes to a child before it has forgotten them would be written into this pipe.
+    os.register_at_fork(
+        before=lambda: _mask(signal.SIG_BLOCK),
+        after_in_parent=lambda: _mask(signal.SIG_UNBLOCK),
+        after_in_child=_forget_signals,
+    )
     threading.Thread(target=_end, args=(came, stop), name="end", daemon=True).start()
 
 
@@ -75,6 +80,11 @@ def _forget_signals() -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    _mask(signal.SIG_UNBLOCK)
+
+
+def _mask(how: int) -> None:
+    signal.pthread_sigmask(how, (signal.SIGTERM,))
 
 
 def _end(came: int, stop: Callable[[], None]) -> None:

@@ -30,7 +30,7 @@ from pyrite.durable.protocol.tree.nodes import (
     JobStatus,
     Payload,
 )
-from pyrite.durable.protocol.workflow import COMPLETION
+from pyrite.durable.protocol.workflow import COMPLETION, Workflow
 from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
 from pyrite.durable.store.store import Store, StoreError
 from pyrite.engine.failure import Failed
@@ -70,6 +70,8 @@ class Peer:
         self._new_driver = new_driver
         self._clock = clock
         self._codes: OrderedDict[str, bytes] = OrderedDict()
+        self._workflow: tuple[str, Workflow] | None = None
+        """Of the job that was worked on last."""
         self._last = 0
         """The last offer that was worked on, whatever came of it."""
         self._is_stopped = False
@@ -138,6 +140,7 @@ class Peer:
         try:
             with unpacked_code(self._packed(part.job)) as (code, files):
                 check = _checking(nodes, offer)
+                self._workflow = (part.job, code.planned.workflow)
                 if part.task == COMPLETION:
                     metrics = CompletionPart(
                         code, part, self._queues, self._collections, offer=offer, check=check
@@ -212,9 +215,11 @@ class Peer:
         text = self._store.get(paths.job(job))
         return None if text is None else JobNode.read(text).status
 
-    def _workflow_of(self, job: str) -> Any:
-        with unpacked_code(self._packed(job)) as (code, _):
-            return code.planned.workflow
+    def _workflow_of(self, job: str) -> Workflow:
+        if self._workflow is None or self._workflow[0] != job:
+            with unpacked_code(self._packed(job)) as (code, _):
+                self._workflow = (job, code.planned.workflow)
+        return self._workflow[1]
 
     def _packed(self, job: str) -> bytes:
         if job not in self._codes:
