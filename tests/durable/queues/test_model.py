@@ -54,7 +54,9 @@ class Machine(RuleBasedStateMachine):
         got = self.peers[peer].take(self.job.map, owner=self.owners[peer], limit=limit)
         names = [body(delivery) for delivery in got]
         assert set(names) <= self.model.pending
-        assert len(set(names)) == len(names) == min(limit, len(self.model.pending))
+        assert len(set(names)) == len(names) <= limit
+        if not isinstance(self.place, NatsPlace):  # there, what was given back may come later
+            assert len(names) == min(limit, len(self.model.pending))
         self.model.pending -= set(names)
         self.model.in_flight |= set(names)
         self.delivered += got

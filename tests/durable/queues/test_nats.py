@@ -128,14 +128,19 @@ def test_a_nats_that_goes_away_is_waited_for_and_then_named(server: Nats) -> Non
     queues.close()
 
 
-def test_a_nats_without_jetstream_is_a_clear_error(tmp_path: Path) -> None:
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Nats]:
     server = Nats(tmp_path, jetstream=False)
     server.start()
-    queues = NatsQueues([[server.url]], cluster="c", patience=0.5)
+    yield server
+    server.stop()
+
+
+def test_a_nats_without_jetstream_is_a_clear_error(plain: Nats) -> None:
+    queues = NatsQueues([[plain.url]], cluster="c", patience=0.5)
     with pytest.raises(QueuesError, match="runs without JetStream"):
         queues.jobs()
     queues.close()
-    server.stop()
 
 
 def test_deployments_on_one_nats_do_not_see_each_other(two_nats: list[Nats]) -> None:
