@@ -14,7 +14,7 @@ import pickle
 from multiprocessing.connection import Connection
 from time import perf_counter
 
-from nats.js.api import ConsumerConfig, StreamConfig
+from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
 
 import nats
 from benchmarks.counting import BATCH, counts, pair
@@ -59,6 +59,8 @@ async def _publish(url: str, items: int) -> int:
         except nats.js.errors.NotFoundError:
             pass
         await stream.add_stream(StreamConfig(name=name, subjects=[name]))
+        consumer = ConsumerConfig(durable_name=name, ack_wait=30, ack_policy=AckPolicy.EXPLICIT)
+        await stream.add_consumer(name, consumer)
     number = 0
     for at in range(0, items, BATCH):
         await stream.publish("in", pickle.dumps(range(at, min(at + BATCH, items))))
@@ -76,8 +78,8 @@ def _work(url: str, worker: int, batches: int, pipe: Connection) -> None:
 async def _consume(url: str, worker: int, batches: int) -> dict[int, int]:
     connection = await nats.connect(url)
     stream = connection.jetstream()
-    taking = await stream.pull_subscribe("in", "taking", config=ConsumerConfig(ack_wait=30))
-    counting = await stream.pull_subscribe(f"out{worker}", "counting")
+    taking = await stream.pull_subscribe_bind("in", stream="in")
+    counting = await stream.pull_subscribe_bind(f"out{worker}", stream=f"out{worker}")
     counted: dict[int, int] = {}
     came = 0
     while came < batches:
