@@ -8,7 +8,7 @@ the pairs need not be read from memory again to pickle them, which takes most of
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import mmh3
@@ -25,6 +25,13 @@ def write_spread(edge: EdgePlan, partition: Callable[[Any], int], partition_coun
     """`spread(items, lists)` appends each item to the list of its partition."""
     spread: Spread = _written(_ANY, edge, partition, partition_count)
     return spread
+
+
+def spread_when_needed(
+    edge: EdgePlan, partition: Callable[[Any], int], partition_count: int
+) -> Callable[[], Spread]:
+    """Writes the loop of an edge when it is asked for first."""
+    return cache(partial(write_spread, edge, partition, partition_count))
 
 
 def write_spread_pairs(

@@ -3,6 +3,7 @@ folder, without a coordinator: a test decides who works on which part, and who s
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
@@ -46,7 +47,12 @@ class Bench:
         self.sealed: set[Part] = set()
         self._offers = count(1)
 
-    def work(self, part: Part, check: Check = lambda: None) -> bool:
+    def work(
+        self,
+        part: Part,
+        check: Check = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> bool:
         """A new peer works on a part until its end, and seals it. False if `check` stopped it."""
         offer = next(self._offers)
         owner = f"peer-{offer}"

@@ -11,7 +11,7 @@ from pyrite.engine.failure import Halt
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import SpscQueue
 from pyrite.engine.routing import Spread
-from pyrite.exchange.spreading import write_spread
+from pyrite.exchange.spreading import spread_when_needed
 
 
 class MemberLinks:
@@ -74,15 +74,7 @@ class MemberLinks:
     def spread(
         self, edge: EdgePlan, partition: Callable[[Any], int]
     ) -> Callable[[], Spread] | None:
-        """Generates the loop of the edge when it is first needed."""
-        written: list[Spread] = []
-
-        def spread() -> Spread:
-            if not written:
-                written.append(write_spread(edge, partition, self._topology.partition_count))
-            return written[0]
-
-        return spread
+        return spread_when_needed(edge, partition, self._topology.partition_count)
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         for (edge_id, _), sender in self._senders.items():

@@ -13,7 +13,7 @@ from pyrite.engine.ends import Packet
 from pyrite.engine.plan import EdgePlan, Topology
 from pyrite.engine.queues import DONE, Done
 from pyrite.engine.routing import Route, Spread
-from pyrite.exchange.spreading import write_spread
+from pyrite.exchange.spreading import spread_when_needed
 
 
 class QueueLinks:
@@ -36,15 +36,7 @@ class QueueLinks:
     def spread(
         self, edge: EdgePlan, partition: Callable[[Any], int]
     ) -> Callable[[], Spread] | None:
-        """Generates the loop of the edge when it is first needed."""
-        written: list[Spread] = []
-
-        def spread() -> Spread:
-            if not written:
-                written.append(write_spread(edge, partition, self._topology.partition_count))
-            return written[0]
-
-        return spread
+        return spread_when_needed(edge, partition, self._topology.partition_count)
 
     def done(self, edge: EdgePlan, processor: int) -> None:
         """Does nothing: an edge ends with the sentinels that the part writes when it seals."""
