@@ -51,11 +51,16 @@ class DrivenRun:
             if isinstance(each, (ProcessorTasklet, ReceiverTasklet))
         )
 
-    def round(self) -> bool:
-        """Calls each tasklet once. Returns whether any of them made progress."""
+    def round(self, *, pauses_sources: bool = False) -> bool:
+        """Calls each tasklet once. Returns whether any of them made progress. With paused sources,
+        what they have emitted goes on its way, and nothing more comes."""
         progress = False
         left = []
         for tasklet in self._left:
+            if pauses_sources and isinstance(tasklet, ProcessorTasklet) and not tasklet.inbound:
+                progress = tasklet.drain() or progress
+                left.append(tasklet)
+                continue
             answer = called(tasklet)
             progress = progress or answer != IDLE
             if answer != DONE_NOW:

@@ -281,6 +281,10 @@ class ProcessorTasklet(Tasklet):
         # Edges of a later priority wait in their queues until this one has ended.
         return self._call != self._try_process and not any(map(len, self.inbound))
 
+    def drain(self) -> bool:
+        """Lets go what was emitted, without calling the processor. Returns whether items moved."""
+        return self._drain_outbox()
+
     def ended_ordinals(self) -> frozenset[int]:
         """The inbound edges whose `complete_edge` is over."""
         open_edges = {edge.ordinal for edge in (*self._group, *self._waiting)}

@@ -7,7 +7,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyrite.durable.protocol.exactness.commits import Commit, Next, Record, Stored, after_no_answer
+from pyrite.durable.protocol.exactness.commits import (
+    Commit,
+    Next,
+    Record,
+    Stored,
+    after_no_answer,
+    taken_over,
+)
 from pyrite.durable.protocol.exactness.sentinels import End, Sentinel, seal_targets
 from pyrite.durable.protocol.workflow import Part, Upstream, Workflow
 from pyrite.durable.queues.queues import Message, Outgoing, Queues, Refused
@@ -40,11 +47,8 @@ def commit(
 def take_part_over(queues: Queues, part: Part, offer: int) -> Stored:
     """Writes the epoch of this peer into the record of a part. From then on no peer with an earlier
     offer can commit."""
-    last = queues.record(part)
-    if last.record.epoch > offer:
-        raise PartStopped(f"{part} was given to another peer")
-    record = replace(last.record, epoch=offer, attempt=new_attempt())
-    return commit(queues, part, Commit(last.sequence, record), (), None)
+    asked = taken_over(queues.record(part), epoch=offer, attempt=new_attempt())
+    return commit(queues, part, asked, (), None)
 
 
 def write_sentinels(queues: Queues, workflow: Workflow, part: Part, offer: int) -> None:

@@ -113,18 +113,20 @@ class Running:
     def settle(
         self, on_output: Callable[[], None] | None = None, *, seconds: float = math.inf
     ) -> bool:
-        """Runs until a whole round is idle, or for so many seconds. Returns whether it is idle.
-        `on_output` is called when much output waits."""
+        """Runs until a whole round is idle, or for so many seconds and until what is on its way has
+        arrived. Returns whether the sources are idle, too. `on_output` is called when much output waits."""
         give_up = time.monotonic() + seconds
         while self._round():
             if on_output is not None and self.egress.size >= OUTPUT_BYTES:
                 on_output()
-            if time.monotonic() > give_up:
+            if time.monotonic() > give_up:  # sources that go on must not keep the rest busy
+                while self._round(pauses_sources=True):
+                    pass
                 return False
         return True
 
-    def _round(self) -> bool:
-        progress = self._driven.round()
+    def _round(self, *, pauses_sources: bool = False) -> bool:
+        progress = self._driven.round(pauses_sources=pauses_sources)
         self._end_children()
         failure = self._context.halt.failure
         if failure is not None:
