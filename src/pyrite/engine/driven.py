@@ -55,7 +55,7 @@ class DrivenRun:
         """Calls each tasklet once. Returns whether any of them made progress. With paused sources,
         what they have emitted goes on its way, and nothing more comes."""
         progress = False
-        left = []
+        left: list[Tasklet] = []
         for tasklet in self._left:
             if pauses_sources and isinstance(tasklet, ProcessorTasklet) and not tasklet.inbound:
                 progress = tasklet.drain() or progress

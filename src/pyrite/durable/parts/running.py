@@ -114,7 +114,8 @@ class Running:
         self, on_output: Callable[[], None] | None = None, *, seconds: float = math.inf
     ) -> bool:
         """Runs until a whole round is idle, or for so many seconds and until what is on its way has
-        arrived. Returns whether the sources are idle, too. `on_output` is called when much output waits."""
+        arrived. Returns whether the sources are idle, too. `on_output` is called when much output
+        waits."""
         give_up = time.monotonic() + seconds
         while self._round():
             if on_output is not None and self.egress.size >= OUTPUT_BYTES:
