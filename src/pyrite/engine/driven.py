@@ -11,7 +11,7 @@ from typing import Any
 from pyrite.engine.failure import Failed
 from pyrite.engine.member import LifeCycleFailed, MemberRun
 from pyrite.engine.service import called
-from pyrite.engine.tasklets import DONE_NOW, IDLE, ProcessorTasklet, ReceiverTasklet
+from pyrite.engine.tasklets import DONE_NOW, IDLE, ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.processor import Processor
 from pyrite.processors.chain import ChainProcessor
 
