@@ -21,8 +21,8 @@ from pyrite.cli.progress import duration
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.workload import JobState, Run, Schedule, Workload
-from pyrite.workload.files import Written, read_yaml
 from pyrite.workload.progress import STYLES
+from pyrite.workload.yaml_file import Written, read_yaml
 
 app = typer.Typer(
     help="Run a DAG of jobs on workers; inspect, cancel and resume such runs.", no_args_is_help=True

@@ -28,13 +28,12 @@ from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.plan import CommandBook, Plan
 from pyrite.workload.input.schedule import remaining_paths
-from pyrite.workload.masters.transient import CONTROL, TransientMaster
+from pyrite.workload.masters.transient import TransientMaster
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, row_of
 from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage.cleanup_queue import read_error, read_result
+from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.journal import Entry, Journal, read_entries, read_plan_number
-from pyrite.workload.storage.queues import SqliteQueue
-from pyrite.workload.storage.results import decode
-from pyrite.workload.storage.segments import read_error, read_result
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
@@ -251,7 +250,6 @@ class Run:
             journal = Journal(place)
             try:
                 journal.catch_up()
-                journal.forget_messages()
             finally:
                 journal.close()
             return _start(
@@ -412,8 +410,7 @@ class Run:
         if self._transient is not None and self._session == self.status.session:
             self._transient.cancel()
         elif self.status.options.get("kind") == "transient":
-            with SqliteQueue(self._store.journal, CONTROL) as queue:
-                queue.put(b"cancel")
+            self._store.cancel(self._session)
         else:
             self._master().signal(signal.SIGTERM)
         if not self.wait_for_master(timeout):

@@ -4,9 +4,6 @@ journal entries, knows the place of each result, and tells which jobs are up to 
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable
-
 from pyrite.errors import RunBroken
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
 from pyrite.workload.input.options import Options
@@ -14,10 +11,9 @@ from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.scheduling.scheduler import DEPTH, Assignment, Cause, Rules, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage import results
+from pyrite.workload.storage import encoding
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
 from pyrite.workload.storage.journal import Entry, Journal, with_record
-from pyrite.workload.storage.queues import put_message
-from pyrite.workload.storage.segments import Record, end_of, read_error, read_result
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
@@ -39,9 +35,6 @@ class Conductor:
         self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
-        self._queued: dict[
-            int, int
-        ] = {}  # by job that a worker has: the id of its message in the queue of the worker
         self._due: float | None = None
         seconds = {
             n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
@@ -127,7 +120,7 @@ class Conductor:
     def _result_is_there(self, job: int) -> bool:
         segment, offset = self._result_place(job)
         try:
-            return results.is_there(read_result(self._store.segment(segment), offset))
+            return encoding.is_there(read_result(self._store.segment(segment), offset))
         except OSError:
             return False
 
@@ -230,8 +223,7 @@ class Conductor:
                     entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
-        changed = list(scheduler.changed)
-        self._journal.write(batch, self._scanned.items(), lambda: self._keep_queues(changed))
+        self._journal.write(batch, self._scanned.items())
         scheduler.changed.clear()
         self._scanned.clear()
 
@@ -242,18 +234,3 @@ class Conductor:
             self.flush()
         except RunBroken:
             pass
-
-    def _keep_queues(self, changed: Iterable[int]) -> None:
-        """Updates the queue of each worker, which lists the jobs that the worker has at the time of
-        this batch."""
-        database: sqlite3.Connection = self._journal.database
-        for job in changed:
-            state = self.scheduler.states[job]
-            has_it = state is JobState.RUNNING or state is JobState.ASSIGNED
-            message = self._queued.pop(job, None)
-            if message is not None:
-                database.execute("delete from messages where id = ?", (message,))
-            if has_it:
-                self._queued[job] = put_message(
-                    database, self._began[job][0], self._plan.ids[job].encode()
-                )

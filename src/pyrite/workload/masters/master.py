@@ -24,8 +24,8 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Cause
+from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.segments import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS

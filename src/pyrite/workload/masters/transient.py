@@ -24,9 +24,8 @@ from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Assignment
+from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head, read_result
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.queues import SqliteQueue
-from pyrite.workload.storage.segments import Ending, SegmentWriter, head, read_result
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
@@ -36,10 +35,7 @@ from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor,
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.tasks import Outcome, Task, run_task
 
-CONTROL = "control"
-"""The queue for requests of other processes to this master. It is polled every LOOK_SECONDS."""
-
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.5  # how often it looks whether another process wants to cancel the run
 LEAVING_SECONDS = 5.0
 
 MakeExecutor = Callable[[], Executor]
@@ -127,7 +123,6 @@ class TransientMaster:
             self._plan = self._store.read_plan(self._journal.plan)
             commands = Commands(self._store.plan(self._journal.plan))
             self._commands = opened.enter_context(closing(commands))
-            self._control = opened.enter_context(SqliteQueue(self._store.journal, CONTROL))
             self._conductor = Conductor(
                 self._store, self._plan, self._journal, self._options, depth=1
             )
@@ -217,18 +212,12 @@ class TransientMaster:
         try:
             event = self._events.get(timeout=patience)
         except queue.Empty:
-            self._look_into_control()
+            if self._store.is_cancelled(self._status.session):
+                self._scheduler.cancel()
             return
         event()
         while not self._events.empty():
             self._events.get()()
-
-    def _look_into_control(self) -> None:
-        message = self._control.try_consume()
-        if message is not None:
-            self._control.ack(message)
-            if message.body == b"cancel":
-                self._scheduler.cancel()
 
     def _came_back(self, flight: _Flight) -> None:
         if self._flights.get(flight.worker) is not flight:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
 
-from pyrite.workload.scheduling.queue import PriorityQueue
+from pyrite.workload.scheduling.priority_queue import PriorityQueue
 from pyrite.workload.scheduling.states import JobState, OnError
 
 Cause = Literal["crash", "timeout", "cancel"]

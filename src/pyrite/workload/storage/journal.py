@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage import queues
-from pyrite.workload.storage.segments import Record, end_of, files_of, read_error, read_records
+from pyrite.workload.storage.cleanup_queue import Record, end_of, files_of, read_error, read_records
+from pyrite.workload.storage.database import open_database, transaction
 from pyrite.workload.storage.store import Store
 
 
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 FRESH = Entry()
 _COLUMNS = ", ".join(Entry._fields)
 
-_SCHEMA = f"""
+_SCHEMA = """
 create table if not exists jobs (
     number integer primary key,
     id text not null,
@@ -62,7 +62,6 @@ create table if not exists run (plan integer not null);
 create table if not exists segments (
     number integer primary key, worker text not null, scanned integer not null
 );
-{queues.SCHEMA}
 """
 
 
@@ -102,7 +101,7 @@ class Journal:
         self._store = store
         with _explaining(store):
             script = f"begin immediate; {_SCHEMA} commit;"
-            self.database = queues.open_database(store.journal, script)
+            self.database = open_database(store.journal, script)
 
     def close(self) -> None:
         """Moves the content of the WAL file into the database file if possible, and closes it."""
@@ -116,15 +115,9 @@ class Journal:
         """The entries of all jobs by id, in the order of the workload."""
         return dict(_entries(self.database))
 
-    def forget_messages(self) -> None:
-        """Deletes the messages of the previous master: its workers and its control queue no longer
-        exist."""
-        with _explaining(self._store), queues.transaction(self.database):
-            self.database.execute("delete from messages")
-
     def new_segment(self, worker: str) -> int:
         """The number of a new segment, and of its log, that only this worker writes to."""
-        with _explaining(self._store), queues.transaction(self.database):
+        with _explaining(self._store), transaction(self.database):
             number = self.database.execute(
                 "insert into segments (worker, scanned) values (?, 0)", (worker,)
             ).lastrowid
@@ -134,7 +127,7 @@ class Journal:
     def catch_up(self) -> None:
         """Adds the records of the segments that the previous master had not written to the
         journal."""
-        with _explaining(self._store), queues.transaction(self.database):
+        with _explaining(self._store), transaction(self.database):
             changed, scanned = _unwritten(self.database, self._store)
             self._update(changed.items())
             self._set_scanned(scanned)
@@ -154,9 +147,8 @@ class Journal:
                 known = earlier.get(id)
                 if known is not None and known.result_segment is not None:
                     kept.append((job, FRESH._replace(**_result_of(known))))
-            with queues.transaction(self.database):
+            with transaction(self.database):
                 self.database.execute("delete from jobs")
-                self.database.execute("delete from messages")
                 self.database.executemany(
                     "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
                     _first_states(plan),
@@ -171,14 +163,12 @@ class Journal:
         self,
         entries: Iterable[tuple[int, Entry]],
         scanned: Iterable[tuple[int, int]],
-        also: Callable[[], None],
     ) -> None:
-        """Writes one batch in one transaction: the changed jobs, the position up to which each
-        segment was read, and the changes that `also` makes to the queues."""
-        with _explaining(self._store), queues.transaction(self.database):
+        """Writes one batch in one transaction: the changed jobs, and the position up to which each
+        segment was read."""
+        with _explaining(self._store), transaction(self.database):
             self._update(entries)
             self._set_scanned(scanned)
-            also()
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self.database.executemany(
@@ -210,7 +200,7 @@ class Journal:
                         path.with_name(name).unlink(missing_ok=True)
                     path.unlink()
                 self._store.log(number).unlink(missing_ok=True)
-                with _explaining(self._store), queues.transaction(self.database):
+                with _explaining(self._store), transaction(self.database):
                     self.database.execute("delete from segments where number = ?", (number,))
 
 

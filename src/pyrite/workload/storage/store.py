@@ -6,9 +6,9 @@ status            the master and the phase of the run; it has a fixed size, so t
                   written even if the disk is full
 plans/            for each plan, its jobs and their pickled commands; the journal has the number of
                   the current plan
-journal.sqlite    the state of each job, and the queues
-segments/         records of finished jobs with their results, one file per worker; large results
-                  have their own files
+journal.sqlite    the state of each job
+segments/         the cleanup queue: records of finished jobs with their results, one file per
+                  worker; large results have their own files
 logs/             the output of the jobs, one file per worker
 """
 
@@ -226,6 +226,18 @@ class Store:
             os.ftruncate(file, size)
         finally:
             os.close(file)
+
+    # A request to cancel the session of a master that is a thread of another process
+
+    def cancel(self, session: int) -> None:
+        with self.explaining("write to"):
+            (self.folder / "cancelled").write_text(str(session))
+
+    def is_cancelled(self, session: int) -> bool:
+        try:
+            return (self.folder / "cancelled").read_text() == str(session)
+        except OSError:
+            return False
 
 
 class Commands:

@@ -18,8 +18,8 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
 from pyrite.workload.input.commands import Call, Command, Program, RunDag
-from pyrite.workload.storage.results import Encoded, decode, encode, why_unloadable
-from pyrite.workload.storage.segments import Ending
+from pyrite.workload.storage.cleanup_queue import Ending
+from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
 from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import Any
 
-from pyrite.workload.storage.results import Encoded
-from pyrite.workload.storage.segments import Ending
+from pyrite.workload.storage.cleanup_queue import Ending
+from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.workers.doing import do
 from pyrite.workload.workers.orders import Order
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pyrite.workload.input.commands import Command
-from pyrite.workload.storage.results import Encoded
-from pyrite.workload.storage.segments import SegmentWriter, read_result
+from pyrite.workload.storage.cleanup_queue import SegmentWriter, read_result
+from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.store import Commands, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.copies import OwnFile

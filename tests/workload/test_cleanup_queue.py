@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT
-from pyrite.workload.storage.results import Encoded, Kind, decode, encode
-from pyrite.workload.storage.segments import (
+from pyrite.workload.storage.cleanup_queue import (
     INLINE_BYTES,
     Ending,
     SegmentWriter,
@@ -21,6 +20,7 @@ from pyrite.workload.storage.segments import (
     read_records,
     read_result,
 )
+from pyrite.workload.storage.encoding import Encoded, Kind, decode, encode
 
 
 def ending(job: int, result: Encoded | None = None, error: str = "") -> Ending:

@@ -1,5 +1,5 @@
-"""Segments: the files to which workers append a record for each finished job, with its result or
-its error.
+"""The cleanup queue: each worker posts its finished jobs there. It consists of segments, one file
+per worker, to which the worker appends a record for each job, with its result or its error.
 
 A record is written with one call, before the master is told. So if a worker is killed at any time,
 either the record of a job is complete, with its result, or the job has not finished; and a reader
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE, digest
-from pyrite.workload.storage.results import Encoded, Kind
+from pyrite.workload.storage.encoding import Encoded, Kind
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
 _ERROR = 100  # instead of a Kind: the payload is the message and the traceback of an error

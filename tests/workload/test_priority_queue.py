@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.workload.scheduling.queue import PriorityQueue
+from pyrite.workload.scheduling.priority_queue import PriorityQueue
 
 
 def diamond() -> PriorityQueue:
