@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
@@ -81,18 +83,16 @@ def run(
     """Run the jobs of a file until all have ended. Jobs that are up to date are skipped."""
     console = Console()
     with reporting_errors():
-        written = read(file)
-        options: dict[str, Any] = dict(written.options)
-        options.setdefault("store", f"{Path(file.partition(':')[0]).stem}.run")
+        default = Path(f"{Path(file.partition(':')[0]).stem}.run").absolute()
         chosen = {
             "workers": workers,
-            "store": store,
+            "store": store and store.absolute(),
             "kind": kind and kind.value,
             "on_error": on_error and on_error.value,
+            "rerun": rerun or None,
         }
-        options.update({name: value for name, value in chosen.items() if value is not None})
-        if rerun:
-            options["rerun"] = True
+        written = read(file, {name: value for name, value in chosen.items() if value is not None})
+        options = {"store": default, **written.options}
         see_through(written.workload.run(written.schedule, **options), console)
 
 
@@ -165,17 +165,20 @@ def cancel(store: StoreArgument) -> None:
         show(found, Console(), everything=False)
 
 
-def read(file: str) -> Written:
+def read(file: str, chosen: Mapping[str, Any] | None = None) -> Written:
+    """Reads the workload of a file. The options in `chosen` replace those of the file. From then
+    on, the working directory is the folder of a YAML file, so that all that is written in it is
+    relative to the file: make other paths absolute before."""
     if file.endswith((".yaml", ".yml")):
-        path = Path(file)
-        sys.path.insert(
-            0, str(path.parent.resolve())
-        )  # the file may name functions of modules in its folder
-        return read_yaml(path)
+        path = Path(file).absolute()
+        if path.parent.is_dir():
+            os.chdir(path.parent)
+            sys.path.insert(0, os.getcwd())  # the file may name functions of modules in its folder
+        return read_yaml(path, chosen, name=file)
     where, _, name = file.partition(":")
     module = find_module(where)
     workload = find_in(module, where, name or "workload", Workload)
-    return Written(workload, _schedule_of(module, where))
+    return Written(workload, _schedule_of(module, where), dict(chosen or {}))
 
 
 def _schedule_of(module: ModuleType, where: str) -> Schedule | None:

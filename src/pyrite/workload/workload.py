@@ -219,8 +219,10 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
+        if isinstance(after, (set, frozenset)):
+            after = sorted(map(str, after))  # not in the order of this process's hashes
         options["after"] = tuple(
-            map(str, after if isinstance(after, (list, tuple, set, dict)) else [after])
+            map(str, after if isinstance(after, (list, tuple, dict)) else [after])
         )
     if hasattr(options.get("args"), "tolist"):  # an array
         options["args"] = list(options["args"])

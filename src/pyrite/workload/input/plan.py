@@ -290,7 +290,11 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        of_command = self._fingerprints.of(command)
+        of_command = (
+            digest(b"program", *(word.encode(errors="surrogateescape") for word in command.argv))
+            if isinstance(command, Program)
+            else self._fingerprints.of(command)
+        )
         try:
             span = self._book.put(_pickled(command))
         except _Unserializable as error:
@@ -335,6 +339,8 @@ class _Unserializable(Exception):
 
 
 def _pickled(command: Command) -> bytes:
+    if isinstance(command, Program):
+        return pickle.dumps(command, protocol=5)
     if isinstance(command, RunDag):
         from pyrite.exchange.serializable import check_serializable
 
