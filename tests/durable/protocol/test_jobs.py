@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrite.durable.protocol.coordinator.events import Cancel, Fail, Plan, Reject, Seal
+from pyrite.durable.protocol.coordinator.events import Cancel, Event, Fail, Plan, Reject, Seal
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
 from pyrite.durable.protocol.tree.writes import CloseQueues, Delete
@@ -111,8 +111,8 @@ def test_results_of_a_job_become_visible_only_if_its_completion_seals_before_it_
     desk = Desk("p0", job=Workflow((task(COMPLETION, "sequential", 1),)))
     desk.offer()
     desk.ack("p0")
-    events = [Cancel("job"), Seal("p0", desk.offer_of("p0"))]
-    for event in events if comes_first == "cancel" else reversed(events):
+    events: list[Event] = [Cancel("job"), Seal("p0", desk.offer_of("p0"))]
+    for event in events if comes_first == "cancel" else events[::-1]:
         desk.handle(event)
     assert (desk.state("p0"), desk.cluster.jobs["job"].is_running) == (state, state == "sealing")
 
