@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
 
+NO_INPUTS: Mapping[str, Any] = {}
+
 
 class Job(NamedTuple):
     """`after` has the ids of the upstream jobs that the job names itself. A schedule may add
@@ -23,9 +25,10 @@ class Job(NamedTuple):
     pool: str | None = None
     light: bool = False
     after: tuple[str, ...] = ()
+    inputs: Mapping[str, Any] = NO_INPUTS
 
 
-OPTIONS = ("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after")
+OPTIONS = ("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after", "inputs")
 
 
 def option_problems(job: Job) -> list[str]:

@@ -31,6 +31,7 @@ from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.workers import launching, orders
 from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink
+from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.worker import READY, TROUBLE
 from pyrite.workload.workers.worker_process import WorkerProcess
 
@@ -286,7 +287,12 @@ class Master:
 
     def _assign(self) -> None:
         for name, order in self._conductor.assign(time.monotonic(), time.time()):
-            self._workers[name].send(orders.pack(order))
+            self._workers[name].send(orders.pack(order, self._put_aside))
+
+    def _put_aside(self, order: Order, places: bytes) -> None:
+        with self._store.explaining("write to"):
+            path = self._store.inputs(self._journal.plan, order.job, order.attempt)
+            path.write_bytes(places)
 
     def _read_reports(self, worker: WorkerLink) -> None:
         now = time.monotonic()
