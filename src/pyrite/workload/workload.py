@@ -30,7 +30,8 @@ class Workload:
     `timeout` in seconds; `retries` after a failure or a timeout; `priority` (among the ready jobs,
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
     pool that run at the same time); `light` (whether a DAG runs as a light job); and `after`, the
-    ids of upstream jobs.
+    ids of upstream jobs. `retry_wait` is how long the job waits before a retry: a number of
+    seconds, which doubles with each further retry, or a RetryWait.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
 

@@ -372,7 +372,12 @@ class Master:
         ):
             overdue = max(overdue, time.monotonic() + 0.01)
         now = time.monotonic()
-        moments = (self._conductor.flush_due, overdue, self._scheduler.next_crowded(now))
+        moments = (
+            self._conductor.flush_due,
+            overdue,
+            self._scheduler.next_crowded(now),
+            self._scheduler.next_retry(),
+        )
         times = [moment for moment in moments if moment is not None]
         return max(0.0, min(min(times) - now, LONGEST_SECONDS)) if times else None
 

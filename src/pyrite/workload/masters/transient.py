@@ -205,9 +205,9 @@ class TransientMaster:
 
     def _wait(self) -> None:
         """Waits for the next event, and handles all events that have come."""
-        times = [
-            t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None
-        ]
+        scheduler = self._scheduler
+        moments = (self._conductor.flush_due, scheduler.next_deadline(), scheduler.next_retry())
+        times = [t for t in moments if t is not None]
         patience = min([LOOK_SECONDS, *(max(0.0, t - time.monotonic()) for t in times)])
         try:
             event = self._events.get(timeout=patience)
