@@ -5,6 +5,7 @@ from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.outcomes import NoResult
 from pyrite.workload.run import Run
+from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.states import JobState, OnError
 from pyrite.workload.workers.spark_executor import SparkExecutor
 from pyrite.workload.workload import Workload
@@ -14,6 +15,7 @@ __all__ = [
     "JobState",
     "NoResult",
     "OnError",
+    "RetryWait",
     "Run",
     "RunBroken",
     "Schedule",

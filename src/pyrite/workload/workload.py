@@ -31,6 +31,8 @@ class Workload:
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
     pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
     ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
+    `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
+    each further retry, or a RetryWait.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of

@@ -34,6 +34,7 @@ from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
+from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
@@ -76,6 +77,7 @@ class Plan:
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
     programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    settings: dict[int, Settings]  # of the jobs that have any
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -126,8 +128,14 @@ def make_plan(
         passed=passed,
         fingerprints=fingerprints,
         programs=writer.programs,
+        settings=_settings(jobs),
     )
     return plan, book
+
+
+def _settings(jobs: Sequence[Job]) -> dict[int, Settings]:
+    found = {n: settings_of(job) for n, job in enumerate(jobs) if job[2:] != _DEFAULTS}
+    return {n: settings for n, settings in found.items() if settings != NO_SETTINGS}
 
 
 def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict[str, int]]:

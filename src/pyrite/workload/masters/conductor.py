@@ -10,7 +10,8 @@ from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
-from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Rules, Scheduler
+from pyrite.workload.masters.rules import rules_of
+from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
@@ -40,18 +41,8 @@ class Conductor:
         seconds = {
             n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
         }
-        rules = Rules(
-            upstream=plan.upstream,
-            downstream=plan.downstream,
-            priorities=plan.priorities,
-            retries=plan.retries,
-            timeouts=plan.timeouts,
-            pools=plan.pools,
-            pool_sizes=options.pools,
-            remaining=remaining_paths(plan.order, plan.downstream, seconds) if seconds else None,
-            on_error=options.on_error,
-            crashes_max=options.crashes_max,
-        )
+        remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
+        rules = rules_of(plan, options, remaining)
         knows_results = not options.rerun and any(
             entry.result_segment is not None for entry in self._entries
         )
@@ -123,7 +114,13 @@ class Conductor:
 
     def next_moment(self, now: float) -> float | None:
         """When something has to be done even without an event; None if never."""
-        moments = (self._due, self._scheduler.next_deadline(), self._scheduler.next_crowded(now))
+        scheduler = self._scheduler
+        moments = (
+            self._due,
+            scheduler.next_deadline(),
+            scheduler.next_crowded(now),
+            scheduler.next_retry(),
+        )
         return min((moment for moment in moments if moment is not None), default=None)
 
     # Orders
