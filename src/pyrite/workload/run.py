@@ -38,6 +38,7 @@ from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
+from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.workers import launching
 from pyrite.workload.workers.doing import load, run_command
 from pyrite.workload.workers.launching import Launcher, Post
@@ -341,6 +342,13 @@ class Run:
         """The rows of `table()` of the jobs that failed with an error, a crash or a timeout. `"job"
         in run.failed()` tells whether the job with this id failed."""
         return FailedJobs(row for row in self.table() if row["state"].is_failure)
+
+    def raise_for_failures(self) -> Run:
+        """Raises JobsFailed if jobs are not done: because they failed, or because they did not run
+        (they are BLOCKED or CANCELLED, or the run was killed). Otherwise returns the run. Jobs that
+        may still run do not count, so call `wait()` first: `run.wait().raise_for_failures()`."""
+        raise_for_failures(self.table(), self.store, has_ended=self.has_ended)
+        return self
 
     @property
     def results(self) -> Results:
