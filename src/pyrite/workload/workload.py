@@ -29,8 +29,9 @@ class Workload:
     and arguments, or a DAG. The options of a job are: `args` and `kwargs` for its function;
     `timeout` in seconds; `retries` after a failure or a timeout; `priority` (among the ready jobs,
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
-    pool that run at the same time); `light` (whether a DAG runs as a light job); and `after`, the
-    ids of upstream jobs.
+    pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the ids
+    of upstream jobs; and `files_in` and `files_out`, the paths of files and folders that the job
+    reads and writes.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
 
@@ -222,8 +223,12 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
         options["after"] = tuple(
             map(str, after if isinstance(after, (list, tuple, set, dict)) else [after])
         )
-    if hasattr(options.get("args"), "tolist"):  # an array
-        options["args"] = list(options["args"])
+    for name in ("files_in", "files_out"):
+        if isinstance(options.get(name), (str, os.PathLike)):
+            options[name] = (options[name],)
+    for name in ("args", "files_in", "files_out"):
+        if hasattr(options.get(name), "tolist"):  # an array
+            options[name] = list(options[name])
     return Job(id, command, **options)
 
 
