@@ -31,7 +31,9 @@ class Workload:
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
     pool that run at the same time); `light` (whether a DAG runs as a light job); and `after`, the
     ids of upstream jobs. `retry_wait` is how long the job waits before a retry: a number of
-    seconds, which doubles with each further retry, or a RetryWait.
+    seconds, which doubles with each further retry, or a RetryWait. `env` is a dict of environment
+    variables, and `cwd` the working directory, which the job has while it runs. A `Secret("NAME")`
+    in args, kwargs or env is replaced by an environment variable of the worker.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
 

@@ -24,6 +24,7 @@ import yaml
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
 from pyrite.workload.input.schedule import Schedule
+from pyrite.workload.input.secrets import with_secrets
 from pyrite.workload.workload import Workload
 
 OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "rerun", "max_jobs")
@@ -42,7 +43,7 @@ def read_yaml(path: Path) -> Written:
     """Reads a workload from a YAML file. The path of the store is relative to the folder of the
     file. Raises InvalidWorkload if the file is not valid."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(), with_secrets(yaml.SafeLoader))
     except OSError as error:
         raise InvalidWorkload([f"cannot read '{path}': {error.strerror}"]) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
 from pyrite.workload.input.settings import setting_problems
+from pyrite.workload.input.within import within_problems
 from pyrite.workload.scheduling.retry_wait import RetryWait
 
 
@@ -26,6 +28,8 @@ class Job(NamedTuple):
     light: bool = False
     after: tuple[str, ...] = ()
     retry_wait: float | RetryWait | None = None
+    env: Mapping[str, Any] | None = None
+    cwd: str | os.PathLike[str] | None = None
 
 
 OPTIONS = Job._fields[2:]
@@ -58,7 +62,7 @@ def option_problems(job: Job) -> list[str]:
         problems.append(f"has pool={shorten(pool)}; pool must be the name of a pool")
     if not isinstance(light, bool):
         problems.append(f"has light={shorten(light)}; light must be True or False")
-    return [*problems, *setting_problems(job)]
+    return [*problems, *setting_problems(job), *within_problems(job)]
 
 
 def _is_number(value: object) -> bool:

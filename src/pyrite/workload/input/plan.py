@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.machinery
+import os
 import pickle
 import sys
 from array import array
@@ -34,6 +35,7 @@ from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.jobs import Job, option_problems
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
+from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
@@ -75,7 +77,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs, as paths
     settings: dict[int, Settings]  # of the jobs that have any
 
     @property
@@ -109,6 +111,8 @@ def make_plan(
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names)
+        if job[2:] != _DEFAULTS:
+            span, fingerprint = writer.surround(n, job, span, fingerprint)
         book.spans.extend(span)
         passed.append(tuple([number[name] for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
@@ -264,6 +268,22 @@ class _CommandWriter:
                 )
             return found[0], wanted, found[1]
         return self._write_with_arguments(job, known, tuple(wanted))
+
+    def surround(
+        self, number: int, job: Job, span: tuple[int, int], fingerprint: bytes
+    ) -> tuple[tuple[int, int], bytes]:
+        """Puts what is around the job in front of its bytes, if there is anything."""
+        within = within_of(job)
+        if within == NOTHING:
+            return span, fingerprint
+        if within.cwd is not None and number in self.programs:
+            argv = self.programs[number]
+            self.programs[number] = tuple([os.path.join(within.cwd, part) for part in argv])
+        counts = within.what_counts()
+        return (
+            self._book.put(wrap(bytes(self._book.data[slice(*span)]), within)),
+            digest(fingerprint, counts) if counts else fingerprint,
+        )
 
     def _write_with_arguments(
         self, job: Job, known: _Known, wanted: tuple[str, ...]

@@ -1,0 +1,52 @@
+"""Sets the environment variables and the working directory of a job while it runs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyrite.errors import PyriteError
+from pyrite.workload.input.secrets import revealed
+from pyrite.workload.input.within import Within
+
+
+class NoSurroundings(PyriteError):
+    """The working directory or the environment that a job asks for cannot be set."""
+
+
+def around(within: Within) -> tuple[dict[str, str], str | None]:
+    """The environment variables and the working directory, which must exist by now."""
+    if within.cwd is not None and not os.path.isdir(within.cwd):
+        raise NoSurroundings(
+            f"its cwd= '{within.cwd}' is not a folder on {socket.gethostname()}, seen from "
+            f"'{os.getcwd()}'; make the folder before the job starts"
+        )
+    return revealed(dict(within.env)), within.cwd
+
+
+@contextmanager
+def in_surroundings(env: Mapping[str, str], cwd: str | None) -> Iterator[None]:
+    """Sets them for this process, and restores them."""
+    if (env or cwd is not None) and threading.current_thread() is not threading.main_thread():
+        raise NoSurroundings(
+            "it has env= or cwd=, but runs in a thread, and all threads of a process share these; "
+            "use workers that are processes"
+        )
+    before = {name: os.environ.get(name) for name in env}
+    folder = os.getcwd() if cwd is not None else None
+    os.environ.update(env)
+    try:
+        if cwd is not None:
+            os.chdir(cwd)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if folder is not None:
+            os.chdir(folder)
