@@ -1,4 +1,5 @@
-"""The commands for workloads: `pyrite workload run`, `status`, `log`, `resume` and `cancel`."""
+"""The commands for workloads: `pyrite workload run`, `status`, `log`, `resume`, `cancel` and
+`prune`."""
 
 from __future__ import annotations
 
@@ -163,6 +164,25 @@ def cancel(store: StoreArgument) -> None:
             raise PyriteError(f"the run in '{store}' has already ended")
         _cancel(found)
         show(found, Console(), everything=False)
+
+
+@app.command()
+def prune(
+    store: StoreArgument,
+    keep: Annotated[
+        int,
+        typer.Option(help="The number of latest results of each job that stay anyway.", min=0),
+    ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
+) -> None:
+    """Remove the results that the last run in a store does not use, with their files."""
+    with reporting_errors():
+        pruned = Run.prune(store, keep=keep, dry_run=dry_run)
+        what = "would remove" if dry_run else "removed"
+        results = f"{pruned.results} result{'' if pruned.results == 1 else 's'}"
+        typer.echo(f"{what} {results}, {pruned.bytes} bytes")
 
 
 def read(file: str) -> Written:

@@ -31,7 +31,7 @@ from pyrite.workload.input.commands import (
     parameters_of,
 )
 from pyrite.workload.input.fingerprints import Fingerprints, digest
-from pyrite.workload.input.jobs import Job, option_problems
+from pyrite.workload.input.jobs import Job, option_problems, pool_problem
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
@@ -153,10 +153,7 @@ def _option_problems(
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(
-                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
-                f"may run at the same time: pools={{'{job.pool}': 1}}"
-            )
+            found.append(pool_problem(job.pool))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)

@@ -13,7 +13,7 @@ from pyrite.workload.scheduling.scheduler import DEPTH, Assignment, Cause, Rules
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
-from pyrite.workload.storage.journal import Entry, Journal, with_record
+from pyrite.workload.storage.journal import Entry, Journal, result_of, with_record, with_result
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
@@ -29,6 +29,7 @@ class Conductor:
         self._store = store
         self._plan = plan
         self._journal = journal
+        self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
         self._began: dict[int, tuple[str, float]] = {}
@@ -36,9 +37,10 @@ class Conductor:
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
-        seconds = {
-            n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
-        }
+        self._finished: list[int] = []  # their results are not in the journal yet
+        known = journal.latest_seconds()
+        seconds = {n: known[id] for n, id in enumerate(plan.ids) if id in known} if known else {}
+        self._has_results = seconds.keys()
         rules = Rules(
             upstream=plan.upstream,
             downstream=plan.downstream,
@@ -51,18 +53,15 @@ class Conductor:
             on_error=options.on_error,
             crashes_max=options.crashes_max,
         )
-        knows_results = not options.rerun and any(
-            entry.result_segment is not None for entry in self._entries
-        )
         self.scheduler = Scheduler(
             rules,
             done=[
                 n
                 for n, entry in enumerate(self._entries)
-                if entry.state.has_result and self._result_is_there(n)
+                if entry.state.has_result and self._result_is_there(*self._result_place(n))
             ],
             attempts=[entry.attempt for entry in self._entries],
-            is_current=self._is_current if knows_results else None,
+            is_current=self._is_current if seconds and not options.rerun else None,
             depth=depth,
         )
         for job, (entry, state) in enumerate(zip(self._entries, self.scheduler.states)):
@@ -101,24 +100,35 @@ class Conductor:
         return found if argv is None else digest(found, of_files(argv))
 
     def _digest_of(self, job: int) -> bytes:
-        """The digest of the result of a job. If the result is None or an exit code, it says nothing
-        about what the job did; then the fingerprint of the job."""
+        """The digest of the result of a job. If the result says nothing about what the job did, the
+        fingerprint of the job."""
         entry = self._entries[job]
-        if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
+        if self._says_nothing(job, entry.result_digest):
             return entry.fingerprint or NO_FINGERPRINT
         return entry.result_digest or NO_FINGERPRINT
 
     def _is_current(self, job: int) -> bool:
-        """Whether the earlier result of the job is up to date."""
-        entry = self._entries[job]
-        return (
-            entry.result_segment is not None
-            and entry.fingerprint == self._fingerprint(job)
-            and self._result_is_there(job)
-        )
+        """Whether the job has a result with its fingerprint; if so, this becomes its result."""
+        if job not in self._has_results:
+            return False
+        id = self._plan.ids[job]
+        found = self._journal.result(id, self._fingerprint(job))
+        if found is None or not self._result_is_there(found.segment, found.offset):
+            return False
+        if self._says_nothing(job, found.digest) and found != self._journal.latest_result(id):
+            return False  # what it wrote elsewhere was overwritten by another version of the job
+        self._entries[job] = with_result(self._entries[job], found)
+        return True
 
-    def _result_is_there(self, job: int) -> bool:
-        segment, offset = self._result_place(job)
+    def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
+        """Whether the result is None or an exit code, which says nothing about what a job did."""
+        return result_digest == NO_FINGERPRINT or job in self._plan.programs
+
+    def _parts(self, job: int) -> bytes:
+        """What explains the fingerprint of the job; it is kept with its result."""
+        return b""
+
+    def _result_is_there(self, segment: int, offset: int) -> bool:
         try:
             return encoding.is_there(read_result(self._store.segment(segment), offset))
         except OSError:
@@ -134,7 +144,9 @@ class Conductor:
 
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
         """An attempt of a job has ended and its record is in a segment. Returns False if it is not
-        the current attempt of the job."""
+        the current attempt of a job of this plan."""
+        if record.plan != self._journal_plan:
+            return False
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
         if not self.scheduler.finished(
@@ -151,6 +163,8 @@ class Conductor:
         self._entries[record.job] = with_record(
             self._entries[record.job], record, segment=segment, worker=worker, error=error
         )
+        if record.succeeded:
+            self._finished.append(record.job)
         return True
 
     def died(
@@ -223,7 +237,12 @@ class Conductor:
                     entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
-        self._journal.write(batch, self._scanned.items())
+        results = [
+            result_of(self._plan.ids[job], self._entries[job], self._parts(job))
+            for job in self._finished
+        ]
+        self._journal.write(batch, self._scanned.items(), results)
+        self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()
 
