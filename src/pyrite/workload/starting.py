@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import IO, Any
 
-from pyrite.errors import InvalidWorkload
+from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.workload.input.jobs import pool_problem
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.plan import CommandBook, Plan
@@ -130,6 +130,11 @@ def begin_again(store: Store, changes: dict[str, Any]) -> Started:
             number = journal.plan
         finally:
             journal.close()
+        if not number:
+            raise PyriteError(
+                f"the run in '{store}' was killed, or failed, before it started; there is nothing "
+                "to resume"
+            )
         _check_pools(store.read_plan(number), options)
         origin = _origin_of(store, number)
         return _start(store, options, _new_status(store, options, supply), lock, supply, origin)
