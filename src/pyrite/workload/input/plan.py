@@ -35,7 +35,7 @@ from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
 from pyrite.workload.input.inputs import Input, interpret_inputs
-from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
+from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
 from pyrite.workload.input.within import NOTHING, within_of, wrap
@@ -173,10 +173,7 @@ def _option_problems(
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(
-                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
-                f"may run at the same time: pools={{'{job.pool}': 1}}"
-            )
+            found.append(pool_problem(job.pool))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)

@@ -26,6 +26,7 @@ from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.private import write_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
@@ -292,7 +293,7 @@ class Master:
     def _put_aside(self, order: Order, places: bytes) -> None:
         with self._store.explaining("write to"):
             path = self._store.inputs(self._journal.plan, order.job, order.attempt)
-            path.write_bytes(places)
+            write_private(path, places)
 
     def _read_reports(self, worker: WorkerLink) -> None:
         now = time.monotonic()

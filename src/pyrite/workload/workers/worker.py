@@ -100,7 +100,7 @@ class Worker:
         )  # so that a process that a job leaves running does not keep the store locked
         self._inbox = inbox
         self._reports = reports
-        self._segment = SegmentWriter(store.segment(segment))
+        self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
         self._commands = Commands(store.plan(plan))
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
