@@ -289,7 +289,7 @@ class _CommandWriter:
             return (0, 0), (), b""
         names = known.parameters.positional if known.parameters is not None else ()
         looked = self._arguments.look(*given, names)
-        self.parts[number] = with_arguments(known.parts_of_command, looked.digests, looked.reasons)
+        self.parts[-1] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
         inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
         files = JobFiles(known.argv, looked.paths, inputs, outputs)
         if files:
