@@ -356,7 +356,7 @@ class _CommandWriter:
             return (0, 0), b""
         positional = known.parameters.positional if known.parameters is not None else ()
         looked = self._arguments.look(*given, positional)
-        self.parts[number] = with_arguments(known.parts_of_command, looked.digests, looked.reasons)
+        self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
         inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
         files = JobFiles(known.argv, looked.paths, inputs, outputs)
         if files:
