@@ -38,6 +38,7 @@ from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
+from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
 from pyrite.workload.workers import launching
@@ -488,6 +489,16 @@ class Run:
     def to_svg(self) -> str:
         """The graph of the jobs, with a colour for each state, as an SVG document."""
         return drawing.svg(*self._picture())
+
+    def to_html(self) -> str:
+        """A report as one HTML document: a summary, the graph, a time chart, the table of the jobs,
+        and the outputs of the jobs that failed. Also `pyrite workload report STORE`."""
+        from pyrite.workload.views.report.facts import facts_of
+        from pyrite.workload.views.report.page import page
+
+        _, critical_path = self.lengths()
+        status, phase, entries = self.status, phase_of(self), self._entries()
+        return page(facts_of(self._store, status, phase, entries, self._plan.edges, critical_path))
 
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
         boxes = [
