@@ -5,6 +5,7 @@ from pyrite.errors import InvalidWorkload, JobsFailed, RunBroken, StoreInUse
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.outcomes import NoResult
 from pyrite.workload.run import Run
+from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.states import JobState, OnError
 from pyrite.workload.workers.spark_executor import SparkExecutor
 from pyrite.workload.workload import Workload
@@ -15,6 +16,7 @@ __all__ = [
     "JobsFailed",
     "NoResult",
     "OnError",
+    "RetryWait",
     "Run",
     "RunBroken",
     "Schedule",

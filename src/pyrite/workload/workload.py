@@ -29,10 +29,15 @@ class Workload:
     and arguments, or a DAG. The options of a job are: `args` and `kwargs` for its function;
     `timeout` in seconds; `retries` after a failure or a timeout; `priority` (among the ready jobs,
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
-    pool that run at the same time); `light` (whether a DAG runs as a light job); and `after`, the
-    ids of upstream jobs.
+    pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
+    ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
+    `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
+    each further retry, or a RetryWait.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
+    With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
+    the job `load-2024`, and `parts` a list with the results of `a` and `b`. These are upstream jobs
+    then; `after` need not name them.
 
     >>> workload = Workload()
     >>> @workload.job
@@ -204,7 +209,8 @@ class Workload:
 
     def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:
         parameters = parameters_of(job.command)
-        given = {*parameters.positional[: len(job.args)], *job.kwargs}
+        inputs = job.inputs if isinstance(job.inputs, Mapping) else {}
+        given = {*parameters.positional[: len(job.args)], *job.kwargs, *inputs}
         names = [
             name
             for name in (*parameters.positional, *sorted(parameters.named))
@@ -219,8 +225,10 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
+        if isinstance(after, (set, frozenset)):
+            after = sorted(map(str, after))  # not in the order of this process's hashes
         options["after"] = tuple(
-            map(str, after if isinstance(after, (list, tuple, set, dict)) else [after])
+            map(str, after if isinstance(after, (list, tuple, dict)) else [after])
         )
     if hasattr(options.get("args"), "tolist"):  # an array
         options["args"] = list(options["args"])

@@ -7,6 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
+from pyrite.workload.input.settings import setting_problems
+from pyrite.workload.scheduling.retry_wait import RetryWait
+
+NO_INPUTS: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
@@ -23,9 +27,11 @@ class Job(NamedTuple):
     pool: str | None = None
     light: bool = False
     after: tuple[str, ...] = ()
+    inputs: Mapping[str, Any] = NO_INPUTS
+    retry_wait: float | RetryWait | None = None
 
 
-OPTIONS = ("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after")
+OPTIONS = Job._fields[2:]
 
 
 def option_problems(job: Job) -> list[str]:
@@ -55,7 +61,7 @@ def option_problems(job: Job) -> list[str]:
         problems.append(f"has pool={shorten(pool)}; pool must be the name of a pool")
     if not isinstance(light, bool):
         problems.append(f"has light={shorten(light)}; light must be True or False")
-    return problems
+    return [*problems, *setting_problems(job)]
 
 
 def _is_number(value: object) -> bool:

@@ -18,6 +18,7 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
 from pyrite.workload.input.commands import Call, Command, Program, RunDag
+from pyrite.workload.input.inputs import Input
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
 from pyrite.workload.workers.orders import Order
@@ -101,12 +102,21 @@ def load(
         raise LoadingFailed(
             f"its command or its arguments cannot be unpickled: {message_of(error)}"
         ) from error
-    for name, read in zip(names, inputs):
-        try:
-            kwargs[name] = decode(read())
-        except Exception as error:
-            raise LoadingFailed(why_unloadable(name, error)) from error
+    reads = iter(inputs)
+    for name in names:
+        if isinstance(name, Input):
+            results = [_loaded(id, next(reads)) for id in name.ids]
+            kwargs[name.parameter] = name.assembled(results)
+        else:
+            kwargs[name] = _loaded(name, next(reads))
     return command, args, kwargs
+
+
+def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
+    try:
+        return decode(read())
+    except Exception as error:
+        raise LoadingFailed(why_unloadable(job, error)) from error
 
 
 def run_command(
