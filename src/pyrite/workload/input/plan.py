@@ -78,6 +78,7 @@ class Plan:
     fingerprints: list[bytes]
     programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
     settings: dict[int, Settings]  # of the jobs that have any
+    given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
 
     @property
     def edges(self) -> list[tuple[str, str]]:
