@@ -32,7 +32,8 @@ class Workload:
     pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
     ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
     `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
-    each further retry, or a RetryWait.
+    each further retry, or a RetryWait. `files_in` and `files_out` are the paths of files and
+    folders that the job reads and writes.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -230,8 +231,12 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
         options["after"] = tuple(
             map(str, after if isinstance(after, (list, tuple, dict)) else [after])
         )
-    if hasattr(options.get("args"), "tolist"):  # an array
-        options["args"] = list(options["args"])
+    for name in ("files_in", "files_out"):
+        if isinstance(options.get(name), (str, os.PathLike)):
+            options[name] = (options[name],)
+    for name in ("args", "files_in", "files_out"):
+        if hasattr(options.get(name), "tolist"):  # an array
+            options[name] = list(options[name])
     return Job(id, command, **options)
 
 

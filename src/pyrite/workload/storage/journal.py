@@ -42,6 +42,7 @@ class Entry(NamedTuple):
     fingerprint: bytes | None = None
     result_digest: bytes | None = None
     result_seconds: float | None = None
+    parts: bytes | None = None
 
 
 FRESH = Entry()
@@ -56,7 +57,7 @@ create table if not exists jobs (
     worker text, started real, ended real, error text,
     segment integer, offset integer, log_start integer, log_end integer,
     result_segment integer, result_offset integer,
-    fingerprint blob, result_digest blob, result_seconds real
+    fingerprint blob, result_digest blob, result_seconds real, parts blob
 );
 create table if not exists run (plan integer not null);
 create table if not exists segments (
@@ -66,7 +67,13 @@ create table if not exists segments (
 
 
 def with_record(
-    entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None
+    entry: Entry,
+    record: Record,
+    *,
+    segment: int,
+    worker: str,
+    error: str | None = None,
+    parts: bytes | None = None,
 ) -> Entry:
     """The entry of a job after the attempt that the record describes."""
     if not record.succeeded:
@@ -78,6 +85,7 @@ def with_record(
             record.fingerprint,
             record.result_digest,
             record.ended - record.started,
+            parts,
         )
     return Entry(
         JobState.DONE if record.succeeded else JobState.FAILED,
@@ -309,6 +317,7 @@ def _result_of(entry: Entry) -> dict[str, Any]:
         "fingerprint",
         "result_digest",
         "result_seconds",
+        "parts",
     )
     return {name: getattr(entry, name) for name in names}
 

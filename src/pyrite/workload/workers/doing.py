@@ -17,7 +17,7 @@ from typing import Any
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
-from pyrite.workload.input.commands import Call, Command, Program, RunDag
+from pyrite.workload.input.commands import Call, Command, Program, RunDag, WithFiles
 from pyrite.workload.input.inputs import Input
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
@@ -33,6 +33,10 @@ class ProgramFailed(PyriteError):
 
 class LoadingFailed(PyriteError):
     """The command of a job, its arguments or the result of an upstream job could not be loaded."""
+
+
+class FilesMissing(PyriteError):
+    """A file that the job reads or writes, according to files_in and files_out, does not exist."""
 
 
 def do(
@@ -65,7 +69,7 @@ def _end_copies(process: int) -> None:
 
 
 def failure(order: Order, error: BaseException, started: float) -> Ending:
-    is_ours = isinstance(error, (ProgramFailed, LoadingFailed)) or (
+    is_ours = isinstance(error, (ProgramFailed, LoadingFailed, FilesMissing)) or (
         type(error) is ValueError and _is_of_encode(error)
     )
     return Ending(
@@ -92,9 +96,9 @@ def load(
     blob: bytes,
     load_command: Callable[[tuple[int, int]], Command],
     inputs: Sequence[Callable[[], Encoded]],
-) -> tuple[Command, tuple[Any, ...], dict[str, Any]]:
+) -> tuple[Command | WithFiles, tuple[Any, ...], dict[str, Any]]:
     """Loads the command of a job and its arguments, including the results of upstream jobs."""
-    span, arguments, names = pickle.loads(blob)
+    span, arguments, names, *files = pickle.loads(blob)
     try:
         command = load_command(span)
         args, kwargs = pickle.loads(arguments) if arguments else ((), {})
@@ -109,7 +113,7 @@ def load(
             kwargs[name.parameter] = name.assembled(results)
         else:
             kwargs[name] = _loaded(name, next(reads))
-    return command, args, kwargs
+    return WithFiles(command, *files[0]) if files else command, args, kwargs
 
 
 def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
@@ -120,7 +124,9 @@ def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
 
 
 def run_command(
-    command: Command, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    command: Command | WithFiles,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
     """Runs a command and returns its result. The result of a program is its exit code; the result
     of a DAG is a dict of the maps and lists that it wrote. Exceptions of the command are passed
@@ -129,7 +135,30 @@ def run_command(
         return command.function(*args, **(kwargs or {}))
     if isinstance(command, Program):
         return _run_program(command.argv)
+    if isinstance(command, WithFiles):
+        return _run_with_files(command, args, kwargs)
     return _run_dag(command)
+
+
+def _run_with_files(
+    command: WithFiles, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> Any:
+    """The paths are relative to the working directory before the command, which it may change."""
+    outputs = [(path, os.path.abspath(path)) for path in command.outputs]
+    for path in command.inputs:
+        if not os.path.exists(path):
+            raise FilesMissing(
+                f"its input file '{path}' (files_in) does not exist in '{os.getcwd()}'; "
+                "make it, or name the job that makes it as an upstream job"
+            )
+    value = run_command(command.command, args, kwargs)
+    for path, place in outputs:
+        if not os.path.exists(place):
+            raise FilesMissing(
+                f"it ended without writing its output file '{path}' (files_out): there is no "
+                f"'{place}'"
+            )
+    return value
 
 
 def _run_program(argv: tuple[str, ...]) -> int:
