@@ -37,6 +37,17 @@ def test_the_options_of_jobs_run(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_the_example_of_failures_as_an_exception_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "workloads.md").read_text()
+    section = page.partition("### Failures as an exception")[2]
+    block = re.findall(r"```python\n(.*?)```", section, re.S)[0]
+    (tmp_path / "example.py").write_text(block)
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("6\n", "")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_are_right(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)[^)]*\)", page.read_text())
