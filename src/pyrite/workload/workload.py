@@ -33,7 +33,9 @@ class Workload:
     ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
     `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
     each further retry, or a RetryWait. `files_in` and `files_out` are the paths of files and
-    folders that the job reads and writes.
+    folders that the job reads and writes. `env` is a dict of environment variables, and `cwd` the
+    working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
+    is replaced by an environment variable of the worker.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of

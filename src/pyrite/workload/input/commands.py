@@ -35,16 +35,6 @@ class RunDag:
     light: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WithFiles:
-    """A command with the files that must exist before it runs, and those that must exist after
-    it."""
-
-    command: Command
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
 Command = Call | Program | RunDag
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
 from pyrite.workload.input.settings import setting_problems
+from pyrite.workload.input.within import within_problems
 from pyrite.workload.scheduling.retry_wait import RetryWait
 
 NO_INPUTS: Mapping[str, Any] = {}
@@ -32,6 +34,8 @@ class Job(NamedTuple):
     retry_wait: float | RetryWait | None = None
     files_in: Sequence[str | PathLike[str]] = ()
     files_out: Sequence[str | PathLike[str]] = ()
+    env: Mapping[str, Any] | None = None
+    cwd: str | os.PathLike[str] | None = None
 
 
 OPTIONS = Job._fields[2:]
@@ -68,7 +72,7 @@ def option_problems(job: Job) -> list[str]:
         paths: object = getattr(job, name)
         if not isinstance(paths, (list, tuple)) or not all(map(_is_path, paths)):
             problems.append(f"has {name}={shorten(paths)}; {name} must be a list of paths")
-    return [*problems, *setting_problems(job)]
+    return [*problems, *setting_problems(job), *within_problems(job)]
 
 
 def _is_path(value: object) -> bool:

@@ -38,6 +38,7 @@ from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
+from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
@@ -79,7 +80,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    programs: set[int]
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
@@ -117,6 +118,8 @@ def make_plan(
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
+        if job[2:] != _DEFAULTS:
+            span, fingerprint = writer.surround(n, job, span, fingerprint)
         book.spans.extend(span)
         passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
@@ -256,7 +259,7 @@ class _CommandWriter:
         self.problems = problems
         self._book = book
         self._fingerprints = Fingerprints()
-        self.programs: dict[int, tuple[str, ...]] = {}
+        self.programs: set[int] = set()
         self.files: dict[int, JobFiles] = {}
         self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
@@ -280,7 +283,7 @@ class _CommandWriter:
             return (0, 0), (), b""
         self.parts[number] = known.parts
         if known.argv:
-            self.programs[number] = known.argv
+            self.programs.add(number)
             self.files[number] = JobFiles(mentioned=known.argv)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
@@ -322,6 +325,21 @@ class _CommandWriter:
         span, fingerprint = self._write_with_arguments(number, job, known, names)
         return span, wanted, fingerprint
 
+    def surround(
+        self, number: int, job: Job, span: tuple[int, int], fingerprint: bytes
+    ) -> tuple[tuple[int, int], bytes]:
+        """Puts what is around the job in front of its bytes, if there is anything."""
+        within = within_of(job)
+        if within == NOTHING:
+            return span, fingerprint
+        if within.cwd is not None and number in self.files:
+            self.files[number] = self.files[number].inside(within.cwd)
+        counts = within.what_counts()
+        return (
+            self._book.put(wrap(bytes(self._book.data[slice(*span)]), within)),
+            digest(fingerprint, counts) if counts else fingerprint,
+        )
+
     def _write_with_arguments(
         self, number: int, job: Job, known: _Known, names: tuple[str | Input, ...]
     ) -> tuple[tuple[int, int], bytes]:
@@ -347,8 +365,7 @@ class _CommandWriter:
         files = JobFiles(known.argv, looked.paths, inputs, outputs)
         if files:
             self.files[number] = files
-        checked = ((inputs, outputs),) if inputs or outputs else ()
-        blob = pickle.dumps((known.span, arguments, names, *checked), protocol=5)
+        blob = pickle.dumps((known.span, arguments, names), protocol=5)
         fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
         return self._book.put(blob), fingerprint
 
