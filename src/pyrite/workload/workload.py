@@ -12,6 +12,7 @@ from pyrite.functions import describe, shorten
 from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
 from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import CommandBook, Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
@@ -161,6 +162,9 @@ class Workload:
         executor: Executor | Callable[[], Executor] | None = None,
         launcher: Launcher | None = None,
         host: str = "127.0.0.1",
+        only: Ids = None,
+        from_: Ids = None,
+        to: Ids = None,
     ) -> Run:
         """Starts the jobs and returns at once. Without a schedule, a job depends only on the
         upstream jobs that it names itself.
@@ -182,7 +186,14 @@ class Workload:
         `on_error` says what happens to the other jobs when a job has failed and has no retries left
         (see OnError). A job that kills its worker is tried again up to `crashes_max` times. `pools`
         is a dict of the number of jobs of each pool that may run at the same time.
+
+        `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
+        these and all downstream of them, or these and all upstream of them. With both `from_` and
+        `to`, the jobs on the way from one to the other. The other jobs do not run. Their results
+        stay in the store, and those that selected jobs need must be there. Selected jobs that are
+        up to date are skipped, unless `rerun` is True.
         """
+        part = Part.of(only=only, from_=from_, to=to)
         options = checked(
             Options(
                 workers=workers if workers is not None else os.cpu_count() or 1,
@@ -198,6 +209,8 @@ class Workload:
             launcher,
         )
         plan, book = self._plan(schedule, options.pools)
+        if part is not None:
+            plan, book = cut(plan, book, selected(part, plan))
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()

@@ -84,6 +84,7 @@ class Plan:
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
+    given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
 
     @property
     def edges(self) -> list[tuple[str, str]]:
