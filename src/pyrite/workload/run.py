@@ -30,6 +30,7 @@ from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.system.alive import Identity
+from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
 from pyrite.workload.workers.doing import load, run_command
@@ -356,6 +357,16 @@ class Run:
     def to_svg(self) -> str:
         """The graph of the jobs, with a colour for each state, as an SVG document."""
         return drawing.svg(*self._picture())
+
+    def to_html(self) -> str:
+        """A report as one HTML document: a summary, the graph, a time chart, the table of the jobs,
+        and the outputs of the jobs that failed. Also `pyrite workload report STORE`."""
+        from pyrite.workload.views.report.facts import facts_of
+        from pyrite.workload.views.report.page import page
+
+        _, critical_path = self.lengths()
+        status, phase, entries = self.status, phase_of(self), self._entries()
+        return page(facts_of(self._store, status, phase, entries, self._plan.edges, critical_path))
 
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
         boxes = [

@@ -213,7 +213,12 @@ def _start_apart(
     origin: Origin,
 ) -> Started:
     """Starts the master of persistent workers as a separate process."""
-    config: dict[str, Any] = {"store": str(store), "options": asdict(options), "lock": lock}
+    config: dict[str, Any] = {
+        "store": str(store),
+        "options": asdict(options),
+        "lock": lock,
+        "start_seconds": launching.START_SECONDS,
+    }
     files = [lock]
     word = b"go"
     listener = None

@@ -12,6 +12,7 @@ from pyrite.functions import describe, shorten
 from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
 from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import CommandBook, Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
@@ -33,7 +34,10 @@ class Workload:
     pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
     ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
     `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
-    each further retry, or a RetryWait.
+    each further retry, or a RetryWait. `files_in` and `files_out` are the paths of files and
+    folders that the job reads and writes. `env` is a dict of environment variables, and `cwd` the
+    working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
+    is replaced by an environment variable of the worker.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -158,6 +162,9 @@ class Workload:
         executor: Executor | Callable[[], Executor] | None = None,
         launcher: Launcher | None = None,
         host: str = "127.0.0.1",
+        only: Ids = None,
+        from_: Ids = None,
+        to: Ids = None,
     ) -> Run:
         """Starts the jobs and returns at once. Without a schedule, a job depends only on the
         upstream jobs that it names itself.
@@ -179,7 +186,14 @@ class Workload:
         `on_error` says what happens to the other jobs when a job has failed and has no retries left
         (see OnError). A job that kills its worker is tried again up to `crashes_max` times. `pools`
         is a dict of the number of jobs of each pool that may run at the same time.
+
+        `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
+        these and all downstream of them, or these and all upstream of them. With both `from_` and
+        `to`, the jobs on the way from one to the other. The other jobs do not run. Their results
+        stay in the store, and those that selected jobs need must be there. Selected jobs that are
+        up to date are skipped, unless `rerun` is True.
         """
+        part = Part.of(only=only, from_=from_, to=to)
         options = checked(
             Options(
                 workers=workers if workers is not None else os.cpu_count() or 1,
@@ -195,6 +209,8 @@ class Workload:
             launcher,
         )
         plan, book = self._plan(schedule, options.pools)
+        if part is not None:
+            plan, book = cut(plan, book, selected(part, plan))
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
@@ -233,8 +249,12 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
         options["after"] = tuple(
             map(str, after if isinstance(after, (list, tuple, dict)) else [after])
         )
-    if hasattr(options.get("args"), "tolist"):  # an array
-        options["args"] = list(options["args"])
+    for name in ("files_in", "files_out"):
+        if isinstance(options.get(name), (str, os.PathLike)):
+            options[name] = (options[name],)
+    for name in ("args", "files_in", "files_out"):
+        if hasattr(options.get(name), "tolist"):  # an array
+            options[name] = list(options[name])
     return Job(id, command, **options)
 
 

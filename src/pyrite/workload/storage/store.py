@@ -92,6 +92,12 @@ class Store:
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{number:06d}.log"
 
+    def last_words(self, number: int) -> str:
+        """The last line of a log."""
+        log = self.log(number)
+        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+        return next((line for line in reversed(lines) if line.strip()), "nothing")
+
     def check_exists(self) -> None:
         if not self.exists:
             raise PyriteError(

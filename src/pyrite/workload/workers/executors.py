@@ -11,7 +11,6 @@ import os
 import pickle
 import queue
 import select
-import signal
 import struct
 import sys
 import threading
@@ -208,7 +207,7 @@ class _Process:
         return answer
 
     def kill(self) -> None:
-        processes.kill_session(self._process.pid)
+        processes.kill_family(self._process.pid)
 
     def end(self) -> str:
         assert self._process.stdin is not None
@@ -228,6 +227,7 @@ def main(config: dict[str, Any]) -> NoReturn:
     """The main function of the process. It runs calls until its input is closed, which also happens
     when the parent process dies."""
     processes.take_signals()
+    processes.adopt_orphans()
     os.set_inheritable(config["answers"], False)
     answers = os.fdopen(config["answers"], "wb")
     calls = os.fdopen(os.dup(0), "rb")
@@ -238,6 +238,7 @@ def main(config: dict[str, Any]) -> NoReturn:
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
     sys.stdout.flush()
+    processes.end_children()
     os._exit(0)
 
 
@@ -263,5 +264,5 @@ def _end_with_the_caller(calls: int) -> NoReturn:
         event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()
     ):
         pass
-    os.killpg(0, signal.SIGKILL)
+    processes.kill_family(os.getpid())
     os._exit(1)
