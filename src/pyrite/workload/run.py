@@ -24,7 +24,8 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.starting import Started, begin_again
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
-from pyrite.workload.storage.journal import Entry, read_entries, read_plan_number
+from pyrite.workload.storage.entries import Entry
+from pyrite.workload.storage.journal_reading import read_entries, read_plan_number
 from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.storage.temporary import remove_with

@@ -17,7 +17,8 @@ from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
-from pyrite.workload.storage.journal import Entry, Journal, result_of, with_record, with_result
+from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
+from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
