@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from pyrite.workload import JobState, Run, Workload
 from pyrite.workload.input.fingerprints.parts import Parts
-from pyrite.workload.storage.journal import read_entries
+from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from tests.workload.conftest import row_of, states
 
@@ -39,9 +40,10 @@ def state(workload: Workload, job: str = "job") -> JobState:
 
 
 def parts(job: str = "job") -> Parts:
-    packed = read_entries(Store("store"))[1][job].parts
-    assert packed is not None
-    return Parts.unpack(packed)
+    with closing(Journal(Store("store"))) as journal:
+        result = journal.latest_result(job)
+    assert result is not None
+    return Parts.unpack(result.parts)
 
 
 def one(command: Any, **options: Any) -> Workload:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
+from pyrite.workload.input.settings import setting_problems
+from pyrite.workload.input.within import within_problems
+from pyrite.workload.scheduling.retry_wait import RetryWait
+
+NO_INPUTS: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
@@ -24,14 +30,22 @@ class Job(NamedTuple):
     pool: str | None = None
     light: bool = False
     after: tuple[str, ...] = ()
+    inputs: Mapping[str, Any] = NO_INPUTS
+    retry_wait: float | RetryWait | None = None
     files_in: Sequence[str | PathLike[str]] = ()
     files_out: Sequence[str | PathLike[str]] = ()
+    env: Mapping[str, Any] | None = None
+    cwd: str | os.PathLike[str] | None = None
 
 
-OPTIONS = (
-    *("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after"),
-    *("files_in", "files_out"),
-)
+OPTIONS = Job._fields[2:]
+
+
+def pool_problem(pool: str) -> str:
+    return (
+        f"is in the pool '{pool}', which has no size; give the number of its jobs that may run at "
+        f"the same time: pools={{'{pool}': 1}}"
+    )
 
 
 def option_problems(job: Job) -> list[str]:
@@ -65,7 +79,7 @@ def option_problems(job: Job) -> list[str]:
         paths: object = getattr(job, name)
         if not isinstance(paths, (list, tuple)) or not all(map(_is_path, paths)):
             problems.append(f"has {name}={shorten(paths)}; {name} must be a list of paths")
-    return problems
+    return [*problems, *setting_problems(job), *within_problems(job)]
 
 
 def _is_path(value: object) -> bool:

@@ -31,6 +31,15 @@ class JobFiles:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
+    def inside(self, folder: str) -> JobFiles:
+        """The same files, if the paths are relative to this folder."""
+        return JobFiles(
+            *[
+                tuple([os.path.join(folder, path) for path in paths])
+                for paths in (self.mentioned, self.arguments, self.inputs, self.outputs)
+            ]
+        )
+
     def __bool__(self) -> bool:
         return bool(self.mentioned or self.arguments or self.inputs or self.outputs)
 
