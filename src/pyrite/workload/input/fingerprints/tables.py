@@ -44,7 +44,10 @@ def _of_numpy(value: Any) -> Node | None:
         return Node(what, [value.ravel().tolist()])
     hashed = sha256(what.encode())
     _update(hashed, np.asarray(value))
-    return Node(hashed.digest())
+    is_plain = type(value) is np.ndarray
+    return Node(
+        hashed.digest(), [] if is_plain else [type(value), getattr(value, "__dict__", None)]
+    )
 
 
 def _update(hashed: Any, values: Any) -> None:
@@ -68,7 +71,7 @@ def _of_pandas(value: Any) -> Node | None:
 
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, pd.DataFrame):
-        extra = [getattr(value, name, None) for name in value._metadata]
+        extra = [type(value), *(getattr(value, name, None) for name in value._metadata)]
         return Node(kind, [value.columns, value.index, value.attrs, extra, *_of_columns(value)])
     if isinstance(value, pd.Series):
         return Node(kind, [value.name, value.index, value.attrs, value.array])
