@@ -90,8 +90,9 @@ def test_a_nice_value_is_restored_or_the_worker_is_replaced(tmp_path: Path) -> N
     assert run.results["look"] == run.results["spoil"] - 5
 
 
-def print_for_ever() -> None:
+def print_for_ever(began: threading.Event) -> None:
     while True:
+        began.set()
         try:
             print("still here", flush=True)
         except ValueError:  # the stream is being replaced
@@ -100,10 +101,12 @@ def print_for_ever() -> None:
 
 
 def leave_thread(kind: str) -> None:
+    began = threading.Event()
     if kind == "raw":
-        _thread.start_new_thread(print_for_ever, ())
+        _thread.start_new_thread(print_for_ever, (began,))
     else:
-        threading.Thread(target=print_for_ever, daemon=kind == "daemon").start()
+        threading.Thread(target=print_for_ever, args=[began], daemon=kind == "daemon").start()
+    began.wait()
 
 
 @pytest.mark.parametrize("kind", ["daemon", "non-daemon", "raw"])
