@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from pyrite import DAG, between
 from pyrite import processors as p
@@ -58,4 +59,5 @@ def spark_of_worker() -> tuple[int, int]:
 
     session = SparkSession.builder.getOrCreate()
     assert session.range(3).count() == 3
-    return os.getpid(), session.sparkContext._gateway.proc.pid
+    gateway: Any = session.sparkContext._gateway
+    return os.getpid(), gateway.proc.pid

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,14 @@ def replace_environ() -> None:
     os.environ = {"HOME": "elsewhere"}  # type: ignore[assignment]  # noqa: B003
 
 
+def detach() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        assert isinstance(stream, TextIOWrapper)
+        stream.detach()
+
+
 SPOILERS: dict[str, Callable[[], object]] = {
-    "detach": lambda: (sys.stdout.detach(), sys.stderr.detach()),
+    "detach": detach,
     "environ": lambda: (os.environ.update(SPOILED="1"), os.environ.pop("PATH")),
     "replaced environ": replace_environ,
     "path": lambda: sys.path.insert(0, "/nowhere"),

@@ -74,7 +74,9 @@ class Surroundings:
         job may be killed at any time."""
         self._out = sys.stdout = _stream(1)
         self._err = sys.stderr = _stream(2)
-        self._in = sys.stdin = open(0, encoding="utf-8", closefd=False)
+        self._in = sys.stdin = io.TextIOWrapper(
+            io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"
+        )
 
 
 class Aspect(NamedTuple):
@@ -123,7 +125,7 @@ def _environment() -> tuple[bool, dict[bytes, bytes]]:
 
 
 def _set_environment(before: tuple[bool, dict[bytes, bytes]]) -> None:
-    os.environ = _ENVIRON  # noqa: B003: a job may have put another object there
+    os.environ = _ENVIRON  # noqa: B003 - a job may have put another object there
     os.environb.clear()
     os.environb.update(before[1])
 
