@@ -27,11 +27,13 @@ from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.private import write_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.workers import launching, orders
 from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink
+from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.worker import READY, TROUBLE
 from pyrite.workload.workers.worker_process import WorkerProcess
 
@@ -305,7 +307,12 @@ class Master:
 
     def _assign(self) -> None:
         for name, order in self._conductor.assign(time.monotonic(), time.time()):
-            self._workers[name].send(orders.pack(order))
+            self._workers[name].send(orders.pack(order, self._put_aside))
+
+    def _put_aside(self, order: Order, places: bytes) -> None:
+        with self._store.explaining("write to"):
+            path = self._store.inputs(self._journal.plan, order.job, order.attempt)
+            write_private(path, places)
 
     def _read_reports(self, worker: WorkerLink) -> None:
         now = time.monotonic()

@@ -16,6 +16,7 @@ from typing import Any
 from pyrite.workload.system import reaper
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile, above_streams
+from pyrite.workload.system.origin import Origin
 from pyrite.workload.system.reaper import kill_children, kill_families
 
 # sys.path is set first, because the import of this package may depend on it.
@@ -37,15 +38,18 @@ def start(
     log: Path,
     files: Sequence[int] = (),
     waits: bool = False,
+    origin: Origin | None = None,
 ) -> subprocess.Popen[bytes]:
     """Runs `main(config)` of a module of this package in a new process and a new session. Its
-    output goes to `log`.
+    output goes to `log`. It has the working directory, sys.path and umask of `origin`, or those of
+    this process.
 
     With `waits`, the process has a pipe as its standard input, by which it is told when to begin.
     SIGTERM is then blocked until the process calls `take_signals`, so that no signal is lost.
     """
-    config = {**config, "module": module, "path": sys.path}
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    path = origin.path if origin is not None else sys.path
+    config = {**config, "module": module, "path": path}
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, KEPT_SIGNALS if waits else ())
     try:
         return subprocess.Popen(
@@ -55,6 +59,8 @@ def start(
             stderr=output,
             pass_fds=files,
             start_new_session=True,
+            cwd=origin.folder if origin is not None else None,
+            umask=origin.umask if origin is not None else -1,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

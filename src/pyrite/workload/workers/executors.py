@@ -25,6 +25,7 @@ import cloudpickle
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import own_pipe
+from pyrite.workload.system.origin import Origin
 
 Result = TypeVar("Result")
 
@@ -138,8 +139,11 @@ class KillableExecutor(Executor, ABC):
 class ProcessExecutor(KillableExecutor):
     """Runs up to `max_workers` processes at the same time, each for `max_calls` calls."""
 
-    def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
+    def __init__(
+        self, max_workers: int, *, max_calls: int = 1, origin: Origin | None = None
+    ) -> None:
         super().__init__(max_workers)
+        self._origin = origin
         self._max_calls = max_calls
         self._reaper = processes.Reaper()
         self._mine = threading.local()
@@ -147,7 +151,7 @@ class ProcessExecutor(KillableExecutor):
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
         process: _Process | None = getattr(self._mine, "process", None)
         if process is None:
-            process = _Process(self._reaper)
+            process = _Process(self._reaper, self._origin)
         self._mine.process = None
         future.begin(process.kill)
         answer = process.call(call)
@@ -170,7 +174,7 @@ class ProcessExecutor(KillableExecutor):
 
 
 class _Process:
-    def __init__(self, reaper: processes.Reaper) -> None:
+    def __init__(self, reaper: processes.Reaper, origin: Origin | None) -> None:
         self.calls = 0
         self._reaper = reaper
         answers, their_answers = own_pipe()
@@ -181,6 +185,7 @@ class _Process:
                 log=Path(os.devnull),
                 files=(their_answers,),
                 waits=True,
+                origin=origin,
             )
         finally:
             os.close(their_answers)

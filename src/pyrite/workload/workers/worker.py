@@ -103,7 +103,8 @@ class Worker:
         )  # so that a process that a job leaves running does not keep the store locked
         self._queue = queue
         self._reports = reports
-        self._segment = SegmentWriter(store.segment(segment))
+        self._segment = SegmentWriter(store.segment(segment), plan=plan)
+        self._plan = plan
         self._commands = Commands(store.plan(plan))
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
         self._surroundings = Surroundings()
@@ -119,7 +120,7 @@ class Worker:
             data = self._queue.consume()
             if not data or data == orders.DONE:
                 return
-            report, is_clean = self._do(orders.unpack(data))
+            report, is_clean = self._do(orders.unpack(data, self._fetch))
             os.write(self._reports, report)
 
     def _do(self, order: Order) -> tuple[bytes, bool]:
@@ -141,6 +142,13 @@ class Worker:
         except OSError as error:
             report = TROUBLE + f"{error.strerror} ({os.path.basename(self._segment.path)})".encode()
         return report, is_clean
+
+    def _fetch(self, order: Order) -> bytes:
+        """The places of inputs that are too many for an order."""
+        path = self._store.inputs(self._plan, order.job, order.attempt)
+        places = path.read_bytes()
+        path.unlink()
+        return places
 
     def _read_command(self, span: tuple[int, int]) -> Command:
         command: Command = pickle.loads(self._commands.bytes_at(span))
