@@ -126,8 +126,9 @@ class Conductor:
 
     # Events
 
-    def hired(self, worker: str, segment: int) -> None:
+    def hired(self, worker: str, segment: int, *, log_end: int = 0) -> None:
         self._segments[worker] = segment
+        self._log_ends[worker] = log_end
 
     def began(self, job: int, worker: str, now: float) -> None:
         self._began[job] = (worker, now)
