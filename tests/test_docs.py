@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,37 @@ def test_the_quick_start_of_durable_jobs_runs(tmp_path: Path) -> None:
     assert done.stderr == ""
     id, *rest = done.stdout.split()
     assert rest == ["100", id, "job", "'words'", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "more", "printed"),
+    [
+        (
+            "### More options of jobs",
+            "assert not workload.run(store='run').wait().failed()",
+            "",
+        ),
+        ("## The store", "", r"Pruned\(results=1, bytes=\d+.*\n"),
+        ("### Failures as an exception", "", "6\n"),
+    ],
+)
+def test_the_examples_of_workloads_run(
+    heading: str, more: str, printed: str, tmp_path: Path
+) -> None:
+    section = (ROOT / "docs" / "workloads.md").read_text().partition(f"\n{heading}\n")[2]
+    blocks = re.findall(r"```python\n(.*?)```", re.split(r"\n##+ ", section)[0], re.S)
+    assert blocks
+    (tmp_path / "example.py").write_text("\n".join([*blocks, more]))
+    done = subprocess.run(
+        [sys.executable, "example.py"],
+        cwd=tmp_path,
+        env={**os.environ, "DB_PASSWORD": "unknown"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stderr == ""
+    assert re.fullmatch(printed, done.stdout, re.S)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

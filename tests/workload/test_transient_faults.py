@@ -148,7 +148,10 @@ def test_a_run_whose_threads_all_hang_is_broken_with_a_sentence(
         with pytest.raises(RunBroken, match="taken by jobs that did not end after their timeout"):
             run.wait(60)
     assert states(run)["hangs"] == "TIMEOUT"
-    assert states(Run.resume(tmp_path / "run").wait()) == {"hangs": "DONE", "job": "DONE"}
+    assert states(Run.resume(tmp_path / "run", executor=None).wait()) == {
+        "hangs": "DONE",
+        "job": "DONE",
+    }
 
 
 def test_a_timeout_does_not_count_while_the_pool_is_busy_with_other_calls(tmp_path: Path) -> None:

@@ -31,8 +31,14 @@ from pyrite.workload.input.commands import (
     parameters_of,
 )
 from pyrite.workload.input.fingerprints import Fingerprints, digest
-from pyrite.workload.input.jobs import Job, option_problems
+from pyrite.workload.input.fingerprints.arguments import Arguments
+from pyrite.workload.input.fingerprints.files import JobFiles
+from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
+from pyrite.workload.input.inputs import Input, interpret_inputs
+from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
+from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
+from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
@@ -74,7 +80,11 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    programs: set[int]
+    settings: dict[int, Settings]  # of the jobs that have any
+    files: dict[int, JobFiles]  # of the jobs that name files
+    parts: list[bytes]  # what each fingerprint was made of, packed
+    given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -89,7 +99,8 @@ def make_plan(
     """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
     ids, number = _numbered(jobs, problems)
-    edges = _edges(jobs, number, schedule, problems)
+    inputs, wrong = _inputs(jobs, problems)
+    edges = _edges(jobs, number, schedule, inputs, problems)
     if not jobs:
         problems.append("the workload has no jobs")
     upstream, downstream = upstream_of(len(ids), edges)
@@ -97,7 +108,7 @@ def make_plan(
     if len(order) < len(ids):
         cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
         problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
-    wrong = _option_problems(jobs, pools, problems)
+    wrong |= _option_problems(jobs, pools, problems)
     book = CommandBook()
     writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
@@ -106,9 +117,11 @@ def make_plan(
             continue
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
-        span, wanted, fingerprint = writer.write(n, job, names)
+        span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
+        if job[2:] != _DEFAULTS:
+            span, fingerprint = writer.surround(n, job, span, fingerprint)
         book.spans.extend(span)
-        passed.append(tuple([number[name] for name in wanted]) if wanted else ())
+        passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
     if problems:
         raise InvalidWorkload(problems)
@@ -124,8 +137,16 @@ def make_plan(
         passed=passed,
         fingerprints=fingerprints,
         programs=writer.programs,
+        settings=_settings(jobs),
+        files=writer.files,
+        parts=list(writer.parts.values()),
     )
     return plan, book
+
+
+def _settings(jobs: Sequence[Job]) -> dict[int, Settings]:
+    found = {n: settings_of(job) for n, job in enumerate(jobs) if job[2:] != _DEFAULTS}
+    return {n: settings for n, settings in found.items() if settings != NO_SETTINGS}
 
 
 def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict[str, int]]:
@@ -153,18 +174,34 @@ def _option_problems(
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(
-                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
-                f"may run at the same time: pools={{'{job.pool}': 1}}"
-            )
+            found.append(pool_problem(job.pool))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)
     return wrong
 
 
+def _inputs(
+    jobs: Sequence[Job], problems: list[str]
+) -> tuple[dict[int, tuple[Input, ...]], set[int]]:
+    """The inputs of the jobs that have any, and the jobs whose inputs are not valid."""
+    found: dict[int, tuple[Input, ...]] = {}
+    wrong = set()
+    for n in [n for n, job in enumerate(jobs) if job.inputs is not NO_INPUTS]:
+        try:
+            found[n] = interpret_inputs(jobs[n].inputs)
+        except ValueError as error:
+            problems.append(f"job '{jobs[n].id}' {error}")
+            wrong.add(n)
+    return found, wrong
+
+
 def _edges(
-    jobs: Sequence[Job], number: Mapping[str, int], schedule: Schedule | None, problems: list[str]
+    jobs: Sequence[Job],
+    number: Mapping[str, int],
+    schedule: Schedule | None,
+    inputs: Mapping[int, tuple[Input, ...]],
+    problems: list[str],
 ) -> list[tuple[int, int]]:
     edges: dict[tuple[int, int], None] = {}
     if schedule is not None:
@@ -190,6 +227,17 @@ def _edges(
                 problems.append(f"job '{job.id}' has after='{id}', but there is no such job{near}")
             else:
                 edges[number[id], n] = None
+    for n, several in inputs.items():
+        for one in several:
+            for id in one.ids:
+                if id not in number:
+                    near = _near(id, number) if len(problems) < NEAR_MAX else ""
+                    problems.append(
+                        f"job '{jobs[n].id}' has inputs={{'{one.parameter}': ...}} with '{id}', "
+                        f"but there is no such job{near}"
+                    )
+                else:
+                    edges[number[id], n] = None
     return list(edges)
 
 
@@ -208,13 +256,16 @@ class _CommandWriter:
         self.problems = problems
         self._book = book
         self._fingerprints = Fingerprints()
-        self.programs: dict[int, tuple[str, ...]] = {}
+        self.programs: set[int] = set()
+        self.files: dict[int, JobFiles] = {}
+        self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
-        self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._plain: dict[tuple[Any, tuple[str | Input, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._arguments = Arguments(self._fingerprints)
 
     def write(
-        self, number: int, job: Job, upstream: Sequence[str]
+        self, number: int, job: Job, upstream: Sequence[str], inputs: Sequence[Input]
     ) -> tuple[tuple[int, int], Sequence[str], bytes]:
         """Returns the span of the bytes of the job, the upstream jobs whose results it gets, and
         its fingerprint."""
@@ -227,56 +278,93 @@ class _CommandWriter:
         if isinstance(known, str):
             self.problems.append(f"the command of job '{job.id}' {known}")
             return (0, 0), (), b""
+        self.parts[number] = known.parts
         if known.argv:
-            self.programs[number] = known.argv
+            self.programs.add(number)
+            self.files[number] = JobFiles(mentioned=known.argv)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
         if parameters is not None:
-            if args or kwargs or parameters.required:
+            if args or kwargs or inputs or parameters.required:
                 self.problems.extend(
                     f"the command of job '{job.id}', {known.description}, {problem}"
-                    for problem in parameters.problems(upstream, args, kwargs)
+                    for problem in parameters.problems(
+                        upstream, args, kwargs, [one.parameter for one in inputs]
+                    )
                 )
             if upstream and parameters.named:
-                wanted = parameters.wanted(upstream, args, kwargs)
+                given = {**kwargs, **{one.parameter: one for one in inputs}} if inputs else kwargs
+                wanted = parameters.wanted(upstream, args, given)
         elif args or kwargs:
             self.problems.append(
                 f"job '{job.id}' has args or kwargs, but its command, {known.description}, takes "
                 "no arguments"
             )
-        if not args and not kwargs:
-            names = tuple(wanted)
+        if inputs and parameters is None:
+            self.problems.append(
+                f"job '{job.id}' has inputs, but its command, {known.description}, has no "
+                "parameters to get them; to run it after these jobs, give after=[...]"
+            )
+        names: tuple[str | Input, ...] = tuple(wanted)
+        if inputs:
+            names = (*wanted, *inputs)
+            wanted = [*wanted, *(id for one in inputs for id in one.ids)]
+        if not args and not kwargs and not job.files_in and not job.files_out:
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
                 found = self._plain[key, names] = (
                     self._book.put(blob),
-                    digest(known.fingerprint, *map(str.encode, names)),
+                    digest(known.fingerprint, *sorted(map(_as_bytes, names))),
                 )
             return found[0], wanted, found[1]
-        return self._write_with_arguments(job, known, tuple(wanted))
+        span, fingerprint = self._write_with_arguments(number, job, known, names)
+        return span, wanted, fingerprint
+
+    def surround(
+        self, number: int, job: Job, span: tuple[int, int], fingerprint: bytes
+    ) -> tuple[tuple[int, int], bytes]:
+        """Puts what is around the job in front of its bytes, if there is anything."""
+        within = within_of(job)
+        if within == NOTHING:
+            return span, fingerprint
+        if within.cwd is not None and number in self.files:
+            self.files[number] = self.files[number].inside(within.cwd)
+        counts = within.what_counts()
+        return (
+            self._book.put(wrap(bytes(self._book.data[slice(*span)]), within)),
+            digest(fingerprint, counts) if counts else fingerprint,
+        )
 
     def _write_with_arguments(
-        self, job: Job, known: _Known, wanted: tuple[str, ...]
-    ) -> tuple[tuple[int, int], Sequence[str], bytes]:
+        self, number: int, job: Job, known: _Known, names: tuple[str | Input, ...]
+    ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
-            if all(type(value) in _PLAIN for value in given[0]) and all(
+            if not given[0] and not given[1]:
+                arguments = b""
+            elif all(type(value) in _PLAIN for value in given[0]) and all(
                 type(value) in _PLAIN for value in given[1].values()
             ):
                 arguments = pickle.dumps(given, protocol=5)
-                hashed = arguments
             else:
                 arguments = cloudpickle.dumps(given, protocol=5)
-                hashed = self._fingerprints.of(given)
         except Exception as error:
             self.problems.append(
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
             )
-            return (0, 0), (), b""
-        span = self._book.put(pickle.dumps((known.span, arguments, wanted), protocol=5))
-        return span, wanted, digest(known.fingerprint, hashed, *map(str.encode, wanted))
+            return (0, 0), b""
+        positional = known.parameters.positional if known.parameters is not None else ()
+        looked = self._arguments.look(*given, positional)
+        self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
+        inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
+        files = JobFiles(known.argv, looked.paths, inputs, outputs)
+        if files:
+            self.files[number] = files
+        blob = pickle.dumps((known.span, arguments, names), protocol=5)
+        fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
+        return self._book.put(blob), fingerprint
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
         """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
@@ -290,7 +378,7 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        of_command = self._fingerprints.of(command)
+        survey = self._fingerprints.survey(command)
         try:
             span = self._book.put(_pickled(command))
         except _Unserializable as error:
@@ -298,22 +386,38 @@ class _CommandWriter:
         except Exception as error:
             return f"cannot be pickled: {description} raised {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
+        parts = of_command(_name_of(command, description), survey)
         return _Known(
             span,
-            of_command,
+            survey.digest,
+            parts,
+            with_arguments(parts),
             parameters,
             description,
             command.argv if isinstance(command, Program) else (),
         )
 
 
+def _name_of(command: Command, description: str) -> str:
+    """The name of a command among the parts of its fingerprint."""
+    function = command.function if isinstance(command, Call) else None
+    name = getattr(function, "__qualname__", None)
+    return f"function {getattr(function, '__module__', '')}.{name}" if name else description
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     span: tuple[int, int]
     fingerprint: bytes
+    parts_of_command: bytes
+    parts: bytes
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
+
+
+def _as_bytes(name: str | Input) -> bytes:
+    return name.encode() if isinstance(name, str) else repr(tuple(name)).encode()
 
 
 def _key(command: Any) -> Any:
@@ -335,6 +439,8 @@ class _Unserializable(Exception):
 
 
 def _pickled(command: Command) -> bytes:
+    if isinstance(command, Program):
+        return pickle.dumps(command, protocol=5)
     if isinstance(command, RunDag):
         from pyrite.exchange.serializable import check_serializable
 

@@ -10,6 +10,7 @@ import os
 
 from pyrite.workload.storage.cleanup_queue import Ending, Record, SegmentWriter, head
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.capturing import LogEnd
 
@@ -27,7 +28,9 @@ class Slots:
             slot = (
                 self._free.pop()
                 if self._free
-                else Slot(self._store, self._journal.new_segment("transient"))
+                else Slot(
+                    self._store, self._journal.new_segment("transient"), plan=self._journal.plan
+                )
             )
             self._used.add(slot)
             slot.begin()
@@ -49,13 +52,13 @@ class Slots:
 
 
 class Slot:
-    def __init__(self, store: Store, segment: int) -> None:
+    def __init__(self, store: Store, segment: int, *, plan: int) -> None:
         self.segment = segment
         self._store = store
         self._log = store.log(segment)
-        self._writer = SegmentWriter(store.segment(segment))
+        self._writer = SegmentWriter(store.segment(segment), plan=plan)
         self.log_end = LogEnd(str(self._log), 0, 0)
-        os.close(os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        os.close(open_private(self._log, os.O_WRONLY))
 
     def begin(self) -> None:
         """A job is about to be submitted. It sets the time of the log when it begins."""

@@ -12,13 +12,16 @@ from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor
 
 MakeExecutor = Callable[[], Executor]
 
 
 class Supply:
-    def __init__(self, given: Executor | MakeExecutor | None, options: Options) -> None:
+    def __init__(
+        self, given: Executor | MakeExecutor | None, options: Options, origin: Origin
+    ) -> None:
         self._is_ours = not isinstance(given, Executor)
         self._workers = options.workers
         self._reaper: processes.Reaper | None = None
@@ -27,7 +30,9 @@ class Supply:
         self._make: MakeExecutor | None = None
         self._current: Executor | None = None
         if given is None:
-            self._make = lambda: ProcessExecutor(options.workers, max_calls=options.max_jobs)
+            self._make = lambda: ProcessExecutor(
+                options.workers, max_calls=options.max_jobs, origin=origin
+            )
         elif isinstance(given, Executor):
             self._current = given
             if type(given) in (ProcessPoolExecutor, ThreadPoolExecutor):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import queue
-import sys
 import threading
 import time
 import weakref
@@ -33,13 +32,14 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.masters.slots import Slot, Slots
 from pyrite.workload.masters.supply import MakeExecutor, Supply
-from pyrite.workload.scheduling.scheduler import Assignment
+from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending, read_result
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
+from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.doing import span_of
 from pyrite.workload.workers.executors import ProcessExecutor, WorkerDied
 from pyrite.workload.workers.orders import Order
@@ -77,13 +77,15 @@ class TransientMaster:
         executor: Executor | MakeExecutor | None,
         *,
         lock: int,
+        origin: Origin,
     ) -> None:
         self._store = store
         self._lock = OwnFile(lock)  # so that the processes of a pool that forks do not hold it
         store.write_status(status)
         self._options = options
+        self._origin = origin
         self._status = status
-        self._supply = Supply(executor, options)
+        self._supply = Supply(executor, options, origin)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
@@ -136,7 +138,7 @@ class TransientMaster:
 
     def cancel(self) -> None:
         """Cancels the run. May be called from any thread."""
-        self._events.put(lambda: self._conductor.scheduler.cancel())
+        self._events.put(lambda: self._conductor.cancel())
 
     def _run(self) -> str:
         with ExitStack() as opened:
@@ -147,24 +149,23 @@ class TransientMaster:
             self._conductor = Conductor(
                 self._store, self._plan, self._journal, self._options, depth=1
             )
-            self._scheduler = self._conductor.scheduler
             try:
                 self._run_jobs()
             except RunBroken:
                 self._conductor.salvage()
                 raise
-        return "cancelled" if self._scheduler.cancelled else "ended"
+        return self._conductor.phase
 
     def _run_jobs(self) -> None:
         self._conductor.flush()
-        while not self._scheduler.has_ended():
+        while not self._conductor.has_ended():
             self._send_out()
-            if self._scheduler.has_ended():
+            if self._conductor.has_ended():
                 break
             self._end_overdue()
             self._conductor.flush_if_due(time.monotonic())
             self._wait()
-            if self._scheduler.stops_running_jobs:
+            if self._conductor.stops_running_jobs:
                 for flight in list(self._flights.values()):
                     self._end(
                         flight, "it was stopped while it ran, because the run ended", cause="cancel"
@@ -177,60 +178,54 @@ class TransientMaster:
         """Submits the jobs that can start now, each as a worker of its own."""
         while len(self._flights) < (1 if self._suspects else self._supply.capacity):
             worker = f"t{self._names + 1}"
-            self._scheduler.joined(worker, is_ready=False)
-            assignments = self._scheduler.assignments(time.monotonic())
-            if not assignments:
-                self._scheduler.left(worker)
+            slot = self._slots.take()
+            self._conductor.joined(
+                worker, segment=slot.segment, log_end=slot.log_start, is_ready=False
+            )
+            orders = self._conductor.assign(time.monotonic(), time.time())
+            if not orders:
+                self._conductor.left(worker)
+                self._slots.release(slot)
                 return
             self._names += 1
-            self._submit(assignments[0])
+            self._submit(*orders[0], slot)
 
-    def _submit(self, assignment: Assignment) -> None:
-        self._conductor.began(assignment.job, assignment.worker, time.time())
-        order = self._conductor.order(assignment)
+    def _submit(self, worker: str, order: Order, slot: Slot) -> None:
         executor = self._supply.get()
-        slot = self._slots.take()
-        self._conductor.hired(assignment.worker, slot.segment, log_end=slot.log_start)
         try:
             future = executor.submit(run_task, self._task(order, slot))
         except Exception as error:
             self._slots.release(slot)
-            self._refused(assignment, executor, error)
+            self._refused(worker, executor, error)
             return
         self._refusals = 0
         self._supply.guard(executor)
-        flight = self._flights[assignment.worker] = _Flight(
-            order,
-            assignment.worker,
-            slot,
-            future,
-            executor,
-            time.monotonic(),
-            self._plan.timeouts[order.job],
+        timeout = self._plan.timeouts[order.job]
+        flight = self._flights[worker] = _Flight(
+            order, worker, slot, future, executor, time.monotonic(), timeout
         )
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
-    def _refused(self, assignment: Assignment, executor: Executor, error: Exception) -> None:
+    def _refused(self, worker: str, executor: Executor, error: Exception) -> None:
         """The executor did not take a job."""
         self._refusals += 1
         if isinstance(error, BrokenExecutor) and self._refusals <= REFUSALS_MAX:
             self._supply.renew(executor)
-            self._scheduler.lost(assignment.worker, time.monotonic())
         elif isinstance(error, RuntimeError) and "interpreter shutdown" in str(error):
             # The interpreter is shutting down, and its pools accept no more calls.
-            self._scheduler.cancel()
-            self._scheduler.died(assignment.worker, "cancel", time.monotonic())
+            self._conductor.cancel()
         else:
             raise RunBroken(
                 f"the executor ({type(executor).__name__}) accepts no jobs: {message_of(error)}; "
                 "do not shut it down before the run has ended"
             ) from error
+        self._conductor.lost(worker, time.monotonic())
 
     def _task(self, order: Order, slot: Slot) -> Task:
         blob = self._commands.bytes_of(order.job)
         command = self._commands.bytes_at(span_of(blob))
         inputs = tuple(self._input(*place) for place in order.inputs)
-        path = tuple(map(str, sys.path))
+        path = self._origin.path
         return Task(order, blob, command, inputs, path, slot.log_end, os.getpid())
 
     def _input(self, segment: int, offset: int) -> Encoded | OSError:
@@ -243,16 +238,15 @@ class TransientMaster:
 
     def _wait(self) -> None:
         """Waits for the next event, and handles all events that have come."""
-        times = [
-            t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None
-        ]
         longest = BEGINNING_SECONDS if self._note_beginnings() else LOOK_SECONDS
-        patience = min([longest, *(max(0.0, t - time.monotonic()) for t in times)])
+        now = time.monotonic()
+        moment = self._conductor.next_moment(now)
+        patience = longest if moment is None else min(longest, max(0.0, moment - now))
         try:
             event = self._events.get(timeout=patience)
         except queue.Empty:
             if self._store.is_cancelled(self._status.session):
-                self._scheduler.cancel()
+                self._conductor.cancel()
             return
         event()
         while not self._events.empty():
@@ -269,8 +263,8 @@ class TransientMaster:
                     waits = True
                 else:
                     flight.has_begun = True
-                    self._scheduler.is_ready(flight.worker, since)
-                    self._conductor.began(flight.order.job, flight.worker, time.time())
+                    wall = time.time() - (time.monotonic() - since)
+                    self._conductor.is_ready(flight.worker, since, began=wall)
         return waits
 
     def _beginning(self, flight: _Flight, timeout: float) -> float | None:
@@ -319,7 +313,7 @@ class TransientMaster:
         self._conductor.ended(
             record, segment=flight.slot.segment, worker=flight.worker, now=time.monotonic()
         )
-        self._scheduler.left(flight.worker)
+        self._conductor.left(flight.worker)
         self._slots.release(flight.slot)
 
     def _broke(self, flight: _Flight, error: BrokenExecutor) -> None:
@@ -336,16 +330,12 @@ class TransientMaster:
     # Stopping jobs
 
     def _end_overdue(self) -> None:
-        for worker in self._scheduler.overdue(time.monotonic()):
-            flight = self._flights.get(worker)
-            if flight is not None and not flight.future.done():
-                self._end(
-                    flight,
-                    f"it took longer than its timeout of {flight.timeout:g} s and was stopped",
-                    cause="timeout",
-                )
+        for worker, why in self._conductor.overdue(time.monotonic()).items():
+            flight = self._flights.get(worker)  # it may have been stopped with another of its pool
+            if flight is not None:
+                self._end(flight, why, cause="timeout")
 
-    def _end(self, flight: _Flight, why: str, *, cause: Any) -> None:
+    def _end(self, flight: _Flight, why: str, *, cause: Cause) -> None:
         """Stops a job as far as its executor allows: only this job, or together with all other jobs
         of the pool. A job in a thread cannot be stopped; its result is ignored."""
         if flight.worker not in self._flights or flight.future.done():
@@ -370,7 +360,7 @@ class TransientMaster:
             if other is not flight:
                 self._lost(other)
 
-    def _died(self, flight: _Flight, cause: Any, why: str) -> None:
+    def _died(self, flight: _Flight, cause: Cause, why: str) -> None:
         del self._flights[flight.worker]
         self._suspects.discard(flight.order.job)
         self._conductor.died(
@@ -386,7 +376,7 @@ class TransientMaster:
 
     def _lost(self, flight: _Flight) -> None:
         del self._flights[flight.worker]
-        self._scheduler.lost(flight.worker, time.monotonic())
+        self._conductor.lost(flight.worker, time.monotonic())
         self._slots.retire(flight.slot)
 
 

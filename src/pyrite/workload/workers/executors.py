@@ -11,13 +11,13 @@ import os
 import pickle
 import queue
 import select
-import signal
 import struct
 import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -26,11 +26,13 @@ import cloudpickle
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import own_pipe
+from pyrite.workload.system.origin import Origin
 
 Result = TypeVar("Result")
 
 LEAVING_SECONDS = 5.0
-LENGTH = struct.Struct("<I")
+LENGTH = struct.Struct("<Q")
+LEAVE = 0  # instead of a length: no more calls will come
 
 
 class WorkerDied(BrokenExecutor):
@@ -110,6 +112,9 @@ class KillableExecutor(Executor, ABC):
                 self._is_shut_down = True
                 for _ in self._threads:
                     self._calls.put(None)
+        if cancel_futures:
+            for future in list(self._under_way):
+                future.cancel()
         if wait:
             for thread in self._threads:
                 thread.join()
@@ -139,8 +144,11 @@ class KillableExecutor(Executor, ABC):
 class ProcessExecutor(KillableExecutor):
     """Runs up to `max_workers` processes at the same time, each for `max_calls` calls."""
 
-    def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
+    def __init__(
+        self, max_workers: int, *, max_calls: int = 1, origin: Origin | None = None
+    ) -> None:
         super().__init__(max_workers)
+        self._origin = origin
         self._max_calls = max_calls
         self._reaper = processes.Reaper()
         self._mine = threading.local()
@@ -148,11 +156,15 @@ class ProcessExecutor(KillableExecutor):
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
         process: _Process | None = getattr(self._mine, "process", None)
         if process is None:
-            process = _Process(self._reaper)
+            process = _Process(self._reaper, self._origin)
         self._mine.process = None
         future.begin(process.kill)
-        answer = process.call(call)
-        future.over()
+        try:
+            answer = process.call(call)
+        finally:
+            future.over()  # first, because the id of a process that has ended may be used again
+        if answer is None:
+            raise WorkerDied(f"its worker died while it ran ({process.end()})")
         if process.calls < self._max_calls:
             self._mine.process = process
         else:
@@ -171,7 +183,7 @@ class ProcessExecutor(KillableExecutor):
 
 
 class _Process:
-    def __init__(self, reaper: processes.Reaper) -> None:
+    def __init__(self, reaper: processes.Reaper, origin: Origin | None) -> None:
         self.calls = 0
         self._reaper = reaper
         answers, their_answers = own_pipe()
@@ -182,35 +194,39 @@ class _Process:
                 log=Path(os.devnull),
                 files=(their_answers,),
                 waits=True,
+                origin=origin,
             )
         finally:
             os.close(their_answers)
         self._answers = os.fdopen(answers, "rb")
         reaper.watch(self._process.pid)
 
-    def call(self, data: bytes) -> bytes:
+    def call(self, data: bytes) -> bytes | None:
+        """The answer; None if the process died."""
         self.calls += 1
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(LENGTH.pack(len(data)) + data)
             self._process.stdin.flush()
-            head = self._answers.read(LENGTH.size)
-            answer = self._answers.read(LENGTH.unpack(head)[0]) if head else b""
         except BrokenPipeError:
-            answer = b""
-        if not answer:
-            raise WorkerDied(f"its worker died while it ran ({self.end()})")
-        return answer
+            pass
+        head = self._answers.read(LENGTH.size)
+        size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
+        answer = self._answers.read(size)
+        return answer if answer and len(answer) == size else None
 
     def kill(self) -> None:
-        processes.kill_session(self._process.pid)
+        processes.kill_family(self._process.pid)
 
     def end(self) -> str:
+        """Ends the process, if it has not ended. Returns why it ended."""
         assert self._process.stdin is not None
-        try:
+        # The end of the input is not enough: a process that was forked from this one may keep the
+        # pipe open.
+        with suppress(OSError):
+            self._process.stdin.write(LENGTH.pack(LEAVE))
+        with suppress(OSError):
             self._process.stdin.close()
-        except OSError:
-            pass
         Identity.of(self._process.pid).wait(LEAVING_SECONDS)
         self.kill()  # before wait(), so that its process id cannot belong to another process yet
         code = self._process.wait()
@@ -223,16 +239,18 @@ def main(config: dict[str, Any]) -> NoReturn:
     """The main function of the process. It runs calls until its input is closed, which also happens
     when the parent process dies."""
     processes.take_signals()
+    processes.adopt_orphans()
     os.set_inheritable(config["answers"], False)
     answers = os.fdopen(config["answers"], "wb")
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
-    while head := calls.read(LENGTH.size):
-        answer = answer_call(calls.read(LENGTH.unpack(head)[0]))
+    while (head := calls.read(LENGTH.size)) and (size := LENGTH.unpack(head)[0]) != LEAVE:
+        answer = answer_call(calls.read(size))
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
     sys.stdout.flush()
+    processes.end_children()
     os._exit(0)
 
 
@@ -258,5 +276,5 @@ def _end_with_the_caller(calls: int) -> NoReturn:
         event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()
     ):
         pass
-    os.killpg(0, signal.SIGKILL)
+    processes.kill_family(os.getpid())
     os._exit(1)
