@@ -6,6 +6,7 @@ master talks to the conductor only, and acts.
 from __future__ import annotations
 
 from pyrite.errors import RunBroken
+from pyrite.functions import message_of
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.parts import Parts, with_run
 from pyrite.workload.input.options import Options
@@ -270,9 +271,7 @@ class Conductor:
             return False
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
-        error = (
-            None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
-        )
+        error = None if record.succeeded else self._error_at(segment, record.offset)
         if record.succeeded and record.job in self._plan.files:
             record = record._replace(fingerprint=self._settled(record.job))
         self._entries[record.job] = with_record(
@@ -283,6 +282,12 @@ class Conductor:
             if record.job in self._plan.files:
                 self._parts_of[record.job] = self._parts(record.job)
         return True
+
+    def _error_at(self, segment: int, offset: int) -> str:
+        try:
+            return read_error(self._store.segment(segment), offset)[0]
+        except OSError as error:
+            return f"it failed, but its error cannot be read from the store: {message_of(error)}"
 
     def died(
         self,

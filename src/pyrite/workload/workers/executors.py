@@ -69,10 +69,17 @@ class KillableFuture(Future[Any]):
         with self._lock:
             self._kill = None
 
+    @property
+    def is_killed(self) -> bool:
+        return self._is_killed
+
 
 class KillableExecutor(Executor, ABC):
     """An executor with up to `max_workers` threads. Each thread waits for one call at a time, which
     runs in another process. Calls are sent as bytes."""
+
+    is_here = True
+    """Whether the calls run on this machine."""
 
     def __init__(self, max_workers: int) -> None:
         self._max_workers = max_workers
