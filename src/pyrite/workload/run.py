@@ -408,7 +408,11 @@ class Run:
     @property
     def _is_mine(self) -> bool:
         """Whether the master is a thread of this process."""
-        return self._transient is not None and self._session == self.status.session
+        return (
+            self._transient is not None
+            and self._transient.is_here
+            and self._session == self.status.session
+        )
 
     @property
     def _is_replaced(self) -> bool:
