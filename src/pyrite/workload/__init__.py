@@ -1,7 +1,7 @@
 """Workloads: DAGs of jobs that workers run. `Workload` has the jobs, `Schedule` their dependencies,
 and `Run` is the handle of a run."""
 
-from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
+from pyrite.errors import InvalidWorkload, JobsFailed, RunBroken, StoreInUse
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.secrets import Secret
 from pyrite.workload.outcomes import NoResult
@@ -14,6 +14,7 @@ from pyrite.workload.workload import Workload
 __all__ = [
     "InvalidWorkload",
     "JobState",
+    "JobsFailed",
     "NoResult",
     "OnError",
     "RetryWait",

@@ -29,13 +29,17 @@ class Workload:
     and arguments, or a DAG. The options of a job are: `args` and `kwargs` for its function;
     `timeout` in seconds; `retries` after a failure or a timeout; `priority` (among the ready jobs,
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
-    pool that run at the same time); `light` (whether a DAG runs as a light job); and `after`, the
-    ids of upstream jobs. `retry_wait` is how long the job waits before a retry: a number of
-    seconds, which doubles with each further retry, or a RetryWait. `env` is a dict of environment
-    variables, and `cwd` the working directory, which the job has while it runs. A `Secret("NAME")`
-    in args, kwargs or env is replaced by an environment variable of the worker.
+    pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
+    ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
+    `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
+    each further retry, or a RetryWait. `env` is a dict of environment variables, and `cwd` the
+    working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env is
+    replaced by an environment variable of the worker.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
+    With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
+    the job `load-2024`, and `parts` a list with the results of `a` and `b`. These are upstream jobs
+    then; `after` need not name them.
 
     >>> workload = Workload()
     >>> @workload.job
@@ -207,7 +211,8 @@ class Workload:
 
     def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:
         parameters = parameters_of(job.command)
-        given = {*parameters.positional[: len(job.args)], *job.kwargs}
+        inputs = job.inputs if isinstance(job.inputs, Mapping) else {}
+        given = {*parameters.positional[: len(job.args)], *job.kwargs, *inputs}
         names = [
             name
             for name in (*parameters.positional, *sorted(parameters.named))

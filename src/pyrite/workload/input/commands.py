@@ -3,6 +3,7 @@ function."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -114,16 +115,21 @@ class Parameters:
         return tuple(name for name in upstream if name in self.named and name not in given)
 
     def problems(
-        self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        upstream: Collection[str],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        inputs: Collection[str] = (),
     ) -> list[str]:
-        """What is wrong with the arguments, as the ends of sentences."""
+        """What is wrong with the arguments, as the ends of sentences. `inputs` has the parameters
+        that `inputs=` names."""
         found = []
-        given = {*self.positional[: len(args)], *kwargs}
+        given = {*self.positional[: len(args)], *kwargs, *inputs}
         for name in self.required:
             if name not in given and (name not in upstream or name not in self.named):
                 found.append(
                     f"has a parameter '{name}' without a value: there is no upstream job '{name}', "
-                    "and args and kwargs do not give it"
+                    "and args, kwargs and inputs do not give it"
                 )
         if len(args) > len(self.positional) and not self.takes_any_position:
             found.append(
@@ -140,6 +146,19 @@ class Parameters:
             for name in self.positional[: len(args)]
             if name in kwargs
         )
+        for name in inputs:
+            if name in self.positional[: len(args)] or name in kwargs:
+                source = "kwargs" if name in kwargs else "args"
+                found.append(f"gets the parameter '{name}' twice, from {source} and from inputs")
+            elif name in self.positional and name not in self.named:
+                found.append(
+                    f"has the parameter '{name}', which cannot be given by name, so inputs cannot "
+                    "give it"
+                )
+            elif name not in self.named and not self.takes_any_name:
+                near = difflib.get_close_matches(name, self.named, 1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                found.append(f"has no parameter '{name}', but inputs gives it{hint}")
         return found
 
 

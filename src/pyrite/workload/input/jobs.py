@@ -12,6 +12,8 @@ from pyrite.workload.input.settings import setting_problems
 from pyrite.workload.input.within import within_problems
 from pyrite.workload.scheduling.retry_wait import RetryWait
 
+NO_INPUTS: Mapping[str, Any] = {}
+
 
 class Job(NamedTuple):
     """`after` has the ids of the upstream jobs that the job names itself. A schedule may add
@@ -27,6 +29,7 @@ class Job(NamedTuple):
     pool: str | None = None
     light: bool = False
     after: tuple[str, ...] = ()
+    inputs: Mapping[str, Any] = NO_INPUTS
     retry_wait: float | RetryWait | None = None
     env: Mapping[str, Any] | None = None
     cwd: str | os.PathLike[str] | None = None

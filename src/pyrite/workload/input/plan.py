@@ -32,7 +32,8 @@ from pyrite.workload.input.commands import (
     parameters_of,
 )
 from pyrite.workload.input.fingerprints import Fingerprints, digest
-from pyrite.workload.input.jobs import Job, option_problems
+from pyrite.workload.input.inputs import Input, interpret_inputs
+from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
 from pyrite.workload.input.within import NOTHING, within_of, wrap
@@ -93,7 +94,8 @@ def make_plan(
     """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
     ids, number = _numbered(jobs, problems)
-    edges = _edges(jobs, number, schedule, problems)
+    inputs, wrong = _inputs(jobs, problems)
+    edges = _edges(jobs, number, schedule, inputs, problems)
     if not jobs:
         problems.append("the workload has no jobs")
     upstream, downstream = upstream_of(len(ids), edges)
@@ -101,7 +103,7 @@ def make_plan(
     if len(order) < len(ids):
         cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
         problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
-    wrong = _option_problems(jobs, pools, problems)
+    wrong |= _option_problems(jobs, pools, problems)
     book = CommandBook()
     writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
@@ -110,11 +112,11 @@ def make_plan(
             continue
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
-        span, wanted, fingerprint = writer.write(n, job, names)
+        span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
         if job[2:] != _DEFAULTS:
             span, fingerprint = writer.surround(n, job, span, fingerprint)
         book.spans.extend(span)
-        passed.append(tuple([number[name] for name in wanted]) if wanted else ())
+        passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
     if problems:
         raise InvalidWorkload(problems)
@@ -175,8 +177,27 @@ def _option_problems(
     return wrong
 
 
+def _inputs(
+    jobs: Sequence[Job], problems: list[str]
+) -> tuple[dict[int, tuple[Input, ...]], set[int]]:
+    """The inputs of the jobs that have any, and the jobs whose inputs are not valid."""
+    found: dict[int, tuple[Input, ...]] = {}
+    wrong = set()
+    for n in [n for n, job in enumerate(jobs) if job.inputs is not NO_INPUTS]:
+        try:
+            found[n] = interpret_inputs(jobs[n].inputs)
+        except ValueError as error:
+            problems.append(f"job '{jobs[n].id}' {error}")
+            wrong.add(n)
+    return found, wrong
+
+
 def _edges(
-    jobs: Sequence[Job], number: Mapping[str, int], schedule: Schedule | None, problems: list[str]
+    jobs: Sequence[Job],
+    number: Mapping[str, int],
+    schedule: Schedule | None,
+    inputs: Mapping[int, tuple[Input, ...]],
+    problems: list[str],
 ) -> list[tuple[int, int]]:
     edges: dict[tuple[int, int], None] = {}
     if schedule is not None:
@@ -202,6 +223,17 @@ def _edges(
                 problems.append(f"job '{job.id}' has after='{id}', but there is no such job{near}")
             else:
                 edges[number[id], n] = None
+    for n, several in inputs.items():
+        for one in several:
+            for id in one.ids:
+                if id not in number:
+                    near = _near(id, number) if len(problems) < NEAR_MAX else ""
+                    problems.append(
+                        f"job '{jobs[n].id}' has inputs={{'{one.parameter}': ...}} with '{id}', "
+                        f"but there is no such job{near}"
+                    )
+                else:
+                    edges[number[id], n] = None
     return list(edges)
 
 
@@ -223,10 +255,10 @@ class _CommandWriter:
         self.programs: dict[int, tuple[str, ...]] = {}
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
-        self._plain: dict[tuple[Any, tuple[str, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._plain: dict[tuple[Any, tuple[str | Input, ...]], tuple[tuple[int, int], bytes]] = {}
 
     def write(
-        self, number: int, job: Job, upstream: Sequence[str]
+        self, number: int, job: Job, upstream: Sequence[str], inputs: Sequence[Input]
     ) -> tuple[tuple[int, int], Sequence[str], bytes]:
         """Returns the span of the bytes of the job, the upstream jobs whose results it gets, and
         its fingerprint."""
@@ -245,29 +277,41 @@ class _CommandWriter:
         wanted: Sequence[str] = ()
         parameters = known.parameters
         if parameters is not None:
-            if args or kwargs or parameters.required:
+            if args or kwargs or inputs or parameters.required:
                 self.problems.extend(
                     f"the command of job '{job.id}', {known.description}, {problem}"
-                    for problem in parameters.problems(upstream, args, kwargs)
+                    for problem in parameters.problems(
+                        upstream, args, kwargs, [one.parameter for one in inputs]
+                    )
                 )
             if upstream and parameters.named:
-                wanted = parameters.wanted(upstream, args, kwargs)
+                given = {**kwargs, **{one.parameter: one for one in inputs}} if inputs else kwargs
+                wanted = parameters.wanted(upstream, args, given)
         elif args or kwargs:
             self.problems.append(
                 f"job '{job.id}' has args or kwargs, but its command, {known.description}, takes "
                 "no arguments"
             )
+        if inputs and parameters is None:
+            self.problems.append(
+                f"job '{job.id}' has inputs, but its command, {known.description}, has no "
+                "parameters to get them; to run it after these jobs, give after=[...]"
+            )
+        names: tuple[str | Input, ...] = tuple(wanted)
+        if inputs:
+            names = (*wanted, *inputs)
+            wanted = [*wanted, *(id for one in inputs for id in one.ids)]
         if not args and not kwargs:
-            names = tuple(wanted)
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
                 found = self._plain[key, names] = (
                     self._book.put(blob),
-                    digest(known.fingerprint, *map(str.encode, names)),
+                    digest(known.fingerprint, *map(_as_bytes, names)),
                 )
             return found[0], wanted, found[1]
-        return self._write_with_arguments(job, known, tuple(wanted))
+        span, fingerprint = self._write_with_arguments(job, known, names)
+        return span, wanted, fingerprint
 
     def surround(
         self, number: int, job: Job, span: tuple[int, int], fingerprint: bytes
@@ -286,8 +330,8 @@ class _CommandWriter:
         )
 
     def _write_with_arguments(
-        self, job: Job, known: _Known, wanted: tuple[str, ...]
-    ) -> tuple[tuple[int, int], Sequence[str], bytes]:
+        self, job: Job, known: _Known, names: tuple[str | Input, ...]
+    ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
             if all(type(value) in _PLAIN for value in given[0]) and all(
@@ -302,9 +346,9 @@ class _CommandWriter:
             self.problems.append(
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
             )
-            return (0, 0), (), b""
-        span = self._book.put(pickle.dumps((known.span, arguments, wanted), protocol=5))
-        return span, wanted, digest(known.fingerprint, hashed, *map(str.encode, wanted))
+            return (0, 0), b""
+        span = self._book.put(pickle.dumps((known.span, arguments, names), protocol=5))
+        return span, digest(known.fingerprint, hashed, *map(_as_bytes, names))
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
         """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
@@ -342,6 +386,10 @@ class _Known:
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
+
+
+def _as_bytes(name: str | Input) -> bytes:
+    return name.encode() if isinstance(name, str) else repr(tuple(name)).encode()
 
 
 def _key(command: Any) -> Any:

@@ -172,6 +172,10 @@ class Store:
     def plan(self, number: int) -> Path:
         return self.folder / "plans" / f"{number:06d}"
 
+    def inputs(self, plan: int, job: int, attempt: int) -> Path:
+        """The file with the places of the inputs of a job, if they are too many for its order."""
+        return self.plan(plan) / f"inputs-{job}-{attempt}"
+
     def write_plan(self, number: int, plan: Plan, book: CommandBook) -> None:
         """Writes the files of a plan. The plan is current only when the journal has its number."""
         folder = self.plan(number)

@@ -19,6 +19,7 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
 from pyrite.workload.input.commands import Call, Command, Program, RunDag
+from pyrite.workload.input.inputs import Input
 from pyrite.workload.input.secrets import MissingSecret, revealed, without_values
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
@@ -121,12 +122,21 @@ def load(
         ) from error
     if within is not None and within.secrets:
         args, kwargs = revealed(args), revealed(kwargs)
-    for name, read in zip(names, inputs):
-        try:
-            kwargs[name] = decode(read())
-        except Exception as error:
-            raise LoadingFailed(why_unloadable(name, error)) from error
+    reads = iter(inputs)
+    for name in names:
+        if isinstance(name, Input):
+            results = [_loaded(id, next(reads)) for id in name.ids]
+            kwargs[name.parameter] = name.assembled(results)
+        else:
+            kwargs[name] = _loaded(name, next(reads))
     return command if within is None else Surrounded(command, within), args, kwargs
+
+
+def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
+    try:
+        return decode(read())
+    except Exception as error:
+        raise LoadingFailed(why_unloadable(job, error)) from error
 
 
 def run_command(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pyrite.workload.input.fingerprints import SIZE
 
 _HEAD = struct.Struct(f"<II{SIZE}sI")
 _INPUT = struct.Struct("<IQ")
+
+INPUTS_MAX = 1000
+"""The places of more inputs than this do not travel with the order, because a worker has several
+orders in its inbox, and the inbox has a limit. They are in a file."""
 
 DONE = b"done"
 """Sent when all jobs have ended, so that no job can fail and need another attempt."""
@@ -21,18 +26,31 @@ class Order(NamedTuple):
     inputs: tuple[tuple[int, int], ...]  # segment and offset of each result that is passed
 
 
-def pack(order: Order) -> bytes:
-    """
-    >>> unpack(pack(Order(7, 1, bytes(16), ((3, 100),)))) == Order(7, 1, bytes(16), ((3, 100),))
+def pack(order: Order, put_aside: Callable[[Order, bytes], None]) -> bytes:
+    """The bytes of an order. If its inputs are too many, their bytes are put aside."""
+    head = _HEAD.pack(order.job, order.attempt, order.fingerprint, len(order.inputs))
+    if not order.inputs:
+        return head
+    places = b"".join([_INPUT.pack(*place) for place in order.inputs])
+    if len(order.inputs) <= INPUTS_MAX:
+        return head + places
+    put_aside(order, places)
+    return head
+
+
+def unpack(data: bytes, fetch: Callable[[Order], bytes] | None = None) -> Order:
+    """The order. `fetch` gets the bytes that were put aside; without it, such inputs are missing.
+
+    >>> aside = {}
+    >>> for inputs in (((3, 100),), ((3, 100),) * 5000):
+    ...     data = pack(Order(7, 1, bytes(16), inputs), aside.__setitem__)
+    ...     unpack(data, lambda order: next(iter(aside.values()))).inputs == inputs
+    True
     True
     """
-    head = _HEAD.pack(order.job, order.attempt, order.fingerprint, len(order.inputs))
-    return (
-        head + b"".join([_INPUT.pack(*place) for place in order.inputs]) if order.inputs else head
-    )
-
-
-def unpack(data: bytes) -> Order:
     job, attempt, fingerprint, count = _HEAD.unpack_from(data)
-    inputs = tuple(_INPUT.iter_unpack(data[_HEAD.size :])) if count else ()
-    return Order(job, attempt, fingerprint, inputs)
+    order = Order(job, attempt, fingerprint, ())
+    if not count:
+        return order
+    places = data[_HEAD.size :] or (fetch(order) if fetch is not None else b"")
+    return order._replace(inputs=tuple(_INPUT.iter_unpack(places)))

@@ -101,6 +101,7 @@ class Worker:
         self._inbox = inbox
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment))
+        self._plan = plan
         self._commands = Commands(store.plan(plan))
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
         self._surroundings = Surroundings()
@@ -112,7 +113,7 @@ class Worker:
             data = self._inbox.recv(1 << 20)
             if not data or data == orders.DONE:
                 return
-            report = self._do(orders.unpack(data))
+            report = self._do(orders.unpack(data, self._fetch))
             os.write(self._reports, report)
 
     def _do(self, order: Order) -> bytes:
@@ -130,6 +131,13 @@ class Worker:
         except OSError as error:
             text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
             return TROUBLE + text.encode()
+
+    def _fetch(self, order: Order) -> bytes:
+        """The places of inputs that are too many for an order."""
+        path = self._store.inputs(self._plan, order.job, order.attempt)
+        places = path.read_bytes()
+        path.unlink()
+        return places
 
     def _read_command(self, span: tuple[int, int]) -> Command:
         command: Command = pickle.loads(self._commands.bytes_at(span))
