@@ -27,7 +27,18 @@ from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.secrets import with_secrets
 from pyrite.workload.workload import Workload
 
-OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "rerun", "max_jobs")
+OPTIONS = (
+    "workers",
+    "kind",
+    "store",
+    "on_error",
+    "crashes_max",
+    "pools",
+    "rerun",
+    "max_jobs",
+    "cpus",
+    "memory",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class Job(NamedTuple):
     retry_wait: float | RetryWait | None = None
     env: Mapping[str, Any] | None = None
     cwd: str | os.PathLike[str] | None = None
+    cpus: float | None = None
+    memory: str | int | None = None
 
 
 OPTIONS = Job._fields[2:]

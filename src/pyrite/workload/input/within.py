@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrite.functions import shorten
+from pyrite.workload.input import amounts
 from pyrite.workload.input.secrets import Secret, names_in
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Within:
 
     env: tuple[tuple[str, str | Secret], ...] = ()
     cwd: str | None = None
+    memory: int = 0
     secrets: tuple[str, ...] = ()
 
     def what_counts(self) -> bytes:
@@ -40,11 +42,12 @@ NOTHING = Within()
 def within_of(job: Job) -> Within:
     """What is around a job without problems."""
     secrets = set(names_in((job.args, job.kwargs, job.env)))
-    if not secrets and job.env is None and job.cwd is None:
+    if not secrets and job.env is None and job.cwd is None and job.memory is None:
         return NOTHING
     return Within(
         env=tuple(sorted((name, _text(value)) for name, value in (job.env or {}).items())),
         cwd=os.fspath(job.cwd) if job.cwd is not None else None,
+        memory=amounts.memory(job.memory) if job.memory is not None else 0,
         secrets=tuple(sorted(secrets)),
     )
 
@@ -76,7 +79,7 @@ def within_problems(job: Job) -> list[str]:
 def wrap(blob: bytes, within: Within) -> bytes:
     """
     >>> unwrap(wrap(b"the job", Within(cwd="data")))
-    (Within(env=(), cwd='data', secrets=()), b'the job')
+    (Within(env=(), cwd='data', memory=0, secrets=()), b'the job')
     >>> unwrap(pickle.dumps(7))[0]
     """
     head = pickle.dumps(within, protocol=5)

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 import cloudpickle
 
@@ -30,7 +30,9 @@ from pyrite.workload.system.copies import own_pipe
 Result = TypeVar("Result")
 
 LEAVING_SECONDS = 5.0
-LENGTH = struct.Struct("<I")
+LENGTH = struct.Struct("<Q")
+LAST = 1 << 63
+"""Added to the length of an answer after which the process ends."""
 
 
 class WorkerDied(BrokenExecutor):
@@ -153,7 +155,7 @@ class ProcessExecutor(KillableExecutor):
         future.begin(process.kill)
         answer = process.call(call)
         future.over()
-        if process.calls < self._max_calls:
+        if process.calls < self._max_calls and not process.is_leaving:
             self._mine.process = process
         else:
             process.end()
@@ -173,6 +175,7 @@ class ProcessExecutor(KillableExecutor):
 class _Process:
     def __init__(self, reaper: processes.Reaper) -> None:
         self.calls = 0
+        self.is_leaving = False  # it said that its last answer is the last one
         self._reaper = reaper
         answers, their_answers = own_pipe()
         try:
@@ -195,7 +198,9 @@ class _Process:
             self._process.stdin.write(LENGTH.pack(len(data)) + data)
             self._process.stdin.flush()
             head = self._answers.read(LENGTH.size)
-            answer = self._answers.read(LENGTH.unpack(head)[0]) if head else b""
+            length = LENGTH.unpack(head)[0] if head else 0
+            self.is_leaving = bool(length & LAST)
+            answer = self._answers.read(length & ~LAST)
         except BrokenPipeError:
             answer = b""
         if not answer:
@@ -228,12 +233,38 @@ def main(config: dict[str, Any]) -> NoReturn:
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
+    _caller.answers = answers
     while head := calls.read(LENGTH.size):
         answer = answer_call(calls.read(LENGTH.unpack(head)[0]))
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
     sys.stdout.flush()
     os._exit(0)
+
+
+class _Caller:
+    """Where this process answers, if it is one of a ProcessExecutor."""
+
+    answers: IO[bytes] | None = None
+
+
+_caller = _Caller()
+
+
+def can_leave() -> bool:
+    """Whether this process is one of a ProcessExecutor, which may end with a call."""
+    return _caller.answers is not None
+
+
+def leave_with(value: Any) -> NoReturn:
+    """Answers the call that is running with this value, from another thread, and ends the process
+    and those that it started."""
+    assert _caller.answers is not None
+    answer = cloudpickle.dumps((True, value), protocol=5)
+    _caller.answers.write(LENGTH.pack(len(answer) | LAST) + answer)
+    _caller.answers.flush()
+    processes.kill_session(os.getpid())
+    os._exit(1)
 
 
 def answer_call(data: bytes) -> bytes:
