@@ -179,6 +179,13 @@ def test_only_the_name_of_a_secret_counts_and_is_shown(
     assert repr(Secret("ONE")) == "Secret('ONE')"
 
 
+def test_amounts_in_a_yaml_file(tmp_path: Path) -> None:
+    path = tmp_path / "night.yaml"
+    path.write_text("memory: 4 GB\njobs:\n  a: {command: 'os:getcwd', cpus: 1, memory: 5 GB}\n")
+    with pytest.raises(InvalidWorkload, match="has memory=5 GB, but all jobs together have 4 GB"):
+        read_yaml(path)
+
+
 def test_a_secret_in_a_yaml_file(tmp_path: Path) -> None:
     path = tmp_path / "night.yaml"
     path.write_text(

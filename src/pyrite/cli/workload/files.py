@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,26 +17,32 @@ from pyrite.workload import Schedule, Workload
 from pyrite.workload.yaml_file import Written, read_yaml
 
 
-def read(file: str) -> Written:
-    """The workload of a file, with its schedule and the options of its runs."""
+def read(file: str, **chosen: Any) -> Written:
+    """The workload of a file, with its schedule and the options of its runs. The options in
+    `chosen` that are not None replace those of the file.
+
+    From then on, the working directory is the folder of a YAML file, so that all that is written in
+    it is relative to the file: make other paths absolute before.
+    """
+    given = {name: value for name, value in chosen.items() if value is not None}
+    if "store" in given:
+        given["store"] = Path(given["store"]).absolute()
+    store = Path(f"{Path(file.partition(':')[0]).stem}.run").absolute()
+    written = _read(file, given)
+    return replace(written, options={"store": store, **written.options})
+
+
+def _read(file: str, given: Mapping[str, Any]) -> Written:
     if file.endswith((".yaml", ".yml")):
-        path = Path(file)
-        sys.path.insert(
-            0, str(path.parent.resolve())
-        )  # the file may name functions of modules in its folder
-        return read_yaml(path)
+        path = Path(file).absolute()
+        if path.parent.is_dir():
+            os.chdir(path.parent)
+            sys.path.insert(0, os.getcwd())  # the file may name functions of modules in its folder
+        return read_yaml(path, given, name=file)
     where, _, name = file.partition(":")
     module = find_module(where)
     workload = find_in(module, where, name or "workload", Workload)
-    return Written(workload, _schedule_of(module, where))
-
-
-def options_of(written: Written, file: str, **chosen: Any) -> dict[str, Any]:
-    """The options of a run: those of the file, and those of the command line where given."""
-    options: dict[str, Any] = dict(written.options)
-    options.setdefault("store", f"{Path(file.partition(':')[0]).stem}.run")
-    options.update({name: value for name, value in chosen.items() if value is not None})
-    return options
+    return Written(workload, _schedule_of(module, where), dict(given))
 
 
 def _schedule_of(module: ModuleType, where: str) -> Schedule | None:

@@ -1,6 +1,6 @@
-"""What is set around a job while it runs: environment variables, the working directory, a limit of
-its memory, its secrets. It travels in front of the bytes of the job, so jobs without it cost
-nothing."""
+"""What is set and checked around a job: environment variables, the working directory, a limit of
+its memory, its secrets, its files. It travels in front of the bytes of the job, so jobs without it
+cost nothing."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Within:
     cwd: str | None = None
     memory: int = 0
     secrets: tuple[str, ...] = ()
+    files_in: tuple[str, ...] = ()
+    files_out: tuple[str, ...] = ()
 
     def what_counts(self) -> bytes:
         """What of this decides whether the result of the job is up to date, for a fingerprint."""
@@ -42,13 +44,16 @@ NOTHING = Within()
 def within_of(job: Job) -> Within:
     """What is around a job without problems."""
     secrets = set(names_in((job.args, job.kwargs, job.env)))
-    if not secrets and job.env is None and job.cwd is None and job.memory is None:
+    has_files = bool(job.files_in or job.files_out)
+    if not secrets and job.env is None and job.cwd is None and job.memory is None and not has_files:
         return NOTHING
     return Within(
         env=tuple(sorted((name, _text(value)) for name, value in (job.env or {}).items())),
         cwd=os.fspath(job.cwd) if job.cwd is not None else None,
         memory=amounts.memory(job.memory) if job.memory is not None else 0,
         secrets=tuple(sorted(secrets)),
+        files_in=tuple(map(str, job.files_in)),
+        files_out=tuple(map(str, job.files_out)),
     )
 
 
@@ -78,8 +83,9 @@ def within_problems(job: Job) -> list[str]:
 
 def wrap(blob: bytes, within: Within) -> bytes:
     """
-    >>> unwrap(wrap(b"the job", Within(cwd="data")))
-    (Within(env=(), cwd='data', memory=0, secrets=()), b'the job')
+    >>> within, blob = unwrap(wrap(b"the job", Within(cwd="data")))
+    >>> within.cwd, blob
+    ('data', b'the job')
     >>> unwrap(pickle.dumps(7))[0]
     """
     head = pickle.dumps(within, protocol=5)

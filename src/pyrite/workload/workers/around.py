@@ -1,4 +1,5 @@
-"""Sets the environment variables and the working directory of a job while it runs."""
+"""Sets the environment variables and the working directory of a job while it runs, and checks the
+files that it reads and writes."""
 
 from __future__ import annotations
 
@@ -15,6 +16,10 @@ from pyrite.workload.input.within import Within
 
 class NoSurroundings(PyriteError):
     """The working directory or the environment that a job asks for cannot be set."""
+
+
+class FilesMissing(PyriteError):
+    """A file that the job reads or writes, according to files_in and files_out, does not exist."""
 
 
 def around(within: Within) -> tuple[dict[str, str], str | None]:
@@ -50,3 +55,24 @@ def in_surroundings(env: Mapping[str, str], cwd: str | None) -> Iterator[None]:
                 os.environ[name] = value
         if folder is not None:
             os.chdir(folder)
+
+
+@contextmanager
+def checking_files(within: Within) -> Iterator[None]:
+    """Checks that the files which the job reads are there before it runs, and those which it writes
+    afterwards. The paths are relative to its working directory at its start."""
+    folder = os.path.abspath(within.cwd or "")
+    for path in within.files_in:
+        if not os.path.exists(os.path.join(folder, path)):
+            raise FilesMissing(
+                f"its input file '{path}' (files_in) does not exist in '{folder}'; make it, or "
+                "name the job that makes it as an upstream job"
+            )
+    yield
+    for path in within.files_out:
+        place = os.path.join(folder, path)
+        if not os.path.exists(place):
+            raise FilesMissing(
+                f"it ended without writing its output file '{path}' (files_out): there is no "
+                f"'{place}'"
+            )

@@ -24,7 +24,13 @@ from pyrite.workload.input.secrets import MissingSecret, revealed, without_value
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
-from pyrite.workload.workers.around import NoSurroundings, around, in_surroundings
+from pyrite.workload.workers.around import (
+    FilesMissing,
+    NoSurroundings,
+    around,
+    checking_files,
+    in_surroundings,
+)
 from pyrite.workload.workers.memory_watch import TooMuchMemory, watching
 from pyrite.workload.workers.orders import Order
 
@@ -48,7 +54,7 @@ class LoadingFailed(PyriteError):
     """The command of a job, its arguments or the result of an upstream job could not be loaded."""
 
 
-_OURS = (ProgramFailed, LoadingFailed, NoSurroundings, MissingSecret, TooMuchMemory)
+_OURS = (ProgramFailed, LoadingFailed, NoSurroundings, FilesMissing, MissingSecret, TooMuchMemory)
 """Errors whose messages are whole sentences."""
 
 
@@ -169,10 +175,11 @@ def _run_surrounded(
 ) -> Any:
     command = surrounded.command
     env, cwd = around(surrounded.within)
-    if isinstance(command, Program):
-        return _run_program(command.argv, env, cwd)
-    with in_surroundings(env, cwd):
-        return run_command(command, args, kwargs)
+    with checking_files(surrounded.within):
+        if isinstance(command, Program):
+            return _run_program(command.argv, env, cwd)
+        with in_surroundings(env, cwd):
+            return run_command(command, args, kwargs)
 
 
 def _run_program(
