@@ -54,6 +54,17 @@ def test_the_example_of_failures_as_an_exception_runs(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("6\n", "")
 
 
+def test_the_example_of_the_store_runs(tmp_path: Path) -> None:
+    section = (ROOT / "docs" / "workloads.md").read_text().partition("## The store\n")[2]
+    text = re.findall(r"```python\n(.*?)```", section, re.S)[0]
+    (tmp_path / "office.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "office.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("Pruned(results=1, bytes=")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_are_right(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)[^)]*\)", page.read_text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pyrite.cli.workload import ending, looking, running
+from pyrite.cli.workload import ending, looking, pruning, running
 
 app = typer.Typer(
     help="Run a DAG of jobs on workers; inspect, cancel and resume such runs.", no_args_is_help=True
@@ -16,3 +16,4 @@ app.command()(looking.status)
 app.command()(looking.log)
 app.command()(looking.report)
 app.command()(ending.cancel)
+app.command()(pruning.prune)

@@ -35,7 +35,7 @@ from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
 from pyrite.workload.input.inputs import Input, interpret_inputs
-from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
+from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
 from pyrite.workload.input.within import NOTHING, within_of, wrap
@@ -174,10 +174,7 @@ def _option_problems(
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(
-                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
-                f"may run at the same time: pools={{'{job.pool}': 1}}"
-            )
+            found.append(pool_problem(job.pool))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)
@@ -360,7 +357,7 @@ class _CommandWriter:
             return (0, 0), b""
         positional = known.parameters.positional if known.parameters is not None else ()
         looked = self._arguments.look(*given, positional)
-        self.parts[number] = with_arguments(known.parts_of_command, looked.digests, looked.reasons)
+        self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
         inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
         files = JobFiles(known.argv, looked.paths, inputs, outputs)
         if files:
