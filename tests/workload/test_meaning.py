@@ -1,5 +1,5 @@
-"""Fingerprints are of what values mean: the same in each process, whatever was cached, and different
-if the meaning differs."""
+"""Fingerprints are of what values mean: the same in each process, whatever was cached, and
+different if the meaning differs."""
 
 from __future__ import annotations
 

@@ -227,8 +227,8 @@ def test_a_missing_input_or_output_file_fails_the_job_with_a_sentence(folder: Pa
     assert states(run) == {"reads": FAILED, "writes": FAILED}
     assert not called.exists()
     assert row_of(run, "reads")["error"] == (
-        f"its input file 'no.txt' (files_in) does not exist in '{folder}'; make it, or name the job "
-        "that makes it as an upstream job"
+        f"its input file 'no.txt' (files_in) does not exist in '{folder}'; make it, or name the "
+        "job that makes it as an upstream job"
     )
     assert "without writing its output file 'gone.txt'" in str(row_of(run, "writes")["error"])
 

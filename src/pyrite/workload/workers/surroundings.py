@@ -125,7 +125,7 @@ def _environment() -> tuple[bool, dict[bytes, bytes]]:
 
 
 def _set_environment(before: tuple[bool, dict[bytes, bytes]]) -> None:
-    os.environ = _ENVIRON  # noqa: B003: a job may have put another object there
+    os.environ = _ENVIRON  # noqa: B003  (a job may have put another object there)
     os.environb.clear()
     os.environb.update(before[1])
 
