@@ -15,8 +15,8 @@ from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.rules import rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
+from pyrite.workload.storage.given import is_there
 from pyrite.workload.storage.journal import Entry, Journal, result_of, with_record, with_result
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
@@ -213,10 +213,7 @@ class Conductor:
         return result_digest == NO_FINGERPRINT or job in self._plan.programs
 
     def _result_is_there(self, segment: int, offset: int) -> bool:
-        try:
-            return encoding.is_there(read_result(self._store.segment(segment), offset))
-        except OSError:
-            return False
+        return is_there(self._store, segment, offset)
 
     # Events
 

@@ -67,7 +67,9 @@ from jobs left join results
 order by number
 """
 
-_SCHEMA = f"""
+NOTHING_GIVEN: Mapping[int, Result] = {}
+
+JOURNAL_SCHEMA = f"""
 create table if not exists jobs (
     number integer primary key,
     id text not null,
@@ -162,7 +164,7 @@ class Journal:
     def __init__(self, store: Store) -> None:
         self._store = store
         with _explaining(store):
-            script = f"begin immediate; {_SCHEMA} commit;"
+            script = f"begin immediate; {JOURNAL_SCHEMA} commit;"
             os.close(open_private(store.journal, os.O_RDWR))
             _check_format(store)
             self.database = open_database(store.journal, script)
@@ -210,18 +212,25 @@ class Journal:
         """The number of the plan that the entries belong to; 0 if there is no plan yet."""
         return _plan_number(self.database)
 
-    def begin(self, number: int, plan: Plan) -> None:
-        """Starts a run of this plan, in one transaction."""
+    def begin(self, number: int, plan: Plan, given: Mapping[int, Result] = NOTHING_GIVEN) -> None:
+        """Starts a run of this plan, in one transaction. `given` has the earlier results of the
+        jobs that do not run."""
         with _explaining(self._store), transaction(self.database):
             self.database.execute("delete from jobs")
             self.database.executemany(
                 "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
                 _first_states(plan),
             )
+            skipped = Entry(JobState.SKIPPED)
+            self._update([(job, with_result(skipped, result)) for job, result in given.items()])
             self.database.execute("delete from run")
             self.database.execute("insert into run (plan) values (?)", (number,))
+        self.drop_unused(but=number)
+
+    def drop_unused(self, *, but: int) -> None:
+        """Removes the segments that nobody uses, and all plans but one."""
         self.drop_unused_segments()
-        self._store.drop_plans(but=number)
+        self._store.drop_plans(but=but)
 
     def result(self, id: str, fingerprint: bytes) -> Result | None:
         """The result of this job with this fingerprint, of whatever run."""
@@ -287,7 +296,7 @@ def files_of_segment(store: Store, number: int) -> list[Path]:
 
 def read_plan_number(store: Store) -> int:
     store.check_exists()
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         return _plan_number(database)
 
 
@@ -303,7 +312,7 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
     last records may be in the segments only, so these are read too.
     """
     store.check_exists()
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         entries = dict(_entries(database))
         if was_cut_short:
             ids = list(entries)
@@ -340,7 +349,7 @@ def _unwritten(
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(
             sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)
@@ -387,8 +396,12 @@ def _is_older(record: Record, entry: Entry) -> bool:
 
 def _check_format(store: Store) -> None:
     with closing(sqlite3.connect(store.journal, timeout=30)) as database:
-        (found,) = database.execute("pragma user_version").fetchone()
-        (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
+        check_format(store, database)
+
+
+def check_format(store: Store, database: sqlite3.Connection) -> None:
+    (found,) = database.execute("pragma user_version").fetchone()
+    (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
     if tables and found != FORMAT:
         raise PyriteError(
             f"the store '{store}' was written by another version of Pyrite; run the workload "
