@@ -88,6 +88,13 @@ class Conductor:
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
 
+    def state_of(self, job: int) -> JobState:
+        return self._scheduler.states[job]
+
+    def explain(self, job: int) -> tuple[bytes, bytes]:
+        """The fingerprint of a job whose upstream jobs have results, and its parts, packed."""
+        return self._fingerprint(job), self._parts(job)
+
     def busy_workers(self) -> list[str]:
         return list(self._scheduler.busy_workers())
 

@@ -31,6 +31,7 @@ from pyrite.workload.storage.result_table import (
     latest_result,
     latest_seconds,
     put_results,
+    results_of,
     used_segments,
 )
 from pyrite.workload.storage.store import FORMAT, Store
@@ -238,6 +239,10 @@ class Journal:
 
     def latest_result(self, id: str) -> Result | None:
         return latest_result(self.database, id)
+
+    def results(self, id: str) -> list[Result]:
+        """All results of this job, the latest first."""
+        return results_of(self.database, id)
 
     def latest_seconds(self) -> dict[str, float]:
         """The duration of each job that has a result, the last time that it ran."""
