@@ -28,8 +28,8 @@ def plan_of(edges: list[tuple[int, int]], count: int) -> Plan:
     return make_plan(workload_of(edges, count).jobs, None, pools={})[0]
 
 
-OF_NUMBERS = ("upstream", "downstream", "order", "passed", "given")
-"""The fields of a plan with the numbers of jobs, which change when a plan is cut."""
+OF_OTHERS = ("upstream", "downstream", "order", "passed", "given", "left_out")
+"""The fields of a plan that relate jobs to other jobs, which change when a plan is cut."""
 
 counts = some.integers(1, 9)
 graphs = counts.flatmap(
@@ -90,6 +90,7 @@ def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # t
     names = set(ids(chosen))
     given = {part.ids[n] for n in part.given}
     assert set(part.ids) == names | given
+    assert part.left_out == set(plan.ids) - names - given
     assert set(part.edges) == {edge for edge in plan.edges if edge[1] in names}
     assert given == {a for a, _ in part.edges} - names
     assert [part.ids[n] for n in part.order] == [
@@ -97,7 +98,7 @@ def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # t
     ]
     for n, id in enumerate(part.ids):
         old = plan.ids.index(id)
-        for name in (field.name for field in fields(Plan) if field.name not in OF_NUMBERS):
+        for name in (field.name for field in fields(Plan) if field.name not in OF_OTHERS):
             assert of_job(getattr(plan, name), old) == of_job(getattr(part, name), n)
         assert commands_of_it.spans[2 * n : 2 * n + 2] == book.spans[2 * old : 2 * old + 2]
         assert sorted(part.downstream[n]) == [
@@ -149,6 +150,7 @@ def test_a_part_runs_with_the_results_of_the_others_which_stay(tmp_path: Path) -
     }
     run = chain().run(workers=1, store=store, to=["b"], rerun=True)
     assert outcome(run) == {"a": ("DONE", True), "b": ("DONE", True)}
+    assert Run.prune(store).results == 0
     run = chain().run(workers=1, store=store)
     assert {state for state, _ in outcome(run).values()} == {"SKIPPED"}
 

@@ -104,6 +104,7 @@ def cut(plan: Plan, book: CommandBook, chosen: set[int]) -> tuple[Plan, CommandB
             tuple(new[u] for u in plan.passed[job]) if job in chosen else () for job in kept
         ],
         "given": frozenset(new[job] for job in given),
+        "left_out": frozenset(id for job, id in enumerate(plan.ids) if job not in new),
     }
     for field in fields(plan):
         if field.name not in changes:

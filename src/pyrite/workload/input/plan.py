@@ -85,6 +85,7 @@ class Plan:
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
     given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
+    left_out: frozenset[str] = frozenset()  # the jobs of the workload that are not in the plan
 
     @property
     def edges(self) -> list[tuple[str, str]]:
