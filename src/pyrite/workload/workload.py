@@ -20,6 +20,9 @@ from pyrite.workload.input.tables import as_columns, is_missing, job_id, without
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.states import OnError
 from pyrite.workload.starting import Supply, begin
+from pyrite.workload.storage.store import Store
+from pyrite.workload.views.forecast import forecast
+from pyrite.workload.views.preview import Preview
 from pyrite.workload.workers.launching import Launcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -154,7 +157,31 @@ class Workload:
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
         checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals(cpus, memory))
+        self._plan(schedule, pools or {}, totals=totals(cpus, memory))
+
+    def plan(
+        self,
+        store: str | os.PathLike[str],
+        schedule: Schedule | None = None,
+        *,
+        pools: Mapping[str, int] | None = None,
+        rerun: bool = False,
+        only: Ids = None,
+        from_: Ids = None,
+        to: Ids = None,
+    ) -> Preview:
+        """What a run with this store would do, and why, without running anything: a table with an
+        action per job, "run", "may run" or "skip", and the reasons.
+
+        A job that "may run" is downstream of one that would run. It is skipped if that one has the
+        same result as before. Nothing is written to the store. The options are those of `run`.
+        """
+        part = Part.of(only=only, from_=from_, to=to)
+        if pools is None:  # their sizes do not matter here
+            pools = {job.pool: 1 for job in self._jobs if isinstance(job.pool, str)}
+        options = checked(Options(pools=pools, rerun=rerun))
+        plan, _ = self._plan(schedule, options.pools, part)
+        return forecast(Store(store), plan, options)
 
     def run(
         self,
@@ -223,14 +250,17 @@ class Workload:
             executor,
             launcher,
         )
-        plan, book = self._plan(schedule, options.pools, totals(cpus, memory))
-        if part is not None:
-            plan, book = cut(plan, book, selected(part, plan))
+        plan, book = self._plan(schedule, options.pools, part, totals=totals(cpus, memory))
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(
-        self, schedule: Schedule | None, pools: Mapping[str, int], total: Totals
+        self,
+        schedule: Schedule | None,
+        pools: Mapping[str, int],
+        part: Part | None = None,
+        *,
+        totals: Totals | None = None,
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload(
@@ -239,7 +269,8 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        return make_plan(self.jobs, schedule, pools=pools, totals=total)
+        plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals)
+        return (plan, book) if part is None else cut(plan, book, selected(part, plan))
 
     def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:
         parameters = parameters_of(job.command)
