@@ -42,6 +42,8 @@ def test_the_quick_start_of_durable_jobs_runs(tmp_path: Path) -> None:
             "",
             r"\['DONE', 'DONE'\]\n\['SKIPPED', 'SKIPPED'\]\n",
         ),
+        ("### What would run, and why", "", "load   run      the argument month changed\n.*"),
+        ("### Running a part", "", "a SKIPPED False\nb DONE True\n"),
     ],
 )
 def test_the_examples_of_workloads_run(
