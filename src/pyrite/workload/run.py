@@ -24,7 +24,8 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.starting import Started, begin_again
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
-from pyrite.workload.storage.journal import Entry, read_entries, read_plan_number
+from pyrite.workload.storage.entries import Entry
+from pyrite.workload.storage.journal_reading import read_entries, read_plan_number
 from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.storage.temporary import remove_with
@@ -192,11 +193,15 @@ class Run:
     def table(self) -> list[dict[str, Any]]:
         """A list with a dict per job, in the order of the workload: its state, the number of its
         last attempt, the worker, the times of start and end (in seconds since 1970), the duration,
-        and the error.
+        the error, and whether it is `selected`. In a run of a part of a workload, a job that is not
+        selected is in the table if its earlier result is used.
 
         If the master was killed, a job that was running is CANCELLED, and a job that was assigned
         to a worker is READY; the error says that `resume` runs it."""
-        return [row_of(id, entry) for id, entry in self._entries().items()]
+        given = {self._plan.ids[job] for job in self._plan.given}
+        return [
+            row_of(id, entry, selected=id not in given) for id, entry in self._entries().items()
+        ]
 
     def counts(self) -> dict[JobState, int]:
         """The number of jobs in each state."""

@@ -16,9 +16,10 @@ from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.rules import rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
-from pyrite.workload.storage.journal import Entry, Journal, result_of, with_record, with_result
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
+from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
+from pyrite.workload.storage.given import is_there
+from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
@@ -88,6 +89,13 @@ class Conductor:
 
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
+
+    def state_of(self, job: int) -> JobState:
+        return self._scheduler.states[job]
+
+    def explain(self, job: int) -> tuple[bytes, bytes]:
+        """The fingerprint of a job whose upstream jobs have results, and its parts, packed."""
+        return self._fingerprint(job), self._parts(job)
 
     def busy_workers(self) -> list[str]:
         return list(self._scheduler.busy_workers())
@@ -214,10 +222,7 @@ class Conductor:
         return result_digest == NO_FINGERPRINT or job in self._plan.programs
 
     def _result_is_there(self, segment: int, offset: int) -> bool:
-        try:
-            return encoding.is_there(read_result(self._store.segment(segment), offset))
-        except OSError:
-            return False
+        return is_there(self._store, segment, offset)
 
     # Events
 
