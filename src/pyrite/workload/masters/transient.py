@@ -41,7 +41,7 @@ from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.doing import span_of
-from pyrite.workload.workers.executors import ProcessExecutor, WorkerDied
+from pyrite.workload.workers.executors import KillableExecutor, WorkerDied
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.tasks import Outcome, Task, run_task
 
@@ -49,9 +49,6 @@ LOOK_SECONDS = 0.5  # how often it looks whether another process wants to cancel
 BEGINNING_SECONDS = 0.05  # how often it looks whether a job with a timeout has begun
 LEAVING_SECONDS = 5.0
 REFUSALS_MAX = 3  # consecutive new executors that may be broken before they take a job
-
-LOCAL = (ProcessExecutor, ProcessPoolExecutor, ThreadPoolExecutor)
-"""Executors whose jobs can always reach the store."""
 
 
 @dataclass(slots=True)
@@ -272,7 +269,7 @@ class TransientMaster:
         now = time.monotonic()
         if flight.slot.has_begun:
             return now
-        if isinstance(flight.executor, LOCAL):
+        if _is_here(flight.executor):
             return None
         if flight.future.running():
             return now
@@ -378,6 +375,13 @@ class TransientMaster:
         del self._flights[flight.worker]
         self._conductor.lost(flight.worker, time.monotonic())
         self._slots.retire(flight.slot)
+
+
+def _is_here(executor: Executor) -> bool:
+    """Whether its jobs run on this machine, so that they can reach the store."""
+    if isinstance(executor, KillableExecutor):
+        return executor.is_here
+    return isinstance(executor, (ProcessPoolExecutor, ThreadPoolExecutor))
 
 
 _masters: weakref.WeakSet[TransientMaster] = weakref.WeakSet()
