@@ -40,7 +40,8 @@ class Workload:
     working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
     is replaced by an environment variable of the worker. `cpus` and `memory` (`"2 GB"`) are what
     the job needs: jobs run at the same time only as far as the cores and the memory of the machine
-    suffice, and a job that uses more memory is stopped.
+    suffice, and a job that uses more memory is stopped. `on_end` is a function that is called with
+    the row of the job (as in `run.table()`) when the job has ended for good.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -173,6 +174,7 @@ class Workload:
         host: str = "127.0.0.1",
         cpus: float | None = None,
         memory: str | int | None = None,
+        on_end: Callable[[Run], Any] | str | None = None,
         only: Ids = None,
         from_: Ids = None,
         to: Ids = None,
@@ -200,6 +202,9 @@ class Workload:
         `memory` are what the running jobs with these options may use together, by default the cores
         and the memory of this machine.
 
+        `on_end` is called with the Run when the run has ended in whatever way, unless its master
+        was killed. It runs in a process of its own; its errors go to `hooks.log` in the store.
+
         `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
         these and all downstream of them, or these and all upstream of them. With both `from_` and
         `to`, the jobs on the way from one to the other. The other jobs do not run. Their results
@@ -223,14 +228,18 @@ class Workload:
             executor,
             launcher,
         )
-        plan, book = self._plan(schedule, options.pools, totals(cpus, memory))
+        plan, book = self._plan(schedule, options.pools, totals(cpus, memory), on_end)
         if part is not None:
             plan, book = cut(plan, book, selected(part, plan))
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(
-        self, schedule: Schedule | None, pools: Mapping[str, int], total: Totals
+        self,
+        schedule: Schedule | None,
+        pools: Mapping[str, int],
+        total: Totals,
+        on_end: Any = None,
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload(
@@ -239,7 +248,7 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        return make_plan(self.jobs, schedule, pools=pools, totals=total)
+        return make_plan(self.jobs, schedule, pools=pools, totals=total, on_end=on_end)
 
     def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:
         parameters = parameters_of(job.command)

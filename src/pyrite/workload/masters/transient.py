@@ -22,6 +22,7 @@ from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head, read_result
 from pyrite.workload.storage.journal import Journal
@@ -74,6 +75,7 @@ class TransientMaster:
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
+        self._hooks: Hooks | None = None
         self._names = 0
         self._thread = threading.Thread(
             target=self._run_and_tell, name="workload master", daemon=True
@@ -107,6 +109,8 @@ class TransientMaster:
         try:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
+            if self._hooks is not None:
+                self._hooks.close()
             self._lock.close()
             atexit.unregister(self._end_with_the_interpreter)
 
@@ -126,8 +130,11 @@ class TransientMaster:
             self._plan = self._store.read_plan(self._journal.plan)
             commands = Commands(self._store.plan(self._journal.plan))
             self._commands = opened.enter_context(closing(commands))
+            self._hooks = start_hooks(
+                self._store, self._journal.plan, self._plan, self._status, origin=self._origin
+            )
             self._conductor = Conductor(
-                self._store, self._plan, self._journal, self._options, depth=1
+                self._store, self._plan, self._journal, self._options, hooks=self._hooks, depth=1
             )
             try:
                 self._run_jobs()
