@@ -83,17 +83,15 @@ def test_a_hook_that_breaks_does_not_harm_the_run_or_the_other_hooks(
 
 
 def hang(run: Run) -> None:
-    note_run(run)
     time.sleep(1000)
 
 
 def test_a_hook_that_hangs_does_not_delay_the_run_and_is_stopped(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYRITE_HOOK_SECONDS", "0.5")
+    monkeypatch.setenv("PYRITE_HOOK_SECONDS", "1")
     run = Workload().add("a", commands.nothing).run(store=tmp_path / "run", on_end=hang).wait(60)
     assert run.has_ended
-    when_last(rows, "run")
     log = tmp_path / "run" / "hooks.log"
     wait_until(lambda: "the on_end hook of the run did not end in time" in log.read_text(), 60)
 
