@@ -43,7 +43,8 @@ class Workload:
     working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
     is replaced by an environment variable of the worker. `cpus` and `memory` (`"2 GB"`) are what
     the job needs: jobs run at the same time only as far as the cores and the memory of the machine
-    suffice, and a job that uses more memory is stopped.
+    suffice, and a job that uses more memory is stopped. `on_end` is a function that is called with
+    the row of the job (as in `run.table()`) when the job has ended for good.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -200,6 +201,7 @@ class Workload:
         host: str = "127.0.0.1",
         cpus: float | None = None,
         memory: str | int | None = None,
+        on_end: Callable[[Run], Any] | str | None = None,
         only: Ids = None,
         from_: Ids = None,
         to: Ids = None,
@@ -227,6 +229,9 @@ class Workload:
         `memory` are what the running jobs with these options may use together, by default the cores
         and the memory of this machine.
 
+        `on_end` is called with the Run when the run has ended in whatever way, unless its master
+        was killed. It runs in a process of its own; its errors go to `hooks.log` in the store.
+
         `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
         these and all downstream of them, or these and all upstream of them. With both `from_` and
         `to`, the jobs on the way from one to the other. The other jobs do not run. Their results
@@ -250,7 +255,9 @@ class Workload:
             executor,
             launcher,
         )
-        plan, book = self._plan(schedule, options.pools, part, totals=totals(cpus, memory))
+        plan, book = self._plan(
+            schedule, options.pools, part, totals=totals(cpus, memory), on_end=on_end
+        )
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
@@ -261,6 +268,7 @@ class Workload:
         part: Part | None = None,
         *,
         totals: Totals | None = None,
+        on_end: Any = None,
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload(
@@ -269,7 +277,7 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals)
+        plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals, on_end=on_end)
         return (plan, book) if part is None else cut(plan, book, selected(part, plan))
 
     def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:

@@ -19,7 +19,7 @@ from typing import Any
 import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
-from pyrite.functions import message_of
+from pyrite.functions import message_of, shorten
 from pyrite.workload.input.commands import (
     Call,
     Command,
@@ -53,6 +53,7 @@ class CommandBook:
 
     data: bytearray = field(default_factory=bytearray)
     spans: array[int] = field(default_factory=lambda: array("Q"))
+    on_end: bytes = b""  # the function to call when the run has ended
     _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
     def put(self, blob: bytes) -> tuple[int, int]:
@@ -85,6 +86,7 @@ class Plan:
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
+    hooks: dict[int, bytes]  # the functions to call when these jobs have ended
     given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
     left_out: frozenset[str] = frozenset()  # the jobs of the workload that are not in the plan
 
@@ -101,6 +103,7 @@ def make_plan(
     *,
     pools: Mapping[str, int],
     totals: Totals | None = None,
+    on_end: Any = None,
 ) -> tuple[Plan, CommandBook]:
     """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
@@ -129,6 +132,13 @@ def make_plan(
         book.spans.extend(span)
         passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
+    hooks = {
+        n: writer.hook(f"job '{job.id}' has on_end=", "the row of the job", job.on_end)
+        for n, job in enumerate(jobs)
+        if job.on_end is not None
+    }
+    if on_end is not None:
+        book.on_end = writer.hook("the run has on_end=", "the Run", on_end)
     if problems:
         raise InvalidWorkload(problems)
     plan = Plan(
@@ -146,6 +156,7 @@ def make_plan(
         settings=_settings(jobs),
         files=writer.files,
         parts=list(writer.parts.values()),
+        hooks=hooks,
     )
     return plan, book
 
@@ -268,6 +279,7 @@ class _CommandWriter:
         self.files: dict[int, JobFiles] = {}
         self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
+        self._hooks: dict[int, bytes] = {}  # by id(); the jobs keep the functions alive
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
         self._plain: dict[tuple[Any, tuple[str | Input, ...]], tuple[tuple[int, int], bytes]] = {}
         self._arguments = Arguments(self._fingerprints)
@@ -344,6 +356,26 @@ class _CommandWriter:
             self._book.put(wrap(bytes(self._book.data[slice(*span)]), within)),
             digest(fingerprint, counts) if counts else fingerprint,
         )
+
+    def hook(self, who: str, argument: str, value: Any) -> bytes:
+        """A function that is called at an end, pickled. `argument` is what it gets."""
+        known = self._hooks.get(id(value))
+        if known is not None:
+            return known
+        try:
+            call = interpret(value)
+            if not isinstance(call, Call):
+                raise ValueError("must be a function or a string 'package.module:function'")
+            for problem in parameters_of(call.function).problems((), (None,), {}):
+                raise ValueError(f"is called with one argument, {argument}, but it {problem}")
+            self._hooks[id(value)] = _pickled(call)
+        except ValueError as error:
+            self.problems.append(f"{who}{shorten(value)}, which {error}")
+        except Exception as error:
+            self.problems.append(
+                f"{who}{shorten(value)}, which cannot be pickled: {message_of(error)}"
+            )
+        return self._hooks.get(id(value), b"")
 
     def _write_with_arguments(
         self, number: int, job: Job, known: _Known, names: tuple[str | Input, ...]

@@ -13,6 +13,7 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.masters.files_of_jobs import FilesOfJobs
+from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
@@ -30,8 +31,16 @@ BATCH_SECONDS = 0.02
 
 class Conductor:
     def __init__(
-        self, store: Store, plan: Plan, journal: Journal, options: Options, *, depth: int = DEPTH
+        self,
+        store: Store,
+        plan: Plan,
+        journal: Journal,
+        options: Options,
+        *,
+        hooks: Hooks | None = None,
+        depth: int = DEPTH,
     ) -> None:
+        self._hooks = hooks
         self._store = store
         self._plan = plan
         self._journal = journal
@@ -365,6 +374,9 @@ class Conductor:
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)
+        if scheduler.ended and self._hooks is not None:
+            self._hooks.tell([(job, self._entries[job]) for job in scheduler.ended])
+            scheduler.ended.clear()
         self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()

@@ -24,6 +24,7 @@ from pyrite.errors import RunBroken
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
@@ -57,11 +58,13 @@ def main(config: dict[str, Any]) -> NoReturn:
         journal = Journal(store)
         try:
             options = Options(**config["options"])
+            plan = store.read_plan(journal.plan)
             master = Master(
                 store,
-                store.read_plan(journal.plan),
+                plan,
                 journal,
                 options,
+                hooks=start_hooks(store, journal.plan, plan, status),
                 lock=config["lock"],
                 start_seconds=config["start_seconds"],
             )
@@ -94,6 +97,7 @@ class Master:
         journal: Journal,
         options: Options,
         *,
+        hooks: Hooks | None = None,
         lock: int,
         start_seconds: float,
     ) -> None:
@@ -103,7 +107,8 @@ class Master:
         self._options = options
         self._lock = lock
         self._start_seconds = start_seconds
-        self._conductor = Conductor(store, plan, journal, options)
+        self._hooks = hooks
+        self._conductor = Conductor(store, plan, journal, options, hooks=hooks)
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
         self._stillbirths = 0
@@ -247,7 +252,8 @@ class Master:
     def _own_processes(self) -> set[int]:
         """The children of the master, without those that it adopted from workers that have died. A
         worker that lives adopts what its job leaves."""
-        return {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        own = {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        return own if self._hooks is None else own | {self._hooks.pid}
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:

@@ -29,6 +29,7 @@ def rules_of(plan: Plan, options: Options, remaining: Sequence[float] | None) ->
             for job, settings in plan.settings.items()
             if settings.retry_wait is not None
         },
+        watched=plan.hooks.keys(),
         remaining=remaining,
         on_error=options.on_error,
         crashes_max=options.crashes_max,

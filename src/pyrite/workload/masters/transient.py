@@ -30,6 +30,7 @@ from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.masters.slots import Slot, Slots
 from pyrite.workload.masters.supply import MakeExecutor, Supply
 from pyrite.workload.scheduling.scheduler import Cause
@@ -86,6 +87,7 @@ class TransientMaster:
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
+        self._hooks: Hooks | None = None
         self._names = 0
         self._refusals = 0
         self._process = os.getpid()
@@ -129,6 +131,8 @@ class TransientMaster:
         try:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
+            if self._hooks is not None:
+                self._hooks.close()
             self._lock.close()
             _masters.discard(self)
             self._ended.set()
@@ -143,8 +147,11 @@ class TransientMaster:
             self._plan = self._store.read_plan(self._journal.plan)
             commands = Commands(self._store.plan(self._journal.plan))
             self._commands = opened.enter_context(closing(commands))
+            self._hooks = start_hooks(
+                self._store, self._journal.plan, self._plan, self._status, origin=self._origin
+            )
             self._conductor = Conductor(
-                self._store, self._plan, self._journal, self._options, depth=1
+                self._store, self._plan, self._journal, self._options, hooks=self._hooks, depth=1
             )
             try:
                 self._run_jobs()

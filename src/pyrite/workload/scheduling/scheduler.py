@@ -8,7 +8,7 @@ processes, pipes or files. Jobs are numbers, in the order of the workload; worke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -38,7 +38,8 @@ LONG_SECONDS = 0.05
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The properties of the jobs of a run, by job number, and the options of the run. `needs` are
-    the amounts of resources that a job takes, out of their `capacities`."""
+    the amounts of resources that a job takes, out of their `capacities`. `watched` are the jobs
+    whose ends are listed."""
 
     upstream: Sequence[Sequence[int]]
     downstream: Sequence[Sequence[int]]
@@ -48,6 +49,7 @@ class Rules:
     needs: Mapping[int, Needs] = field(default_factory=dict)
     capacities: Needs = field(default_factory=dict)
     retry_waits: Mapping[int, RetryWait] = field(default_factory=dict)
+    watched: Collection[int] = frozenset()
     remaining: Sequence[float] | None = (
         None  # for each job, the duration of the longest path from it, if durations are known
     )
@@ -107,6 +109,7 @@ class Scheduler:
         self.states: list[JobState] = [JobState.WAITING] * count
         self.attempts: list[int] = list(attempts) if attempts is not None else [0] * count
         self.changed: dict[int, None] = {}
+        self.ended: list[int] = []  # the watched jobs that have ended, in the order of their ends
         self.cancelled = False
         self._rules = rules
         self._depth = depth
@@ -361,6 +364,8 @@ class Scheduler:
     def _end(self, job: int, state: JobState) -> None:
         self.ended_count += 1
         self._set(job, state)
+        if job in self._rules.watched:
+            self.ended.append(job)
 
     def _release_downstream(self, job: int) -> None:
         for below in self._rules.downstream[job]:

@@ -187,6 +187,23 @@ class Store:
         """The file with the places of the inputs of a job, if they are too many for its order."""
         return self.plan(plan) / f"inputs-{job}-{attempt}"
 
+    def on_end(self, plan: int) -> Path:
+        """The file with the function to call when the run has ended, if there is one."""
+        return self.plan(plan) / "on_end"
+
+    @property
+    def hooks_process(self) -> Path:
+        """The file with the identity of the process that calls the hooks."""
+        return self.folder / "hooks.json"
+
+    def wait_for_hooks(self, seconds: float) -> bool:
+        """Waits up to `seconds` for the hooks to end. Returns whether they have ended."""
+        try:
+            process = Identity(**json.loads(self.hooks_process.read_bytes()))
+        except (OSError, ValueError):
+            return True
+        return process.wait(seconds)
+
     def write_plan(self, number: int, plan: Plan, book: CommandBook, origin: Origin) -> None:
         """Writes the files of a plan. The plan is current only when the journal has its number."""
         folder = self.plan(number)
@@ -195,6 +212,8 @@ class Store:
             make_private_folder(folder)
             write_private(folder / "commands", book.data)
             write_private(folder / "spans", book.spans.tobytes())
+            if book.on_end:
+                write_private(self.on_end(number), book.on_end)
             write_private(folder / "origin.json", json.dumps(asdict(origin)).encode())
             write_private(folder / "plan.pickle", pickle.dumps((FORMAT, plan), protocol=5))
 
