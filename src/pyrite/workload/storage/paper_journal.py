@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from pyrite.workload.storage.journal import JOURNAL_SCHEMA, Journal, check_format, reading
+from pyrite.workload.storage.journal import JOURNAL_SCHEMA, Journal, check_format
+from pyrite.workload.storage.journal_reading import reading
 from pyrite.workload.storage.store import Store
 
 

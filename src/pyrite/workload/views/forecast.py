@@ -14,8 +14,8 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.given import given_results, is_there
-from pyrite.workload.storage.journal import Entry
 from pyrite.workload.storage.paper_journal import PaperJournal
 from pyrite.workload.storage.result_table import Result
 from pyrite.workload.storage.store import Store
