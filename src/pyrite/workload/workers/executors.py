@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 import cloudpickle
 
@@ -33,6 +33,8 @@ Result = TypeVar("Result")
 LEAVING_SECONDS = 5.0
 LENGTH = struct.Struct("<Q")
 LEAVE = 0  # instead of a length: no more calls will come
+LAST = 1 << 63
+"""Added to the length of an answer after which the process ends."""
 
 
 class WorkerDied(BrokenExecutor):
@@ -172,7 +174,7 @@ class ProcessExecutor(KillableExecutor):
             future.over()  # first, because the id of a process that has ended may be used again
         if answer is None:
             raise WorkerDied(f"its worker died while it ran ({process.end()})")
-        if process.calls < self._max_calls:
+        if process.calls < self._max_calls and not process.is_leaving:
             self._mine.process = process
         else:
             process.end()
@@ -192,6 +194,7 @@ class ProcessExecutor(KillableExecutor):
 class _Process:
     def __init__(self, reaper: processes.Reaper, origin: Origin | None) -> None:
         self.calls = 0
+        self.is_leaving = False  # it said that its last answer is the last one
         self._reaper = reaper
         answers, their_answers = own_pipe()
         try:
@@ -218,7 +221,9 @@ class _Process:
         except BrokenPipeError:
             pass
         head = self._answers.read(LENGTH.size)
-        size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
+        length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
+        self.is_leaving = bool(length & LAST)
+        size = length & ~LAST
         answer = self._answers.read(size)
         return answer if answer and len(answer) == size else None
 
@@ -252,6 +257,7 @@ def main(config: dict[str, Any]) -> NoReturn:
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
+    _caller.answers = answers
     while (head := calls.read(LENGTH.size)) and (size := LENGTH.unpack(head)[0]) != LEAVE:
         answer = answer_call(calls.read(size))
         answers.write(LENGTH.pack(len(answer)) + answer)
@@ -259,6 +265,31 @@ def main(config: dict[str, Any]) -> NoReturn:
     sys.stdout.flush()
     processes.end_children()
     os._exit(0)
+
+
+class _Caller:
+    """Where this process answers, if it is one of a ProcessExecutor."""
+
+    answers: IO[bytes] | None = None
+
+
+_caller = _Caller()
+
+
+def can_leave() -> bool:
+    """Whether this process is one of a ProcessExecutor, which may end with a call."""
+    return _caller.answers is not None
+
+
+def leave_with(value: Any) -> NoReturn:
+    """Answers the call that is running with this value, from another thread, and ends the process
+    and those that it started."""
+    assert _caller.answers is not None
+    answer = cloudpickle.dumps((True, value), protocol=5)
+    _caller.answers.write(LENGTH.pack(len(answer) | LAST) + answer)
+    _caller.answers.flush()
+    processes.kill_family(os.getpid())
+    os._exit(1)
 
 
 def answer_call(data: bytes) -> bytes:

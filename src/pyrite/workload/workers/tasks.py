@@ -10,11 +10,13 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
 
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.workers.capturing import LogEnd, capturing
 from pyrite.workload.workers.doing import do
+from pyrite.workload.workers.executors import can_leave, leave_with
 from pyrite.workload.workers.orders import Order
 
 
@@ -45,8 +47,20 @@ def run_task(task: Task) -> Outcome:
     _leave_interrupts_to(task.master)
     inputs = [_reader(found) for found in task.inputs]
     with capturing(task.log) as output:
-        ending = do(task.order, task.blob, lambda span: pickle.loads(task.command), inputs)
+        ending = do(
+            task.order,
+            task.blob,
+            lambda span: pickle.loads(task.command),
+            inputs,
+            _give_up if can_leave() else None,
+        )
     return Outcome(ending, b"".join(output))
+
+
+def _give_up(ending: Ending) -> NoReturn:
+    """Ends this process together with the job that it runs. Its output is in the log, because it is
+    on the same machine as the master."""
+    leave_with(Outcome(ending, b""))
 
 
 def _reader(found: Encoded | OSError) -> Callable[[], Encoded]:
