@@ -25,7 +25,7 @@ from pyrite.workload.starting import Started, begin_again
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.entries import Entry
-from pyrite.workload.storage.journal_reading import read_entries, read_plan_number
+from pyrite.workload.storage.journal_reading import read_entries, read_entry, read_plan_number
 from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.storage.temporary import remove_with
@@ -258,9 +258,12 @@ class Run:
         """The output of a job as it is written, until the job has ended. Each piece has the number
         of the `attempt` and its `text`. The job need not have started yet."""
         id = self._known(job)
-        return follow(
-            self._store, self._number[id], lambda: self._entries()[id], lambda: self.has_ended
-        )
+        number = self._number[id]
+
+        def look() -> Entry:
+            return self._entries()[id] if self.has_ended else read_entry(self._store, number)
+
+        return follow(self._store, number, look, lambda: self.has_ended)
 
     def traceback(self, job: str) -> str:
         """The traceback of a job that failed; empty if it raised no exception."""

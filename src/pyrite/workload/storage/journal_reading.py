@@ -20,7 +20,6 @@ select jobs.id, {", ".join(f"jobs.{name}" for name in OWN_FIELDS)},
     results.segment, results.offset, results.digest, results.seconds
 from jobs left join results
     on results.id = jobs.id and results.fingerprint = jobs.fingerprint
-order by number
 """
 
 
@@ -50,6 +49,12 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
                 (ids[number], entry) for number, entry in unwritten(database, store)[0].items()
             )
         return plan_in(database), entries
+
+
+def read_entry(store: Store, number: int) -> Entry:
+    """The entry of one job, as the journal has it."""
+    with reading(store.journal) as database:
+        return next(entry for _, entry in entries_in(database, f"where number = {number:d}"))
 
 
 def unwritten(
@@ -104,10 +109,12 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield database
 
 
-def entries_in(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
+def entries_in(
+    database: sqlite3.Connection, which: str = "order by number"
+) -> Iterator[tuple[str, Entry]]:
     states = {state.value: state for state in JobState}
     fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
-    for id, state, *rest in database.execute(_ENTRIES):
+    for id, state, *rest in database.execute(_ENTRIES + which):
         is_fresh = rest[0] == 0 and states[state] in fresh
         yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
 
