@@ -25,8 +25,9 @@ from typing import IO, Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.options import Options, checked
-from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.masters.transient import TransientMaster
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, row_of
@@ -34,7 +35,7 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.journal import Entry, Journal, read_entries, read_plan_number
-from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
@@ -214,7 +215,6 @@ class Run:
             )
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
-        self._plan_folder = self._store.plan(number)
         self._plan = self._store.read_plan(number)
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
         self._process = _process
@@ -445,7 +445,7 @@ class Run:
         """
         id = self._known(job)
         entries = self._entries()
-        commands = Commands(self._plan_folder)
+        commands = self._store.open_commands(self._plan_number)
         number = self._number[id]
 
         def reader(above: str) -> Any:

@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeVar, overload
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import describe, shorten
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
 from pyrite.workload.input.options import Options, checked
-from pyrite.workload.input.plan import CommandBook, Plan, make_plan
+from pyrite.workload.input.plan import Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
 from pyrite.workload.run import Run, begin

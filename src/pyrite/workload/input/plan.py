@@ -10,9 +10,8 @@ import difflib
 import importlib.machinery
 import pickle
 import sys
-from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +19,7 @@ import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import message_of
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import (
     Call,
     Command,
@@ -33,32 +33,13 @@ from pyrite.workload.input.commands import (
 from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
+from pyrite.workload.input.large_data import LARGE, LargeData
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
 _PLAIN = (int, str, float, bool, bytes, type(None))
-
-
-@dataclass(slots=True)
-class CommandBook:
-    """The commands of all jobs as bytes. Equal commands are stored once. `spans` has two numbers
-    per job: the start and the end of its bytes."""
-
-    data: bytearray = field(default_factory=bytearray)
-    spans: array[int] = field(default_factory=lambda: array("Q"))
-    _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-
-    def put(self, blob: bytes) -> tuple[int, int]:
-        span = self._known.get(blob)
-        if span is None:
-            start = len(self.data)
-            self.data += blob
-            span = (start, len(self.data))
-            if len(blob) < 4096:
-                self._known[blob] = span
-        return span
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +248,8 @@ class _CommandWriter:
         if isinstance(known, str):
             self.problems.append(f"the command of job '{job.id}' {known}")
             return (0, 0), (), b""
+        if known.uses:
+            self._book.uses[number] = known.uses
         if known.argv:
             self.programs[number] = known.argv
         args, kwargs = job.args, job.kwargs
@@ -306,22 +289,22 @@ class _CommandWriter:
                     digest(known.fingerprint, *map(_as_bytes, names)),
                 )
             return found[0], wanted, found[1]
-        span, fingerprint = self._write_with_arguments(job, known, names)
+        span, fingerprint = self._write_with_arguments(number, job, known, names)
         return span, wanted, fingerprint
 
     def _write_with_arguments(
-        self, job: Job, known: _Known, names: tuple[str | Input, ...]
+        self, number: int, job: Job, known: _Known, names: tuple[str | Input, ...]
     ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
-            if all(type(value) in _PLAIN for value in given[0]) and all(
-                type(value) in _PLAIN for value in given[1].values()
-            ):
+            if all(map(_is_plain, given[0])) and all(map(_is_plain, given[1].values())):
                 arguments = pickle.dumps(given, protocol=5)
                 hashed = arguments
             else:
-                arguments = cloudpickle.dumps(given, protocol=5)
-                hashed = self._fingerprints.of(given)
+                arguments, short, uses = self._book.large.pickle(given)
+                hashed = self._fingerprints.of(short)
+                if uses:
+                    self._book.uses[number] = [*known.uses, *uses]
         except Exception as error:
             self.problems.append(
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
@@ -348,14 +331,15 @@ class _CommandWriter:
             else self._fingerprints.of(command)
         )
         try:
-            span = self._book.put(_pickled(command))
+            data, uses = _pickled(command, self._book.large)
         except _Unserializable as error:
             return f"cannot be pickled: {error}"
         except Exception as error:
             return f"cannot be pickled: {description} raised {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
         return _Known(
-            span,
+            self._book.put(data),
+            uses,
             of_command,
             parameters,
             description,
@@ -366,10 +350,16 @@ class _CommandWriter:
 @dataclass(frozen=True, slots=True)
 class _Known:
     span: tuple[int, int]
+    uses: list[str]
     fingerprint: bytes
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return kind in _PLAIN and (kind not in (str, bytes) or len(value) < LARGE)
 
 
 def _as_bytes(name: str | Input) -> bytes:
@@ -394,9 +384,10 @@ class _Unserializable(Exception):
     pass
 
 
-def _pickled(command: Command) -> bytes:
+def _pickled(command: Command, large: LargeData) -> tuple[bytes, list[str]]:
+    """The command as bytes, and the names of its large data."""
     if isinstance(command, Program):
-        return pickle.dumps(command, protocol=5)
+        return pickle.dumps(command, protocol=5), []
     if isinstance(command, RunDag):
         from pyrite.exchange.serializable import check_serializable
 
@@ -406,8 +397,7 @@ def _pickled(command: Command) -> bytes:
             raise _Unserializable(str(error)) from None
     if isinstance(command, Call) and command.reference is None:
         _travel_by_value(command.function)
-    data: bytes = cloudpickle.dumps(command, protocol=5)
-    return data
+    return large.pickle_command(command)
 
 
 def _travel_by_value(function: Callable[..., Any]) -> None:

@@ -14,7 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +32,7 @@ from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head, read_result
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile
@@ -121,7 +127,7 @@ class TransientMaster:
             writer = SegmentWriter(self._store.segment(self._segment))
             self._writer = opened.enter_context(closing(writer))
             self._plan = self._store.read_plan(self._journal.plan)
-            commands = Commands(self._store.plan(self._journal.plan))
+            commands = self._store.open_commands(self._journal.plan)
             self._commands = opened.enter_context(closing(commands))
             self._conductor = Conductor(
                 self._store, self._plan, self._journal, self._options, depth=1
@@ -192,8 +198,16 @@ class TransientMaster:
         inputs = tuple(
             read_result(self._store.segment(segment), offset) for segment, offset in order.inputs
         )
+        is_here = isinstance(
+            self._supply.get(), (ProcessExecutor, ProcessPoolExecutor, ThreadPoolExecutor)
+        )
         return Task(
-            order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path))
+            order,
+            blob,
+            self._commands.bytes_at(span_of(blob)),
+            inputs,
+            tuple(map(str, sys.path)),
+            luggage=self._commands.luggage_of(order.job, is_here=is_here),
         )
 
     # Taking results

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import Any
 
+from pyrite.workload.input.large_data import NO_LUGGAGE, Luggage
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.workers.doing import do
@@ -27,6 +28,7 @@ class Task:
     command: bytes
     inputs: tuple[Encoded, ...]
     path: tuple[str, ...]
+    luggage: Luggage = NO_LUGGAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def run_task(task: Task) -> Outcome:
         if folder not in sys.path:
             sys.path.append(folder)
     inputs = [lambda encoded=encoded: encoded for encoded in task.inputs]
-    with _capturing() as output:
+    with _capturing() as output, task.luggage.unpacked():
         ending = do(task.order, task.blob, lambda span: pickle.loads(task.command), inputs)
     return Outcome(ending, b"".join(output))
 
