@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar, overload
 
-from pyrite.errors import InvalidWorkload
+from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import describe, shorten
 from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import parameters_of
@@ -178,6 +179,7 @@ class Workload:
         (see OnError). A job that kills its worker is tried again up to `crashes_max` times. `pools`
         is a dict of the number of jobs of each pool that may run at the same time.
         """
+        _refuse_in_spawned_process()
         options = checked(
             Options(
                 workers=workers if workers is not None else os.cpu_count() or 1,
@@ -218,6 +220,17 @@ class Workload:
             if name in ids and name not in given and name != job.id
         ]
         return job._replace(after=tuple(dict.fromkeys([*job.after, *names])))
+
+
+def _refuse_in_spawned_process() -> None:
+    """A process that `multiprocessing` spawned in a job imports the user's script. If that ran the
+    workload again, there would be no end of it."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and getattr(processes.current_process(), "_inheriting", False):
+        raise PyriteError(
+            "a process that multiprocessing started imports this script, which must not run the "
+            "workload then; put the call of run() under `if __name__ == '__main__':`"
+        )
 
 
 def _job(id: str, command: Any, options: dict[str, Any]) -> Job:

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cloudpickle
+from pyrite.workload.input.pickling import dumps
 
 LARGE = 1 << 16  # the number of bytes from which on data is kept apart
 _PLAIN = (int, float, bool, type(None))
@@ -68,13 +68,13 @@ class LargeData:
         of the data."""
         buffers: list[pickle.PickleBuffer] = []
         if not any(map(_is_long, (*given[0], *given[1].values()))):
-            data: bytes = cloudpickle.dumps(given, protocol=5, buffer_callback=_apart(buffers))
+            data = dumps(given, _apart(buffers))
             if not buffers and len(data) < LARGE:
                 return data, given, []
         args = tuple(map(self._replaced, given[0]))
         kwargs = {name: self._replaced(value) for name, value in given[1].items()}
         large = [value for value in (*args, *kwargs.values()) if isinstance(value, Large)]
-        data = cloudpickle.dumps((args, kwargs), protocol=5)
+        data = dumps((args, kwargs))
         return data, (args, kwargs), [name for value in large for name in value.names]
 
     def _replaced(self, value: Any) -> Any:
@@ -97,7 +97,7 @@ class LargeData:
         if type(value) is bytes and len(value) >= LARGE:
             return Large(b"", (self._put(value),))
         buffers: list[pickle.PickleBuffer] = []
-        data: bytes = cloudpickle.dumps(value, protocol=5, buffer_callback=_apart(buffers))
+        data = dumps(value, _apart(buffers))
         if not buffers and len(data) < LARGE:
             return data
         parts = tuple(self._put(buffer.raw()) for buffer in buffers)

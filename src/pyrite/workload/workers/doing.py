@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 import os
 import pickle
 import signal
 import subprocess
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pyrite.errors import PyriteError
@@ -21,6 +22,7 @@ from pyrite.workload.input.commands import Call, Command, Program, RunDag
 from pyrite.workload.input.inputs import Input
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
+from pyrite.workload.workers.main_module import introduce
 from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000
@@ -47,6 +49,8 @@ def do(
     try:
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
+        if isinstance(command, Call):
+            introduce(command.function, (*args, *kwargs.values()) if args or kwargs else ())
         value = run_command(command, args, kwargs)
         ended = time.time()
         result = encode(value)
@@ -126,10 +130,28 @@ def run_command(
     of a DAG is a dict of the maps and lists that it wrote. Exceptions of the command are passed
     on."""
     if isinstance(command, Call):
-        return command.function(*args, **(kwargs or {}))
+        value = command.function(*args, **(kwargs or {}))
+        return _awaited(value) if value is not None and inspect.isawaitable(value) else value
     if isinstance(command, Program):
         return _run_program(command.argv)
     return _run_dag(command)
+
+
+def _awaited(value: Awaitable[Any]) -> Any:
+    """Runs what an async function returned. In a thread that runs an event loop already, as that of
+    a notebook, another thread has to do it."""
+    import asyncio  # it takes a while, and few jobs need it
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def wait() -> Any:
+        return await value
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, wait()).result()
 
 
 def _run_program(argv: tuple[str, ...]) -> int:
