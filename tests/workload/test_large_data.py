@@ -119,6 +119,26 @@ def test_a_read_only_array_stays_read_only(tmp_path: Path) -> None:
     assert not got.flags.writeable
 
 
+def test_prune_removes_the_data_that_the_last_run_does_not_use(tmp_path: Path) -> None:
+    for number in (1.0, 2.0):
+        array = np.full(SIZE, number)
+        run = Workload().add("a", length, args=[array]).run(store=tmp_path / "run", workers=1)
+        run.wait()
+    assert len(list((tmp_path / "run" / "arguments").iterdir())) == 2
+    assert run.prune().bytes >= array.nbytes
+    assert len(list((tmp_path / "run" / "arguments").iterdir())) == 1
+    assert run.replay("a") == SIZE
+
+
+def test_a_part_of_the_jobs_finds_its_data(tmp_path: Path) -> None:
+    workload = Workload()
+    for n in range(3):
+        workload.add(f"job-{n}", change, args=[np.full(SIZE, n + 10.0), 1])
+    run = workload.run(store=tmp_path / "run", workers=1, only=["job-2"]).wait()
+    assert dict(run.results) == {"job-2": (12.0, True)}
+    assert len(list((tmp_path / "run" / "arguments").iterdir())) == 1
+
+
 def test_data_that_was_removed_fails_the_job_with_a_reason(tmp_path: Path) -> None:
     workload = Workload().add("a", length, args=[np.full(SIZE, 3.25)])
     run = workload.run(store=tmp_path / "run", workers=1).wait()

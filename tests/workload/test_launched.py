@@ -31,7 +31,7 @@ from pyrite.workload.workers import hosting, launching
 from pyrite.workload.workers.launching import Post
 from pyrite.workload.workers.parcels import PURPOSE
 from tests.workload import commands
-from tests.workload.conftest import processes_of, row_of, states, wait_until
+from tests.workload.conftest import is_alive, processes_of, row_of, states, wait_until
 
 
 class Hosts:
@@ -94,14 +94,6 @@ def worker_pid(tmp_path: Path, *, count: int = 1) -> int:
     """Of the worker that runs the waiting job, once it was started so many times."""
     wait_until(lambda: len(commands.lines(tmp_path / "said")) >= count)
     return int(commands.lines(tmp_path / "said")[-1])
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return status not in "ZX"
 
 
 # What they do
@@ -279,7 +271,7 @@ def test_a_host_that_is_killed_takes_its_worker_along_and_its_job_runs_again(
     wait_until(lambda: not is_alive(worker), 2)
     with pytest.raises(RunBroken, match="the launcher returned"):
         run.wait(10)
-    again = Run.resume(tmp_path / "run")
+    again = Run.resume(tmp_path / "run", launcher=None)
     (tmp_path / "go").touch()
     assert again.wait().counts() == {JobState.DONE: 1}
 
@@ -310,6 +302,21 @@ def test_a_host_that_is_stopped_is_missed_after_the_limit_of_silence(
     (tmp_path / "go").touch()
     run.wait()
     assert row_of(run, "job")["attempt"] == 2
+
+
+def test_a_master_that_is_stopped_is_missed_after_the_limit_of_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "LIMITS", {"handshake": 1.2, "silence": 1.2})
+    with ThreadPoolExecutor(1) as pool:
+        run = waiting_job(tmp_path).run(workers=1, launcher=pool.map, store=tmp_path / "run")
+        worker = worker_pid(tmp_path)
+        os.kill(run.pid, signal.SIGSTOP)
+        wait_until(lambda: not is_alive(worker), 10)
+    os.kill(run.pid, signal.SIGCONT)
+    with pytest.raises(RunBroken, match="the launcher returned"):
+        run.wait(60)
+    assert not run.failed()
 
 
 def test_launched_workers_do_not_outlive_their_master(tmp_path: Path) -> None:

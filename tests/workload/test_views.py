@@ -13,7 +13,7 @@ from pyrite.errors import PyriteError
 from pyrite.workload import JobsFailed, JobState, Workload
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
-from pyrite.workload.storage.journal import Entry
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
 from pyrite.workload.views.failures import not_done, raise_for_failures
 from pyrite.workload.views.following import follow
@@ -64,7 +64,7 @@ class Watched:
         (folder / "segments").mkdir()
         self.store = Store(folder)
         self.entry = Entry(JobState.RUNNING, 1, "w1", 0.0, segment=1, log_start=5)
-        self.writer = SegmentWriter(self.store.segment(1))
+        self.writer = SegmentWriter(self.store.segment(1), plan=1)
         self.prints("other", into=1)
 
     def prints(self, text: str, *, into: int) -> None:

@@ -3,6 +3,7 @@ and `Run` is the handle of a run."""
 
 from pyrite.errors import InvalidWorkload, JobsFailed, RunBroken, StoreInUse
 from pyrite.workload.input.schedule import Schedule
+from pyrite.workload.input.secrets import Secret
 from pyrite.workload.outcomes import NoResult
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.retry_wait import RetryWait
@@ -20,6 +21,7 @@ __all__ = [
     "Run",
     "RunBroken",
     "Schedule",
+    "Secret",
     "SparkExecutor",
     "StoreInUse",
     "Workload",

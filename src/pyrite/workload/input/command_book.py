@@ -15,8 +15,8 @@ from pyrite.workload.input.large_data import (
     Luggage,
     look_in,
     write_data,
-    write_privately,
 )
+from pyrite.workload.system.private import write_private
 
 
 @dataclass(slots=True)
@@ -42,11 +42,12 @@ class CommandBook:
 
     def write(self, folder: Path, *, large: Path) -> None:
         """Writes the book to the folder of a plan, and its large data to the folder `large`."""
-        write_data(large, self.large.contents)
-        write_privately(folder / "commands", [self.data])
-        write_privately(folder / "spans", [self.spans.tobytes()])
+        used = {name for names in self.uses.values() for name in names}
+        write_data(large, {name: self.large.contents[name] for name in used})
+        write_private(folder / "commands", self.data)
+        write_private(folder / "spans", self.spans.tobytes())
         if self.uses:
-            write_privately(folder / "uses.json", [json.dumps(self.uses).encode()])
+            write_private(folder / "uses.json", json.dumps(self.uses).encode())
 
 
 class OpenCommandBook:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
 from pyrite.workload.input.settings import setting_problems
+from pyrite.workload.input.within import within_problems
 from pyrite.workload.scheduling.retry_wait import RetryWait
 
 NO_INPUTS: Mapping[str, Any] = {}
@@ -29,9 +32,20 @@ class Job(NamedTuple):
     after: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = NO_INPUTS
     retry_wait: float | RetryWait | None = None
+    files_in: Sequence[str | PathLike[str]] = ()
+    files_out: Sequence[str | PathLike[str]] = ()
+    env: Mapping[str, Any] | None = None
+    cwd: str | os.PathLike[str] | None = None
 
 
 OPTIONS = Job._fields[2:]
+
+
+def pool_problem(pool: str) -> str:
+    return (
+        f"is in the pool '{pool}', which has no size; give the number of its jobs that may run at "
+        f"the same time: pools={{'{pool}': 1}}"
+    )
 
 
 def option_problems(job: Job) -> list[str]:
@@ -61,7 +75,15 @@ def option_problems(job: Job) -> list[str]:
         problems.append(f"has pool={shorten(pool)}; pool must be the name of a pool")
     if not isinstance(light, bool):
         problems.append(f"has light={shorten(light)}; light must be True or False")
-    return [*problems, *setting_problems(job)]
+    for name in ("files_in", "files_out"):
+        paths: object = getattr(job, name)
+        if not isinstance(paths, (list, tuple)) or not all(map(_is_path, paths)):
+            problems.append(f"has {name}={shorten(paths)}; {name} must be a list of paths")
+    return [*problems, *setting_problems(job), *within_problems(job)]
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, (str, PathLike)) and bool(str(value))
 
 
 def _is_number(value: object) -> bool:

@@ -11,7 +11,7 @@ import mmap
 import os
 import pickle
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyrite.workload.input.pickling import dumps
+from pyrite.workload.system.private import make_private_folder, write_private
 
 LARGE = 1 << 16  # the number of bytes from which on data is kept apart
 _PLAIN = (int, float, bool, type(None))
@@ -113,21 +114,13 @@ class LargeData:
 def write_data(folder: Path, contents: Mapping[str, Data]) -> None:
     """Writes data to the files that have its names, unless they exist."""
     if contents:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(folder)
     for name, data in contents.items():
         path, view = folder / name, memoryview(data)
         if path.exists() and path.stat().st_size == view.nbytes:
             continue
-        write_privately(folder / f"{name}.new", [view])
+        write_private(folder / f"{name}.new", view)
         os.replace(folder / f"{name}.new", path)
-
-
-def write_privately(path: Path, pieces: Iterable[Data]) -> None:
-    """Writes a file that only its owner can read."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(file, "wb") as out:
-        for piece in pieces:
-            out.write(piece)
 
 
 # Where the data is, in a process that runs jobs. The names stand for the contents, so it does not

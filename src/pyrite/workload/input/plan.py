@@ -31,11 +31,15 @@ from pyrite.workload.input.commands import (
     parameters_of,
 )
 from pyrite.workload.input.fingerprints import Fingerprints, digest
+from pyrite.workload.input.fingerprints.arguments import Arguments
+from pyrite.workload.input.fingerprints.files import JobFiles
+from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
 from pyrite.workload.input.inputs import Input, interpret_inputs
-from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
+from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.large_data import LARGE, LargeData
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
+from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
@@ -57,8 +61,11 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    programs: set[int]
     settings: dict[int, Settings]  # of the jobs that have any
+    files: dict[int, JobFiles]  # of the jobs that name files
+    parts: list[bytes]  # what each fingerprint was made of, packed
+    given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -92,6 +99,8 @@ def make_plan(
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
+        if job[2:] != _DEFAULTS:
+            span, fingerprint = writer.surround(n, job, span, fingerprint)
         book.spans.extend(span)
         passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
         fingerprints.append(fingerprint)
@@ -110,6 +119,8 @@ def make_plan(
         fingerprints=fingerprints,
         programs=writer.programs,
         settings=_settings(jobs),
+        files=writer.files,
+        parts=list(writer.parts.values()),
     )
     return plan, book
 
@@ -144,10 +155,7 @@ def _option_problems(
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(
-                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
-                f"may run at the same time: pools={{'{job.pool}': 1}}"
-            )
+            found.append(pool_problem(job.pool))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)
@@ -229,10 +237,13 @@ class _CommandWriter:
         self.problems = problems
         self._book = book
         self._fingerprints = Fingerprints()
-        self.programs: dict[int, tuple[str, ...]] = {}
+        self.programs: set[int] = set()
+        self.files: dict[int, JobFiles] = {}
+        self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
         self._plain: dict[tuple[Any, tuple[str | Input, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._arguments = Arguments(self._fingerprints)
 
     def write(
         self, number: int, job: Job, upstream: Sequence[str], inputs: Sequence[Input]
@@ -250,8 +261,10 @@ class _CommandWriter:
             return (0, 0), (), b""
         if known.uses:
             self._book.uses[number] = known.uses
+        self.parts[number] = known.parts
         if known.argv:
-            self.programs[number] = known.argv
+            self.programs.add(number)
+            self.files[number] = JobFiles(mentioned=known.argv)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
@@ -280,29 +293,44 @@ class _CommandWriter:
         if inputs:
             names = (*wanted, *inputs)
             wanted = [*wanted, *(id for one in inputs for id in one.ids)]
-        if not args and not kwargs:
+        if not args and not kwargs and not job.files_in and not job.files_out:
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
                 found = self._plain[key, names] = (
                     self._book.put(blob),
-                    digest(known.fingerprint, *map(_as_bytes, names)),
+                    digest(known.fingerprint, *sorted(map(_as_bytes, names))),
                 )
             return found[0], wanted, found[1]
         span, fingerprint = self._write_with_arguments(number, job, known, names)
         return span, wanted, fingerprint
+
+    def surround(
+        self, number: int, job: Job, span: tuple[int, int], fingerprint: bytes
+    ) -> tuple[tuple[int, int], bytes]:
+        """Puts what is around the job in front of its bytes, if there is anything."""
+        within = within_of(job)
+        if within == NOTHING:
+            return span, fingerprint
+        if within.cwd is not None and number in self.files:
+            self.files[number] = self.files[number].inside(within.cwd)
+        counts = within.what_counts()
+        return (
+            self._book.put(wrap(bytes(self._book.data[slice(*span)]), within)),
+            digest(fingerprint, counts) if counts else fingerprint,
+        )
 
     def _write_with_arguments(
         self, number: int, job: Job, known: _Known, names: tuple[str | Input, ...]
     ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
-            if all(map(_is_plain, given[0])) and all(map(_is_plain, given[1].values())):
+            if not given[0] and not given[1]:
+                arguments = b""
+            elif all(map(_is_plain, given[0])) and all(map(_is_plain, given[1].values())):
                 arguments = pickle.dumps(given, protocol=5)
-                hashed = arguments
             else:
-                arguments, short, uses = self._book.large.pickle(given)
-                hashed = self._fingerprints.of(short)
+                arguments, _, uses = self._book.large.pickle(given)
                 if uses:
                     self._book.uses[number] = [*known.uses, *uses]
         except Exception as error:
@@ -310,8 +338,16 @@ class _CommandWriter:
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
             )
             return (0, 0), b""
-        span = self._book.put(pickle.dumps((known.span, arguments, names), protocol=5))
-        return span, digest(known.fingerprint, hashed, *map(_as_bytes, names))
+        positional = known.parameters.positional if known.parameters is not None else ()
+        looked = self._arguments.look(*given, positional)
+        self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
+        inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
+        files = JobFiles(known.argv, looked.paths, inputs, outputs)
+        if files:
+            self.files[number] = files
+        blob = pickle.dumps((known.span, arguments, names), protocol=5)
+        fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
+        return self._book.put(blob), fingerprint
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
         """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
@@ -325,11 +361,7 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        of_command = (
-            digest(b"program", *(word.encode(errors="surrogateescape") for word in command.argv))
-            if isinstance(command, Program)
-            else self._fingerprints.of(command)
-        )
+        survey = self._fingerprints.survey(command)
         try:
             data, uses = _pickled(command, self._book.large)
         except _Unserializable as error:
@@ -337,14 +369,24 @@ class _CommandWriter:
         except Exception as error:
             return f"cannot be pickled: {description} raised {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
+        parts = of_command(_name_of(command, description), survey)
         return _Known(
             self._book.put(data),
             uses,
-            of_command,
+            survey.digest,
+            parts,
+            with_arguments(parts),
             parameters,
             description,
             command.argv if isinstance(command, Program) else (),
         )
+
+
+def _name_of(command: Command, description: str) -> str:
+    """The name of a command among the parts of its fingerprint."""
+    function = command.function if isinstance(command, Call) else None
+    name = getattr(function, "__qualname__", None)
+    return f"function {getattr(function, '__module__', '')}.{name}" if name else description
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +394,8 @@ class _Known:
     span: tuple[int, int]
     uses: list[str]
     fingerprint: bytes
+    parts_of_command: bytes
+    parts: bytes
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]

@@ -6,16 +6,19 @@ master talks to the conductor only, and acts.
 from __future__ import annotations
 
 from pyrite.errors import RunBroken
-from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
+from pyrite.workload.input.fingerprints.parts import Parts, with_run
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
+from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.rules import rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
-from pyrite.workload.storage.journal import Entry, Journal, with_record
+from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
+from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
@@ -31,30 +34,31 @@ class Conductor:
         self._store = store
         self._plan = plan
         self._journal = journal
+        self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
+        self._files = FilesOfJobs(plan.files)
+        self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
-        seconds = {
-            n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
-        }
+        self._finished: list[int] = []  # their results are not in the journal yet
+        known = journal.latest_seconds()
+        seconds = {n: known[id] for n, id in enumerate(plan.ids) if id in known} if known else {}
+        self._has_results = seconds.keys()
         remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
         rules = rules_of(plan, options, remaining)
-        knows_results = not options.rerun and any(
-            entry.result_segment is not None for entry in self._entries
-        )
         self._scheduler = Scheduler(
             rules,
             done=[
                 n
                 for n, entry in enumerate(self._entries)
-                if entry.state.has_result and self._result_is_there(n)
+                if entry.state.has_result and self._result_is_there(*self._result_place(n))
             ],
             attempts=[entry.attempt for entry in self._entries],
-            is_current=self._is_current if knows_results else None,
+            is_current=self._is_current if seconds and not options.rerun else None,
             depth=depth,
         )
         for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
@@ -132,39 +136,84 @@ class Conductor:
         return entry.result_segment, entry.result_offset
 
     def _fingerprint(self, job: int) -> bytes:
-        """The fingerprint of the command, its arguments and the results of all upstream jobs, which
-        have finished by now."""
+        """The fingerprint of the command, its arguments, the results of all upstream jobs, which
+        have finished by now, and its files as they are now."""
+        found = self._without_files(job)
+        return digest(found, self._files.look(job)) if job in self._plan.files else found
+
+    def _without_files(self, job: int) -> bytes:
         found = self._fingerprints[job]
         if found is None:
             found = self._plan.fingerprints[job]
-            above = self._plan.upstream[job]
+            above = self._above(job)
             if above:
                 found = digest(found, *[self._digest_of(u) for u in above])
             self._fingerprints[job] = found
-        # Upstream jobs may write the files among the arguments, and the program may change them. So
-        # the files are read just before the program runs, and again when it has ended.
-        argv = self._plan.programs.get(job)
-        return found if argv is None else digest(found, of_files(argv))
+        return found
+
+    def _above(self, job: int) -> list[int]:
+        """The upstream jobs by id, because the user may have given them as a set."""
+        above = self._plan.upstream[job]
+        return sorted(above, key=self._plan.ids.__getitem__) if len(above) > 1 else above
+
+    def _settled(self, job: int) -> bytes:
+        """The fingerprint of a job that has ended. If a file that it may have read was changed
+        while it ran, the fingerprint is random, so that the job runs again the next time."""
+        earlier = self._journal.latest_result(self._plan.ids[job])
+        made = Parts.unpack(earlier.parts).made if earlier is not None and earlier.parts else ()
+        found = self._files.settle(job, made)
+        return digest(self._without_files(job), found)
+
+    def _parts(self, job: int) -> bytes:
+        """What the fingerprint of the job was made of, packed, to explain why a job runs."""
+        above = self._above(job)
+        upstream = {self._plan.ids[u]: self._digest_of(u) for u in above} if above else {}
+        if job not in self._plan.files:
+            return with_run(self._plan.parts[job], upstream=upstream)
+        seen = self._files.seen(job)
+        return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.disturbed)
 
     def _digest_of(self, job: int) -> bytes:
-        """The digest of the result of a job. If the result is None or an exit code, it says nothing
-        about what the job did; then the fingerprint of the job."""
+        """The digest of the result of a job and of the files that it wrote. If the result says
+        nothing about what the job did, the fingerprint of the job."""
         entry = self._entries[job]
-        if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
+        if self._says_nothing(job, entry.result_digest):
             return entry.fingerprint or NO_FINGERPRINT
-        return entry.result_digest or NO_FINGERPRINT
+        found = entry.result_digest or NO_FINGERPRINT
+        written = self._written(job)
+        return digest(found, *written) if written else found
+
+    def _written(self, job: int) -> list[bytes]:
+        """The digests of the files that a job with a result has written."""
+        if job not in self._plan.files:
+            return []
+        packed = self._parts_of.get(job)
+        if packed is None:
+            entry = self._entries[job]
+            known = self._journal.result(self._plan.ids[job], entry.fingerprint or NO_FINGERPRINT)
+            packed = self._parts_of[job] = known.parts if known is not None else b""
+        parts = Parts.unpack(packed) if packed else Parts()
+        return [parts.files[path] for path in parts.made]
 
     def _is_current(self, job: int) -> bool:
-        """Whether the earlier result of the job is up to date."""
-        entry = self._entries[job]
-        return (
-            entry.result_segment is not None
-            and entry.fingerprint == self._fingerprint(job)
-            and self._result_is_there(job)
-        )
+        """Whether the job has a result with its fingerprint; if so, this becomes its result."""
+        if job not in self._has_results:
+            return False
+        id = self._plan.ids[job]
+        found = self._journal.result(id, self._fingerprint(job))
+        if found is None or not self._result_is_there(found.segment, found.offset):
+            return False
+        if self._says_nothing(job, found.digest) and found != self._journal.latest_result(id):
+            return False  # what it wrote elsewhere was overwritten by another version of the job
+        self._entries[job] = with_result(self._entries[job], found)
+        self._parts_of.pop(job, None)
+        return True
 
-    def _result_is_there(self, job: int) -> bool:
-        segment, offset = self._result_place(job)
+    def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
+        """Whether the result is None or an exit code, which says nothing about what a job did."""
+        return result_digest == NO_FINGERPRINT or job in self._plan.programs
+
+    def _result_is_there(self, segment: int, offset: int) -> bool:
         try:
             return encoding.is_there(read_result(self._store.segment(segment), offset))
         except OSError:
@@ -199,7 +248,9 @@ class Conductor:
 
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
         """An attempt of a job has ended and its record is in a segment. Returns False if it is not
-        the current attempt of the job."""
+        the current attempt of a job of this plan."""
+        if record.plan != self._journal_plan:
+            return False
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
         if not self._scheduler.finished(
@@ -211,11 +262,15 @@ class Conductor:
         error = (
             None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
         )
-        if record.succeeded and record.job in self._plan.programs:
-            record = record._replace(fingerprint=self._fingerprint(record.job))
+        if record.succeeded and record.job in self._plan.files:
+            record = record._replace(fingerprint=self._settled(record.job))
         self._entries[record.job] = with_record(
             self._entries[record.job], record, segment=segment, worker=worker, error=error
         )
+        if record.succeeded:
+            self._finished.append(record.job)
+            if record.job in self._plan.files:
+                self._parts_of[record.job] = self._parts(record.job)
         return True
 
     def died(
@@ -284,7 +339,12 @@ class Conductor:
                     entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
-        self._journal.write(batch, self._scanned.items())
+        results = [
+            result_of(self._plan.ids[job], self._entries[job], self._parts(job))
+            for job in self._finished
+        ]
+        self._journal.write(batch, self._scanned.items(), results)
+        self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()
 

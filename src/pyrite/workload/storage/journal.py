@@ -1,5 +1,6 @@
 """The journal: the state of each job in SQLite. The master writes it in batches; any process can
-read it.
+read it (`journal_reading`). The results are in a table of their own (`result_table`), which
+outlives the run.
 
 The segments are ahead of the journal: a job has finished as soon as its record is in a segment. If
 a master died before it wrote its last batch, `catch_up` adds these records to the journal.
@@ -7,47 +8,32 @@ a master died before it wrote its last batch, `catch_up` adds these records to t
 
 from __future__ import annotations
 
-import shutil
+import os
 import sqlite3
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage.cleanup_queue import Record, end_of, files_of, read_error, read_records
+from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
-from pyrite.workload.storage.store import Store
+from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of
+from pyrite.workload.storage.journal_reading import damaged, entries_in, plan_in, unwritten
+from pyrite.workload.storage.result_table import (
+    SCHEMA,
+    Result,
+    find_result,
+    latest_result,
+    latest_seconds,
+    put_results,
+    used_segments,
+)
+from pyrite.workload.storage.store import FORMAT, Store
+from pyrite.workload.system.private import open_private
 
-
-class Entry(NamedTuple):
-    """The state of a job and its last attempt. The fields from `result_segment` on describe its
-    latest result, which may be from an earlier run."""
-
-    state: JobState = JobState.WAITING
-    attempt: int = 0
-    worker: str | None = None
-    started: float | None = None
-    ended: float | None = None
-    error: str | None = None
-    segment: int | None = None
-    offset: int | None = None  # of the record of the last attempt; None if it wrote none
-    log_start: int = 0
-    log_end: int = 0
-    result_segment: int | None = None
-    result_offset: int | None = None
-    fingerprint: bytes | None = None
-    result_digest: bytes | None = None
-    result_seconds: float | None = None
-
-
-FRESH = Entry()
-_COLUMNS = ", ".join(Entry._fields)
-
-_SCHEMA = """
+_SCHEMA = f"""
 create table if not exists jobs (
     number integer primary key,
     id text not null,
@@ -55,43 +41,20 @@ create table if not exists jobs (
     attempt integer not null,
     worker text, started real, ended real, error text,
     segment integer, offset integer, log_start integer, log_end integer,
-    result_segment integer, result_offset integer,
-    fingerprint blob, result_digest blob, result_seconds real
+    fingerprint blob
 );
 create table if not exists run (plan integer not null);
 create table if not exists segments (
-    number integer primary key, worker text not null, scanned integer not null
+    number integer primary key autoincrement, worker text not null, scanned integer not null
 );
+{SCHEMA}
+pragma user_version = {FORMAT};
 """
 
-
-def with_record(
-    entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None
-) -> Entry:
-    """The entry of a job after the attempt that the record describes."""
-    if not record.succeeded:
-        result = entry[10:]
-    else:
-        result = (
-            segment,
-            record.offset,
-            record.fingerprint,
-            record.result_digest,
-            record.ended - record.started,
-        )
-    return Entry(
-        JobState.DONE if record.succeeded else JobState.FAILED,
-        record.attempt,
-        worker,
-        record.started,
-        record.ended,
-        error,
-        segment,
-        record.offset,
-        record.log_start,
-        record.log_end,
-        *result,
-    )
+_UPDATE = (
+    f"update jobs set ({', '.join(OWN_FIELDS)}) = ({', '.join('?' * len(OWN_FIELDS))}) "
+    "where number = ?"
+)
 
 
 class Journal:
@@ -101,6 +64,8 @@ class Journal:
         self._store = store
         with _explaining(store):
             script = f"begin immediate; {_SCHEMA} commit;"
+            os.close(open_private(store.journal, os.O_RDWR))
+            _check_format(store)
             self.database = open_database(store.journal, script)
 
     def close(self) -> None:
@@ -113,7 +78,7 @@ class Journal:
 
     def entries(self) -> dict[str, Entry]:
         """The entries of all jobs by id, in the order of the workload."""
-        return dict(_entries(self.database))
+        return dict(entries_in(self.database))
 
     def new_segment(self, worker: str) -> int:
         """The number of a new segment, and of its log, that only this worker writes to."""
@@ -128,53 +93,65 @@ class Journal:
         """Adds the records of the segments that the previous master had not written to the
         journal."""
         with _explaining(self._store), transaction(self.database):
-            changed, scanned = _unwritten(self.database, self._store)
+            changed, scanned = unwritten(self.database, self._store)
+            ids = list(self.entries()) if changed else []
             self._update(changed.items())
+            put_results(
+                self.database,
+                [
+                    result_of(ids[job], entry)
+                    for job, entry in changed.items()
+                    if entry.state is JobState.DONE
+                ],
+            )
             self._set_scanned(scanned)
 
     @property
     def plan(self) -> int:
         """The number of the plan that the entries belong to; 0 if there is no plan yet."""
-        return _plan_number(self.database)
+        return plan_in(self.database)
 
     def begin(self, number: int, plan: Plan) -> None:
-        """Starts a run of this plan, in one transaction. Jobs with the same id as a job of the
-        previous plan keep their results."""
-        with _explaining(self._store):
-            earlier = self.entries()
-            kept = []
-            for job, id in enumerate(plan.ids):
-                known = earlier.get(id)
-                if known is not None and known.result_segment is not None:
-                    kept.append((job, FRESH._replace(**_result_of(known))))
-            with transaction(self.database):
-                self.database.execute("delete from jobs")
-                self.database.executemany(
-                    "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
-                    _first_states(plan),
-                )
-                self._update(kept)
-                self.database.execute("delete from run")
-                self.database.execute("insert into run (plan) values (?)", (number,))
-        self._drop_unused_segments()
+        """Starts a run of this plan, in one transaction."""
+        with _explaining(self._store), transaction(self.database):
+            self.database.execute("delete from jobs")
+            self.database.executemany(
+                "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
+                _first_states(plan),
+            )
+            self.database.execute("delete from run")
+            self.database.execute("insert into run (plan) values (?)", (number,))
+        self.drop_unused_segments()
         self._store.drop_plans(but=number)
+
+    def result(self, id: str, fingerprint: bytes) -> Result | None:
+        """The result of this job with this fingerprint, of whatever run."""
+        return find_result(self.database, id, fingerprint)
+
+    def latest_result(self, id: str) -> Result | None:
+        return latest_result(self.database, id)
+
+    def latest_seconds(self) -> dict[str, float]:
+        """The duration of each job that has a result, the last time that it ran."""
+        return latest_seconds(self.database)
 
     def write(
         self,
         entries: Iterable[tuple[int, Entry]],
         scanned: Iterable[tuple[int, int]],
+        results: Iterable[Result] = (),
     ) -> None:
-        """Writes one batch in one transaction: the changed jobs, and the position up to which each
-        segment was read."""
+        """Writes one batch in one transaction: the changed jobs, the position up to which each
+        segment was read, and the new results."""
         with _explaining(self._store), transaction(self.database):
             self._update(entries)
+            put_results(self.database, results)
             self._set_scanned(scanned)
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self.database.executemany(
-            f"update jobs set ({_COLUMNS}) = ({', '.join('?' * len(Entry._fields))}) where number "
-            "= ?",
-            [(*entry, number) for number, entry in entries],
+            _UPDATE,
+            [(*entry[: len(OWN_FIELDS)], number) for number, entry in entries],
         )
 
     def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:
@@ -183,112 +160,30 @@ class Journal:
             [(position, number) for number, position in scanned],
         )
 
-    def _drop_unused_segments(self) -> None:
-        """Removes the segments without a result of any job of this run. The database row is deleted
-        last, so that a removal that was interrupted is repeated the next time."""
-        used = {
-            number
-            for (number,) in self.database.execute(
-                "select result_segment from jobs where result_segment is not null"
-            )
-        }
-        for (number,) in self.database.execute("select number from segments").fetchall():
-            if number not in used:
-                path = self._store.segment(number)
-                if path.exists():
-                    for name in files_of(path):
-                        path.with_name(name).unlink(missing_ok=True)
-                    path.unlink()
-                self._store.log(number).unlink(missing_ok=True)
-                with _explaining(self._store), transaction(self.database):
-                    self.database.execute("delete from segments where number = ?", (number,))
+    def drop_unused_segments(self) -> None:
+        """Removes the unused segments. The database row is deleted last, so that a removal that was
+        interrupted is repeated the next time."""
+        for number in self.unused_segments(used_segments(self.database)):
+            for path in files_of_segment(self._store, number):
+                path.unlink(missing_ok=True)
+            with _explaining(self._store), transaction(self.database):
+                self.database.execute("delete from segments where number = ?", (number,))
+
+    def unused_segments(self, results: Mapping[int, int]) -> list[int]:
+        """The segments without results, given the number of results in each, and without the output
+        or the error of a job of this run."""
+        of_jobs = {n for (n,) in self.database.execute("select distinct segment from jobs")}
+        numbers = [n for (n,) in self.database.execute("select number from segments")]
+        return [n for n in numbers if not results.get(n) and n not in of_jobs]
 
 
-def read_plan_number(store: Store) -> int:
-    store.check_exists()
-    with _reading(store.journal) as database:
-        return _plan_number(database)
-
-
-def _plan_number(database: sqlite3.Connection) -> int:
-    row = database.execute("select plan from run").fetchone()
-    return int(row[0]) if row is not None else 0
-
-
-def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dict[str, Entry]]:
-    """The number of the plan and the entries of its jobs, for reading only.
-
-    This works even if the disk is full or read-only. If the run was killed (`was_cut_short`), the
-    last records may be in the segments only, so these are read too.
-    """
-    store.check_exists()
-    with _reading(store.journal) as database:
-        entries = dict(_entries(database))
-        if was_cut_short:
-            ids = list(entries)
-            entries.update(
-                (ids[number], entry) for number, entry in _unwritten(database, store)[0].items()
-            )
-        return _plan_number(database), entries
-
-
-def _unwritten(
-    database: sqlite3.Connection, store: Store
-) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
-    """The entries that are newer in the segments than in the journal, and the end position of each
-    segment."""
-    entries = [entry for _, entry in _entries(database)]
-    changed: dict[int, Entry] = {}
-    positions = []
-    for number, worker, scanned in database.execute(
-        "select number, worker, scanned from segments order by number"
-    ).fetchall():
-        path = store.segment(number)
-        if not path.exists():
-            continue
-        for record in read_records(path, scanned):
-            positions.append((number, end_of(record)))
-            if record.job < len(entries) and not _is_older(record, entries[record.job]):
-                error = None if record.succeeded else read_error(path, record.offset)[0]
-                entry = with_record(
-                    entries[record.job], record, segment=number, worker=worker, error=error
-                )
-                entries[record.job] = changed[record.job] = entry
-    return changed, positions
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    try:
-        with closing(
-            sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)
-        ) as database:
-            database.execute("select count(*) from jobs").fetchone()
-            yield database
-        return
-    except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
-            raise PyriteError(
-                f"the run in '{path.parent}' is still starting; try again in a moment"
-            ) from None
-    except sqlite3.DatabaseError as error:
-        raise _damaged(path, error) from error
-    # To read the WAL file, SQLite must write a shared-memory file next to it. If the folder cannot
-    # be written to, read copies of both files in another folder.
-    with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
-        for name in (path.name, f"{path.name}-wal"):
-            if (path.parent / name).exists():
-                shutil.copyfile(path.parent / name, Path(folder) / name)
-        with closing(sqlite3.connect(Path(folder) / path.name)) as database:
-            yield database
-
-
-def _entries(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
-    states = {state.value: state for state in JobState}
-    fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
-    for id, state, *rest in database.execute(f"select id, {_COLUMNS} from jobs order by number"):
-        is_fresh = rest[0] == 0 and rest[9] is None and states[state] in fresh
-        yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
+def files_of_segment(store: Store, number: int) -> list[Path]:
+    """The files that belong to a segment and exist: those of large results, its log, and last the
+    segment itself."""
+    path = store.segment(number)
+    large = sorted(files_of(path)) if path.exists() else []
+    files = [*large, store.log(number), path]
+    return [file for file in files if file.exists()]
 
 
 def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
@@ -296,32 +191,15 @@ def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
         yield number, id, "WAITING" if above else "READY"
 
 
-def _result_of(entry: Entry) -> dict[str, Any]:
-    """The fields that a job keeps from an earlier run: those of its result and of its output."""
-    if entry.result_segment is None:
-        return {}
-    names = (
-        "segment",
-        "log_start",
-        "log_end",
-        "result_segment",
-        "result_offset",
-        "fingerprint",
-        "result_digest",
-        "result_seconds",
-    )
-    return {name: getattr(entry, name) for name in names}
-
-
-def _is_older(record: Record, entry: Entry) -> bool:
-    """Whether the journal already has the end of this attempt, or a later attempt."""
-    return record.attempt < entry.attempt or (
-        record.attempt == entry.attempt and entry.state.has_ended
-    )
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+def _check_format(store: Store) -> None:
+    with closing(sqlite3.connect(store.journal, timeout=30)) as database:
+        (found,) = database.execute("pragma user_version").fetchone()
+        (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
+    if tables and found != FORMAT:
+        raise PyriteError(
+            f"the store '{store}' was written by another version of Pyrite; run the workload "
+            "with a new folder as store="
+        )
 
 
 @contextmanager
@@ -334,11 +212,4 @@ def _explaining(store: Store) -> Iterator[None]:
             "can be resumed"
         ) from error
     except sqlite3.DatabaseError as error:
-        raise _damaged(store.journal, error) from error
-
-
-def _damaged(path: Path, error: sqlite3.DatabaseError) -> PyriteError:
-    return PyriteError(
-        f"the store '{path.parent}' is damaged: its file {path.name} cannot be read ({error}); run "
-        "the workload again with another folder as store="
-    )
+        raise damaged(store.journal, error) from error
