@@ -125,7 +125,7 @@ def test_prune_removes_the_data_that_the_last_run_does_not_use(tmp_path: Path) -
         run = Workload().add("a", length, args=[array]).run(store=tmp_path / "run", workers=1)
         run.wait()
     assert len(list((tmp_path / "run" / "arguments").iterdir())) == 2
-    assert run.prune().bytes >= array.nbytes
+    assert Run.prune(tmp_path / "run").bytes >= array.nbytes
     assert len(list((tmp_path / "run" / "arguments").iterdir())) == 1
     assert run.replay("a") == SIZE
 

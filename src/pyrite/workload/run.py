@@ -192,11 +192,15 @@ class Run:
     def table(self) -> list[dict[str, Any]]:
         """A list with a dict per job, in the order of the workload: its state, the number of its
         last attempt, the worker, the times of start and end (in seconds since 1970), the duration,
-        and the error.
+        the error, and whether it is `selected`. In a run of a part of a workload, a job that is not
+        selected is in the table if its earlier result is used.
 
         If the master was killed, a job that was running is CANCELLED, and a job that was assigned
         to a worker is READY; the error says that `resume` runs it."""
-        return [row_of(id, entry) for id, entry in self._entries().items()]
+        given = {self._plan.ids[job] for job in self._plan.given}
+        return [
+            row_of(id, entry, selected=id not in given) for id, entry in self._entries().items()
+        ]
 
     def counts(self) -> dict[JobState, int]:
         """The number of jobs in each state."""
@@ -407,7 +411,11 @@ class Run:
     @property
     def _is_mine(self) -> bool:
         """Whether the master is a thread of this process."""
-        return self._transient is not None and self._session == self.status.session
+        return (
+            self._transient is not None
+            and self._transient.is_here
+            and self._session == self.status.session
+        )
 
     @property
     def _is_replaced(self) -> bool:

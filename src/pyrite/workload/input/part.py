@@ -105,6 +105,7 @@ def cut(plan: Plan, book: CommandBook, chosen: set[int]) -> tuple[Plan, CommandB
             tuple(new[u] for u in plan.passed[job]) if job in chosen else () for job in kept
         ],
         "given": frozenset(new[job] for job in given),
+        "left_out": frozenset(id for job, id in enumerate(plan.ids) if job not in new),
     }
     for field in fields(plan):
         if field.name not in changes:
@@ -115,9 +116,12 @@ def cut(plan: Plan, book: CommandBook, chosen: set[int]) -> tuple[Plan, CommandB
 
 
 def _picked(values: Any, kept: Sequence[int], new: dict[int, int]) -> Any:
-    """A field of a plan for fewer jobs: a list with an element per job, or a dict by job."""
+    """A field of a plan for fewer jobs: a list with an element per job, a dict by job, or a set of
+    jobs."""
     if isinstance(values, dict):
         return {new[job]: value for job, value in values.items() if job in new}
+    if isinstance(values, set):
+        return {new[job] for job in values if job in new}
     assert isinstance(values, list)
     return [values[job] for job in kept]
 

@@ -6,6 +6,7 @@ master talks to the conductor only, and acts.
 from __future__ import annotations
 
 from pyrite.errors import RunBroken
+from pyrite.functions import message_of
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.parts import Parts, with_run
 from pyrite.workload.input.options import Options
@@ -15,9 +16,9 @@ from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.rules import rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
 from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
+from pyrite.workload.storage.given import is_there
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
@@ -88,6 +89,13 @@ class Conductor:
 
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
+
+    def state_of(self, job: int) -> JobState:
+        return self._scheduler.states[job]
+
+    def explain(self, job: int) -> tuple[bytes, bytes]:
+        """The fingerprint of a job whose upstream jobs have results, and its parts, packed."""
+        return self._fingerprint(job), self._parts(job)
 
     def busy_workers(self) -> list[str]:
         return list(self._scheduler.busy_workers())
@@ -214,22 +222,31 @@ class Conductor:
         return result_digest == NO_FINGERPRINT or job in self._plan.programs
 
     def _result_is_there(self, segment: int, offset: int) -> bool:
-        try:
-            return encoding.is_there(read_result(self._store.segment(segment), offset))
-        except OSError:
-            return False
+        return is_there(self._store, segment, offset)
 
     # Events
 
-    def joined(self, worker: str, *, segment: int | None = None, is_ready: bool = True) -> None:
+    def joined(
+        self,
+        worker: str,
+        *,
+        segment: int | None = None,
+        log_end: int = 0,
+        is_ready: bool = True,
+    ) -> None:
         """There is a new worker. `segment` is the number of its segment and of its log, if it
         writes them itself."""
         if segment is not None:
             self._segments[worker] = segment
+            self._log_ends[worker] = log_end
         self._scheduler.joined(worker, is_ready=is_ready)
 
-    def is_ready(self, worker: str, now: float) -> None:
+    def is_ready(self, worker: str, now: float, *, began: float | None = None) -> None:
+        """The worker has started. `began` is the time at which its job began, if it has one."""
         self._scheduler.is_ready(worker, now)
+        if began is not None:
+            for job in self.jobs_of(worker)[:1]:
+                self._began[job] = (worker, began)
 
     def allow_short_jobs(self) -> None:
         self._scheduler.allow_short_jobs()
@@ -259,9 +276,7 @@ class Conductor:
             return False
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
-        error = (
-            None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
-        )
+        error = None if record.succeeded else self._error_at(segment, record.offset)
         if record.succeeded and record.job in self._plan.files:
             record = record._replace(fingerprint=self._settled(record.job))
         self._entries[record.job] = with_record(
@@ -272,6 +287,12 @@ class Conductor:
             if record.job in self._plan.files:
                 self._parts_of[record.job] = self._parts(record.job)
         return True
+
+    def _error_at(self, segment: int, offset: int) -> str:
+        try:
+            return read_error(self._store.segment(segment), offset)[0]
+        except OSError as error:
+            return f"it failed, but its error cannot be read from the store: {message_of(error)}"
 
     def died(
         self,

@@ -26,7 +26,7 @@ order by number
 
 def read_plan_number(store: Store) -> int:
     store.check_exists()
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         return plan_in(database)
 
 
@@ -42,7 +42,7 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
     last records may be in the segments only, so these are read too.
     """
     store.check_exists()
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         entries = dict(entries_in(database))
         if was_cut_short:
             ids = list(entries)
@@ -79,7 +79,7 @@ def unwritten(
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(
             sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)

@@ -67,6 +67,8 @@ def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Prune
         unused = database.execute(_UNUSED, (keep,)).fetchall()
     finally:
         database.execute("drop index jobs_by_id")
+    left_out = store.read_plan(journal.plan).left_out if journal.plan else ()
+    unused = [row for row in unused if row[0] not in left_out]  # they may be needed by the next run
     files = [*_files(store, journal, unused), *_unused_data(store, journal.plan)]
     pruned = Pruned(len(unused), sum(map(_size, files)))
     if not dry_run:

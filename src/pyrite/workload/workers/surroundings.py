@@ -72,8 +72,8 @@ class Surroundings:
     def _set_streams(self) -> None:
         """Sets streams that do not close their files and that write each line at once, because a
         job may be killed at any time."""
-        self._out = sys.stdout = _stream(1)
-        self._err = sys.stderr = _stream(2)
+        self._out = sys.stdout = stream(1)
+        self._err = sys.stderr = stream(2)
         self._in = sys.stdin = io.TextIOWrapper(
             io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"
         )
@@ -101,8 +101,8 @@ def _identity(file: int) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _stream(file: int) -> TextIO:
-    raw = io.FileIO(file, "w", closefd=False)
+def stream(file: int, *, closes: bool = False) -> TextIO:
+    raw = io.FileIO(file, "w", closefd=closes)
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
     )
