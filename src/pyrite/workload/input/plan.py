@@ -34,6 +34,7 @@ from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
+from pyrite.workload.input.fingerprints.survey import Survey
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.large_data import LARGE, LargeData
@@ -369,7 +370,11 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        survey = self._fingerprints.survey(command)
+        if isinstance(command, Program):
+            words = [word.encode(errors="surrogateescape") for word in command.argv]
+            survey = Survey(digest(b"program", *words))
+        else:
+            survey = self._fingerprints.survey(command)
         try:
             data, uses = _pickled(command, self._book.large)
         except _Unserializable as error:
