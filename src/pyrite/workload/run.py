@@ -27,7 +27,7 @@ from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.journal_reading import read_entries, read_entry, read_plan_number
 from pyrite.workload.storage.pruning import Pruned, prune
-from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.views.documents import phase_of
@@ -57,7 +57,6 @@ class Run:
             )
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
-        self._plan_folder = self._store.plan(number)
         self._plan = self._store.read_plan(number)
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
         self._last_status = self._stored_status()
@@ -321,7 +320,7 @@ class Run:
         id = self._known(job)
         self._check_not_replaced()
         entries = self._entries()
-        commands = Commands(self._plan_folder)
+        commands = self._store.open_commands(self._plan_number)
         number = self._number[id]
 
         def reader(above: str) -> Any:

@@ -13,20 +13,21 @@ from functools import partial
 from typing import IO, Any
 
 from pyrite.errors import InvalidWorkload, PyriteError
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.jobs import pool_problem
 from pyrite.workload.input.options import Options, checked
-from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.transient import TransientMaster
 from pyrite.workload.storage.given import given_results
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.paper_journal import PaperJournal
-from pyrite.workload.storage.private import write_private
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import temporary_store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
 from pyrite.workload.system.origin import Origin
+from pyrite.workload.system.private import write_private
 from pyrite.workload.workers import launching
 from pyrite.workload.workers.launching import Launcher, Post
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar, overload
 
-from pyrite.errors import InvalidWorkload
+from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import describe, shorten
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
-from pyrite.workload.input.plan import CommandBook, Plan, make_plan
+from pyrite.workload.input.plan import Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.settings import Totals, totals
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
@@ -238,6 +240,7 @@ class Workload:
         stay in the store, and those that selected jobs need must be there. Selected jobs that are
         up to date are skipped, unless `rerun` is True.
         """
+        _refuse_in_spawned_process()
         part = Part.of(only=only, from_=from_, to=to)
         options = checked(
             Options(
@@ -290,6 +293,17 @@ class Workload:
             if name in ids and name not in given and name != job.id
         ]
         return job._replace(after=tuple(dict.fromkeys([*job.after, *names])))
+
+
+def _refuse_in_spawned_process() -> None:
+    """A process that `multiprocessing` spawned in a job imports the user's script. If that ran the
+    workload again, there would be no end of it."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and getattr(processes.current_process(), "_inheriting", False):
+        raise PyriteError(
+            "a process that multiprocessing started imports this script, which must not run the "
+            "workload then; put the call of run() under `if __name__ == '__main__':`"
+        )
 
 
 def _job(id: str, command: Any, options: dict[str, Any]) -> Job:

@@ -11,7 +11,8 @@ from typing import Any
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
-from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.input.command_book import CommandBook
+from pyrite.workload.input.plan import Plan
 
 Ids = str | Iterable[str] | None
 
@@ -110,7 +111,8 @@ def cut(plan: Plan, book: CommandBook, chosen: set[int]) -> tuple[Plan, CommandB
         if field.name not in changes:
             changes[field.name] = _picked(getattr(plan, field.name), kept, new)
     spans = array("Q", [end for job in kept for end in book.spans[2 * job : 2 * job + 2]])
-    return replace(plan, **changes), replace(book, spans=spans)
+    uses = {new[job]: names for job, names in book.uses.items() if job in new}
+    return replace(plan, **changes), replace(book, spans=spans, uses=uses)
 
 
 def _picked(values: Any, kept: Sequence[int], new: dict[int, int]) -> Any:

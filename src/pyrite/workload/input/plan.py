@@ -10,9 +10,8 @@ import difflib
 import importlib.machinery
 import pickle
 import sys
-from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +19,7 @@ import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import message_of, shorten
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import (
     Call,
     Command,
@@ -34,8 +34,10 @@ from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
+from pyrite.workload.input.fingerprints.survey import Survey
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
+from pyrite.workload.input.large_data import LARGE, LargeData
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, Totals, settings_of
 from pyrite.workload.input.settings import totals as machine_totals
@@ -44,27 +46,6 @@ from pyrite.workload.input.within import NOTHING, within_of, wrap
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
 _PLAIN = (int, str, float, bool, bytes, type(None))
-
-
-@dataclass(slots=True)
-class CommandBook:
-    """The commands of all jobs as bytes. Equal commands are stored once. `spans` has two numbers
-    per job: the start and the end of its bytes."""
-
-    data: bytearray = field(default_factory=bytearray)
-    spans: array[int] = field(default_factory=lambda: array("Q"))
-    on_end: bytes = b""  # the function to call when the run has ended
-    _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-
-    def put(self, blob: bytes) -> tuple[int, int]:
-        span = self._known.get(blob)
-        if span is None:
-            start = len(self.data)
-            self.data += blob
-            span = (start, len(self.data))
-            if len(blob) < 4096:
-                self._known[blob] = span
-        return span
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +279,8 @@ class _CommandWriter:
         if isinstance(known, str):
             self.problems.append(f"the command of job '{job.id}' {known}")
             return (0, 0), (), b""
+        if known.uses:
+            self._book.uses[number] = known.uses
         self.parts[number] = known.parts
         if known.argv:
             self.programs.add(number)
@@ -368,7 +351,9 @@ class _CommandWriter:
                 raise ValueError("must be a function or a string 'package.module:function'")
             for problem in parameters_of(call.function).problems((), (None,), {}):
                 raise ValueError(f"is called with one argument, {argument}, but it {problem}")
-            self._hooks[id(value)] = _pickled(call)
+            if call.reference is None:
+                _travel_by_value(call.function)
+            self._hooks[id(value)] = cloudpickle.dumps(call, protocol=5)
         except ValueError as error:
             self.problems.append(f"{who}{shorten(value)}, which {error}")
         except Exception as error:
@@ -384,12 +369,12 @@ class _CommandWriter:
         try:
             if not given[0] and not given[1]:
                 arguments = b""
-            elif all(type(value) in _PLAIN for value in given[0]) and all(
-                type(value) in _PLAIN for value in given[1].values()
-            ):
+            elif all(map(_is_plain, given[0])) and all(map(_is_plain, given[1].values())):
                 arguments = pickle.dumps(given, protocol=5)
             else:
-                arguments = cloudpickle.dumps(given, protocol=5)
+                arguments, _, uses = self._book.large.pickle(given)
+                if uses:
+                    self._book.uses[number] = [*known.uses, *uses]
         except Exception as error:
             self.problems.append(
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
@@ -418,9 +403,13 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        survey = self._fingerprints.survey(command)
+        if isinstance(command, Program):
+            words = [word.encode(errors="surrogateescape") for word in command.argv]
+            survey = Survey(digest(b"program", *words))
+        else:
+            survey = self._fingerprints.survey(command)
         try:
-            span = self._book.put(_pickled(command))
+            data, uses = _pickled(command, self._book.large)
         except _Unserializable as error:
             return f"cannot be pickled: {error}"
         except Exception as error:
@@ -428,7 +417,8 @@ class _CommandWriter:
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
         parts = of_command(_name_of(command, description), survey)
         return _Known(
-            span,
+            self._book.put(data),
+            uses,
             survey.digest,
             parts,
             with_arguments(parts),
@@ -448,12 +438,18 @@ def _name_of(command: Command, description: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Known:
     span: tuple[int, int]
+    uses: list[str]
     fingerprint: bytes
     parts_of_command: bytes
     parts: bytes
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return kind in _PLAIN and (kind not in (str, bytes) or len(value) < LARGE)
 
 
 def _as_bytes(name: str | Input) -> bytes:
@@ -478,9 +474,10 @@ class _Unserializable(Exception):
     pass
 
 
-def _pickled(command: Command) -> bytes:
+def _pickled(command: Command, large: LargeData) -> tuple[bytes, list[str]]:
+    """The command as bytes, and the names of its large data."""
     if isinstance(command, Program):
-        return pickle.dumps(command, protocol=5)
+        return pickle.dumps(command, protocol=5), []
     if isinstance(command, RunDag):
         from pyrite.exchange.serializable import check_serializable
 
@@ -490,8 +487,7 @@ def _pickled(command: Command) -> bytes:
             raise _Unserializable(str(error)) from None
     if isinstance(command, Call) and command.reference is None:
         _travel_by_value(command.function)
-    data: bytes = cloudpickle.dumps(command, protocol=5)
-    return data
+    return large.pickle_command(command)
 
 
 def _travel_by_value(function: Callable[..., Any]) -> None:

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage.entries import Entry
-from pyrite.workload.storage.private import open_private, write_private
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile, above_streams
 from pyrite.workload.system.origin import Origin
+from pyrite.workload.system.private import open_private, write_private
 
 _LENGTH = struct.Struct("<I")
 

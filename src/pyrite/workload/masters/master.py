@@ -28,10 +28,10 @@ from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.private import write_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
+from pyrite.workload.system.private import write_private
 from pyrite.workload.workers import launching, orders
 from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink
 from pyrite.workload.workers.orders import Order

@@ -37,7 +37,7 @@ from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending, read_result
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
@@ -145,7 +145,7 @@ class TransientMaster:
         with ExitStack() as opened:
             self._slots = opened.enter_context(closing(Slots(self._store, self._journal)))
             self._plan = self._store.read_plan(self._journal.plan)
-            commands = Commands(self._store.plan(self._journal.plan))
+            commands = self._store.open_commands(self._journal.plan)
             self._commands = opened.enter_context(closing(commands))
             self._hooks = start_hooks(
                 self._store, self._journal.plan, self._plan, self._status, origin=self._origin
@@ -230,7 +230,9 @@ class TransientMaster:
         command = self._commands.bytes_at(span_of(blob))
         inputs = tuple(self._input(*place) for place in order.inputs)
         path = self._origin.path
-        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid())
+        here = (ProcessExecutor, ProcessPoolExecutor, ThreadPoolExecutor)
+        luggage = self._commands.luggage_of(order.job, is_here=isinstance(self._supply.get(), here))
+        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid(), luggage)
 
     def _input(self, segment: int, offset: int) -> Encoded | OSError:
         try:

@@ -21,7 +21,6 @@ from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
 from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of, with_result
 from pyrite.workload.storage.journal_reading import damaged, entries_in, plan_in, unwritten
-from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.result_table import (
     SCHEMA,
     Result,
@@ -33,6 +32,7 @@ from pyrite.workload.storage.result_table import (
     used_segments,
 )
 from pyrite.workload.storage.store import FORMAT, Store
+from pyrite.workload.system.private import open_private
 
 NOTHING_GIVEN: Mapping[int, Result] = {}
 
