@@ -230,8 +230,7 @@ class TransientMaster:
         command = self._commands.bytes_at(span_of(blob))
         inputs = tuple(self._input(*place) for place in order.inputs)
         path = self._origin.path
-        here = (ProcessExecutor, ProcessPoolExecutor, ThreadPoolExecutor)
-        luggage = self._commands.luggage_of(order.job, is_here=isinstance(self._supply.get(), here))
+        luggage = self._commands.luggage_of(order.job, is_here=_is_here(self._supply.get()))
         return Task(order, blob, command, inputs, path, slot.log_end, os.getpid(), luggage)
 
     def _input(self, segment: int, offset: int) -> Encoded | OSError:
