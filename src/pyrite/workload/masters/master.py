@@ -113,6 +113,7 @@ class Master:
         self._names = 0
         self._stillbirths = 0
         self._last_end = ""  # of a worker: why it ended, and the last line of its log
+        self._starts_max = max(2, os.cpu_count() or 1)
         self._selector = selectors.EpollSelector()
         self._reaper = processes.Reaper()
         self._woken, self._wake = os.pipe()
@@ -183,7 +184,7 @@ class Master:
         # the first ones may be enough for all jobs.
         starting = sum(not worker.is_ready for worker in self._workers.values())
         most = min(
-            self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1)
+            self._options.workers, len(self._workers) - starting + self._starts_max
         )
         while len(self._workers) < most and self._conductor.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
