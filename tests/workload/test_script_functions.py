@@ -104,6 +104,13 @@ def test_functions_of_a_script_work_in_a_job_as_in_the_script(tmp_path: Path) ->
     }, run.failed()
 
 
+def test_built_in_functions_and_classes_are_jobs_too(tmp_path: Path) -> None:
+    workload = Workload().add("length", len, args=["abc"]).add("type", dict)
+    workload.add("partial", functools.partial(max, 1), args=[2])
+    run = workload.run(store=tmp_path / "run", workers=1).wait(60)
+    assert dict(run.results) == {"length": 3, "type": {}, "partial": 2}
+
+
 def numbers() -> Iterator[int]:
     yield 1
 

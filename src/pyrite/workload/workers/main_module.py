@@ -12,6 +12,8 @@ from typing import Any
 _INNER = ("func", "__func__", "__wrapped__", "__call__")
 """Where the function is in a partial, a method, a cached function and an object."""
 
+_DEPTH = 8  # the __call__ of a built-in function has a __call__ itself, and so on without end
+
 _given: dict[str, Any] = {}
 _last: Any = None
 
@@ -29,11 +31,15 @@ def introduce(function: Any, arguments: Iterable[Any] = ()) -> None:
 
 
 def _introduce(function: Any) -> None:
-    while not hasattr(function, "__globals__"):
+    for _ in range(_DEPTH):
+        if hasattr(function, "__globals__") or isinstance(function, type):
+            break
         inner = next(filter(None, (getattr(function, name, None) for name in _INNER)), None)
-        if inner is None or inner is function or isinstance(function, type):
+        if inner is None:
             return
         function = inner
+    if not hasattr(function, "__globals__"):  # it is built in
+        return
     if function.__globals__.get("__name__") != "__main__":
         return
     main = sys.modules["__main__"]
