@@ -1,5 +1,6 @@
-"""The conductor: the part that both masters share. It turns the decisions of the scheduler into
-journal entries, knows the place of each result, and tells which jobs are up to date.
+"""The conductor: what both masters share. It asks the scheduler for decisions, turns them into
+orders and journal entries, knows the place of each result, and tells which jobs are up to date. A
+master talks to the conductor only, and acts.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
-from pyrite.workload.scheduling.scheduler import DEPTH, Assignment, Cause, Rules, Scheduler
+from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Rules, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
@@ -54,7 +55,7 @@ class Conductor:
         knows_results = not options.rerun and any(
             entry.result_segment is not None for entry in self._entries
         )
-        self.scheduler = Scheduler(
+        self._scheduler = Scheduler(
             rules,
             done=[
                 n
@@ -65,19 +66,67 @@ class Conductor:
             is_current=self._is_current if knows_results else None,
             depth=depth,
         )
-        for job, (entry, state) in enumerate(zip(self._entries, self.scheduler.states)):
+        for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
-                self.scheduler.changed[job] = (
+                self._scheduler.changed[job] = (
                     None  # in a resumed run, jobs that were running or failed start again
                 )
 
-    # Orders
+    # State and decisions
 
-    def order(self, assignment: Assignment) -> Order:
-        job = assignment.job
-        passed = self._plan.passed[job]
-        inputs = tuple([self._result_place(above) for above in passed]) if passed else ()
-        return Order(job, assignment.attempt, self._fingerprint(job), inputs)
+    def has_ended(self) -> bool:
+        """Whether every job has ended."""
+        return self._scheduler.has_ended()
+
+    @property
+    def phase(self) -> str:
+        """The phase of the run once every job has ended."""
+        return "cancelled" if self._scheduler.cancelled else "ended"
+
+    @property
+    def stops_running_jobs(self) -> bool:
+        return self._scheduler.stops_running_jobs
+
+    @property
+    def has_work_for_a_worker(self) -> bool:
+        return self._scheduler.has_work_for_a_worker
+
+    def jobs_of(self, worker: str) -> tuple[int, ...]:
+        return self._scheduler.jobs_of(worker)
+
+    def busy_workers(self) -> list[str]:
+        return list(self._scheduler.busy_workers())
+
+    def assign(self, now: float, wall: float) -> list[tuple[str, Order]]:
+        """Assigns jobs to the workers that may have more. Returns the orders for them."""
+        made = []
+        for worker, job, attempt in self._scheduler.assignments(now):
+            self._began[job] = (worker, wall)
+            passed = self._plan.passed[job]
+            inputs = tuple([self._result_place(above) for above in passed]) if passed else ()
+            made.append((worker, Order(job, attempt, self._fingerprint(job), inputs)))
+        return made
+
+    def recalls(self, now: float) -> set[str]:
+        """The workers that should give back the jobs that they have not started."""
+        return {worker for worker, _ in self._scheduler.recalls()}.union(
+            self._scheduler.crowded(now)
+        )
+
+    def overdue(self, now: float) -> dict[str, str]:
+        """The workers whose running job has exceeded its timeout, and why it is stopped."""
+        return {
+            worker: f"it took longer than its timeout of "
+            f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
+            for worker in self._scheduler.overdue(now)
+        }
+
+    def next_moment(self, now: float) -> float | None:
+        """When something has to be done even without an event; None if never."""
+        moments = (self._due, self._scheduler.next_deadline(), self._scheduler.next_crowded(now))
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # Orders
 
     def _result_place(self, job: int) -> tuple[int, int]:
         entry = self._entries[job]
@@ -126,22 +175,41 @@ class Conductor:
 
     # Events
 
-    def hired(self, worker: str, segment: int) -> None:
-        self._segments[worker] = segment
+    def joined(self, worker: str, *, segment: int | None = None, is_ready: bool = True) -> None:
+        """There is a new worker. `segment` is the number of its segment and of its log, if it
+        writes them itself."""
+        if segment is not None:
+            self._segments[worker] = segment
+        self._scheduler.joined(worker, is_ready=is_ready)
 
-    def began(self, job: int, worker: str, now: float) -> None:
-        self._began[job] = (worker, now)
+    def is_ready(self, worker: str, now: float) -> None:
+        self._scheduler.is_ready(worker, now)
+
+    def allow_short_jobs(self) -> None:
+        self._scheduler.allow_short_jobs()
+
+    def returned(self, job: int, now: float) -> None:
+        self._scheduler.returned(job, now)
+
+    def left(self, worker: str) -> None:
+        self._scheduler.left(worker)
+
+    def lost(self, worker: str, now: float) -> None:
+        self._scheduler.lost(worker, now)
+
+    def cancel(self) -> None:
+        self._scheduler.cancel()
 
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
         """An attempt of a job has ended and its record is in a segment. Returns False if it is not
         the current attempt of the job."""
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
-        if not self.scheduler.finished(
+        if not self._scheduler.finished(
             record.job, record.attempt, succeeded=record.succeeded, now=now
         ):
             return False
-        for next_one in self.scheduler.jobs_of(worker)[:1]:
+        for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
         error = (
             None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
@@ -165,7 +233,7 @@ class Conductor:
         wall: float,
     ) -> None:
         """A worker has died. The job that it was running has no record."""
-        blamed = self.scheduler.died(worker, cause, now)
+        blamed = self._scheduler.died(worker, cause, now)
         if blamed is not None:
             _, started = self._began.get(blamed, (worker, wall))
             self._entries[blamed] = self._entries[blamed]._replace(
@@ -182,21 +250,17 @@ class Conductor:
     # The journal
 
     def flush_if_due(self, now: float) -> None:
-        changed = len(self.scheduler.changed)
+        changed = len(self._scheduler.changed)
         if changed >= BATCH_JOBS or (self._due is not None and now >= self._due):
             self.flush()
         elif changed and self._due is None:
             self._due = now + BATCH_SECONDS
 
-    @property
-    def flush_due(self) -> float | None:
-        return self._due
-
     def flush(self) -> None:
         """Writes the changes since the last batch to the journal. A job with several changes is
         written once."""
         self._due = None
-        scheduler = self.scheduler
+        scheduler = self._scheduler
         if not scheduler.changed and not self._scanned:
             return
         batch = []

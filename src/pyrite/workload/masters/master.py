@@ -2,7 +2,7 @@
 replaces workers that die.
 
 One loop waits for all events: record heads from the workers, ends of workers, deadlines, and the
-signal to cancel. The scheduler makes the decisions. The changes go to the journal in batches.
+signal to cancel. The conductor makes the decisions and keeps the journal.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ class Master:
         self._options = options
         self._lock = lock
         self._conductor = Conductor(store, plan, journal, options)
-        self._scheduler = self._conductor.scheduler
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
         self._stillbirths = 0
@@ -123,7 +122,7 @@ class Master:
             self._welcome(worker)
             return worker
 
-        self._scheduler.allow_short_jobs()
+        self._conductor.allow_short_jobs()
         self._arrivals = Arrivals(listener, secret, Limits(**limits), welcome)
         self._selector.register(self._arrivals, selectors.EVENT_READ, lambda: None)
         # The process that called the launcher holds the other end of this pipe until the launcher
@@ -135,16 +134,16 @@ class Master:
         self._listen_for_signals()
         try:
             self._conductor.flush()
-            while not self._scheduler.has_ended():
+            while not self._conductor.has_ended():
                 self._assign()
-                if self._scheduler.has_ended():
+                if self._conductor.has_ended():
                     break
                 self._hire()
                 self._recall()
                 self._end_overdue()
                 self._conductor.flush_if_due(time.monotonic())
                 self._wait(self._patience())
-                if self._scheduler.stops_running_jobs:
+                if self._conductor.stops_running_jobs:
                     self._stop_running_jobs()
             self._conductor.flush()
             self._dismiss()
@@ -160,7 +159,7 @@ class Master:
                 self._arrivals.close()
             self._kill_orphans()
             self._reaper.close()
-        return "cancelled" if self._scheduler.cancelled else "ended"
+        return self._conductor.phase
 
     # Workers
 
@@ -175,7 +174,7 @@ class Master:
         most = min(
             self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1)
         )
-        while len(self._workers) < most and self._scheduler.has_work_for_a_worker:
+        while len(self._workers) < most and self._conductor.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
                     f"{self._stillbirths} workers in a row ended before they took a job; the last "
@@ -209,8 +208,7 @@ class Master:
             ),
         )
         self._workers[worker.name] = worker
-        self._scheduler.joined(worker.name, is_ready=False)
-        self._conductor.hired(worker.name, worker.segment)
+        self._conductor.joined(worker.name, segment=worker.segment, is_ready=False)
 
     def _bury(self, worker: WorkerLink) -> None:
         """Handles the end of a worker: records the jobs that it finished, takes back the jobs that
@@ -224,7 +222,7 @@ class Master:
             for record in read_records(self._store.segment(worker.segment), worker.read_to):
                 self._take_in(worker, record, now)
         worker.recall()
-        has_begun = worker.has_begun or bool(self._scheduler.jobs_of(worker.name))
+        has_begun = worker.has_begun or bool(self._conductor.jobs_of(worker.name))
         self._stillbirths = 0 if has_begun or worker.ended_by is not None else self._stillbirths + 1
         self._last_segment = worker.segment
         self._blame(worker, worker.bury(self._selector), now)
@@ -248,14 +246,14 @@ class Master:
         return f" ({path.read_text()})" if path.exists() else ""
 
     def _blame(self, worker: WorkerLink, what: str, now: float) -> None:
-        running = self._scheduler.jobs_of(worker.name)
+        running = self._conductor.jobs_of(worker.name)
         job, cause, why = worker.ended_by or (
             -1,
             "crash",
             f"its worker {worker.name} died while it ran ({what})",
         )
         if worker.ended_by is not None and running and running[0] != job:
-            self._scheduler.lost(
+            self._conductor.lost(
                 worker.name, now
             )  # the job that the worker was killed for had finished just before
             return
@@ -268,7 +266,7 @@ class Master:
         """Kills a worker because of the job that it runs. If the job finishes just before, its
         result is kept."""
         if worker.ended_by is None:
-            worker.ended_by = (next(iter(self._scheduler.jobs_of(worker.name)), -1), cause, why)
+            worker.ended_by = (next(iter(self._conductor.jobs_of(worker.name)), -1), cause, why)
             worker.kill()
 
     def _dismiss(self) -> None:
@@ -288,11 +286,8 @@ class Master:
     # Jobs
 
     def _assign(self) -> None:
-        now = time.monotonic()
-        for assignment in self._scheduler.assignments(now):
-            worker = self._workers[assignment.worker]
-            self._conductor.began(assignment.job, worker.name, time.time())
-            worker.send(orders.pack(self._conductor.order(assignment), self._put_aside))
+        for name, order in self._conductor.assign(time.monotonic(), time.time()):
+            self._workers[name].send(orders.pack(order, self._put_aside))
 
     def _put_aside(self, order: Order, places: bytes) -> None:
         with self._store.explaining("write to"):
@@ -306,7 +301,7 @@ class Master:
             while data:
                 if data.startswith(READY):
                     worker.is_ready = True
-                    self._scheduler.is_ready(worker.name, now)
+                    self._conductor.is_ready(worker.name, now)
                     data = data[1:]
                 elif data.startswith(TROUBLE):
                     raise RunBroken(
@@ -328,33 +323,24 @@ class Master:
         self._conductor.ended(record, segment=worker.segment, worker=worker.name, now=now)
 
     def _recall(self) -> None:
-        for name, _ in self._scheduler.recalls():
-            self._workers[name].recall()
-        for name in self._scheduler.crowded(time.monotonic()):
+        for name in self._conductor.recalls(time.monotonic()):
             self._workers[name].recall()
 
     def _returned(self, order: bytes) -> None:
         """A worker has given back an order that it had not taken."""
-        self._scheduler.returned(orders.unpack(order).job, time.monotonic())
+        self._conductor.returned(orders.unpack(order).job, time.monotonic())
 
     def _end_overdue(self) -> None:
         now = time.monotonic()
-        if self._arrivals is not None and self._scheduler.overdue(now):
+        if self._arrivals is not None and self._conductor.overdue(now):
             self._arrivals.turn()  # what they reported in time may not have been read yet
-        for name in self._scheduler.overdue(now):
-            worker = self._workers[name]
-            self._read_reports(worker)
-            if name in self._scheduler.overdue(now):
-                job = self._scheduler.jobs_of(name)[0]
-                self._end_worker(
-                    worker,
-                    "timeout",
-                    f"it took longer than its timeout of {self._plan.timeouts[job]:g} s and was "
-                    "stopped",
-                )
+        for name in self._conductor.overdue(now):
+            self._read_reports(self._workers[name])
+        for name, why in self._conductor.overdue(now).items():
+            self._end_worker(self._workers[name], "timeout", why)
 
     def _stop_running_jobs(self) -> None:
-        for name in list(self._scheduler.busy_workers()):
+        for name in self._conductor.busy_workers():
             self._end_worker(
                 self._workers[name], "cancel", "it was stopped while it ran, because the run ended"
             )
@@ -372,15 +358,13 @@ class Master:
 
     def _patience(self) -> float | None:
         """The time until something has to be done even without an event; None if never."""
-        overdue = self._scheduler.next_deadline()
-        if overdue is not None and any(
-            worker.ended_by is not None for worker in self._workers.values()
-        ):
-            overdue = max(overdue, time.monotonic() + 0.01)
         now = time.monotonic()
-        moments = (self._conductor.flush_due, overdue, self._scheduler.next_crowded(now))
-        times = [moment for moment in moments if moment is not None]
-        return max(0.0, min(min(times) - now, LONGEST_SECONDS)) if times else None
+        moment = self._conductor.next_moment(now)
+        if moment is None:
+            return None
+        # A job that exceeded its timeout is overdue until its worker, which was killed, is buried.
+        is_killed = any(worker.ended_by is not None for worker in self._workers.values())
+        return max(0.01 if is_killed else 0.0, min(moment - now, LONGEST_SECONDS))
 
     def _listen_for_signals(self) -> None:
         os.set_blocking(self._wake, False)
@@ -392,8 +376,8 @@ class Master:
         processes.take_signals()
 
     def _signalled(self) -> None:
-        if signal.SIGTERM in os.read(self._woken, 100) and not self._scheduler.cancelled:
-            self._scheduler.cancel()
+        if signal.SIGTERM in os.read(self._woken, 100):
+            self._conductor.cancel()
 
     def _launcher_is_gone(self) -> None:
         self._selector.unregister(sys.stdin)

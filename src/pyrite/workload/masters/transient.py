@@ -23,7 +23,7 @@ from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
-from pyrite.workload.scheduling.scheduler import Assignment
+from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head, read_result
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Commands, Status, Store
@@ -113,7 +113,7 @@ class TransientMaster:
 
     def cancel(self) -> None:
         """Cancels the run. May be called from any thread."""
-        self._events.put(lambda: self._conductor.scheduler.cancel())
+        self._events.put(lambda: self._conductor.cancel())
 
     def _run(self) -> str:
         with ExitStack() as opened:
@@ -126,24 +126,23 @@ class TransientMaster:
             self._conductor = Conductor(
                 self._store, self._plan, self._journal, self._options, depth=1
             )
-            self._scheduler = self._conductor.scheduler
             try:
                 self._run_jobs()
             except RunBroken:
                 self._conductor.salvage()
                 raise
-        return "cancelled" if self._scheduler.cancelled else "ended"
+        return self._conductor.phase
 
     def _run_jobs(self) -> None:
         self._conductor.flush()
-        while not self._scheduler.has_ended():
+        while not self._conductor.has_ended():
             self._send_out()
-            if self._scheduler.has_ended():
+            if self._conductor.has_ended():
                 break
             self._end_overdue()
             self._conductor.flush_if_due(time.monotonic())
             self._wait()
-            if self._scheduler.stops_running_jobs:
+            if self._conductor.stops_running_jobs:
                 for flight in list(self._flights.values()):
                     self._end(
                         flight, "it was stopped while it ran, because the run ended", cause="cancel"
@@ -158,23 +157,21 @@ class TransientMaster:
             1 if self._suspects else self._supply.capacity(self._options.workers)
         ):
             worker = f"t{self._names + 1}"
-            self._scheduler.joined(worker)
-            assignments = self._scheduler.assignments(time.monotonic())
-            if not assignments:
-                self._scheduler.left(worker)
+            self._conductor.joined(worker)
+            orders = self._conductor.assign(time.monotonic(), time.time())
+            if not orders:
+                self._conductor.left(worker)
                 return
             self._names += 1
-            self._submit(assignments[0])
+            self._submit(*orders[0])
 
-    def _submit(self, assignment: Assignment) -> None:
-        order = self._conductor.order(assignment)
-        self._conductor.began(order.job, assignment.worker, time.time())
+    def _submit(self, worker: str, order: Order) -> None:
         executor = self._supply.get()
         try:
             future = executor.submit(run_task, self._task(order))
         except BrokenExecutor:
             self._supply.renew(executor)
-            self._scheduler.lost(assignment.worker, time.monotonic())
+            self._conductor.lost(worker, time.monotonic())
             return
         except RuntimeError as error:
             if "interpreter shutdown" not in str(error):
@@ -183,13 +180,11 @@ class TransientMaster:
                     "run has ended"
                 ) from error
             # The interpreter is shutting down, and its pools accept no more calls.
-            self._scheduler.cancel()
-            self._scheduler.died(assignment.worker, "cancel", time.monotonic())
+            self._conductor.cancel()
+            self._died(worker, "cancel", "the interpreter ended")
             return
         self._supply.guard(executor)
-        flight = self._flights[assignment.worker] = _Flight(
-            order, assignment.worker, future, executor
-        )
+        flight = self._flights[worker] = _Flight(order, worker, future, executor)
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
     def _task(self, order: Order) -> Task:
@@ -205,15 +200,14 @@ class TransientMaster:
 
     def _wait(self) -> None:
         """Waits for the next event, and handles all events that have come."""
-        times = [
-            t for t in (self._conductor.flush_due, self._scheduler.next_deadline()) if t is not None
-        ]
-        patience = min([LOOK_SECONDS, *(max(0.0, t - time.monotonic()) for t in times)])
+        now = time.monotonic()
+        moment = self._conductor.next_moment(now)
+        patience = LOOK_SECONDS if moment is None else min(LOOK_SECONDS, max(0.0, moment - now))
         try:
             event = self._events.get(timeout=patience)
         except queue.Empty:
             if self._store.is_cancelled(self._status.session):
-                self._scheduler.cancel()
+                self._conductor.cancel()
             return
         event()
         while not self._events.empty():
@@ -247,7 +241,7 @@ class TransientMaster:
             start, end = self._log(outcome.output)
             written = self._writer.append(outcome.ending._replace(log_start=start, log_end=end))
         self._conductor.ended(head(written), segment=self._segment, worker=flight.worker, now=now)
-        self._scheduler.left(flight.worker)
+        self._conductor.left(flight.worker)
 
     def _log(self, output: bytes) -> tuple[int, int]:
         if not output:
@@ -274,27 +268,20 @@ class TransientMaster:
                 if isinstance(error, WorkerDied)
                 else f"its worker died while it ran ({message_of(error) if error else 'cancelled'})"
             )
-            self._died(flight, "crash", why)
+            self._died(flight.worker, "crash", why)
         else:
             for other in together:
                 self._flights.pop(other.worker, None)
                 self._suspects.add(other.order.job)
-                self._scheduler.lost(other.worker, now)
+                self._conductor.lost(other.worker, now)
 
     # Stopping jobs
 
     def _end_overdue(self) -> None:
-        for worker in self._scheduler.overdue(time.monotonic()):
-            flight = self._flights[worker]
-            if not flight.future.done():
-                timeout = self._plan.timeouts[flight.order.job]
-                self._end(
-                    flight,
-                    f"it took longer than its timeout of {timeout:g} s and was stopped",
-                    cause="timeout",
-                )
+        for worker, why in self._conductor.overdue(time.monotonic()).items():
+            self._end(self._flights[worker], why, cause="timeout")
 
-    def _end(self, flight: _Flight, why: str, *, cause: Any) -> None:
+    def _end(self, flight: _Flight, why: str, *, cause: Cause) -> None:
         """Stops a job as far as its executor allows: only this job, or together with all other jobs
         of the pool. A job in a thread cannot be stopped; its result is ignored."""
         if flight.worker not in self._flights or flight.future.done():
@@ -302,7 +289,7 @@ class TransientMaster:
         del self._flights[flight.worker]
         flight.ended_by = why
         self._suspects.discard(flight.order.job)
-        self._died(flight, cause, why)
+        self._died(flight.worker, cause, why)
         kill = getattr(flight.future, "kill", None)
         if callable(kill):
             kill()
@@ -316,12 +303,12 @@ class TransientMaster:
                 other for other in self._flights.values() if other.executor is flight.executor
             ]:
                 del self._flights[other.worker]
-                self._scheduler.lost(other.worker, now)
+                self._conductor.lost(other.worker, now)
             self._supply.renew(flight.executor)
 
-    def _died(self, flight: _Flight, cause: Any, why: str) -> None:
+    def _died(self, worker: str, cause: Cause, why: str) -> None:
         self._conductor.died(
-            flight.worker,
+            worker,
             cause,
             why,
             segment=None,
