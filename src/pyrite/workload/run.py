@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload.input.branches import extended
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.plan import CommandBook, Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -33,7 +34,14 @@ from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, row_
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
-from pyrite.workload.storage.journal import Entry, Journal, read_entries, read_plan_number
+from pyrite.workload.storage.journal import (
+    Entry,
+    Journal,
+    read_entries,
+    read_extensions,
+    read_plan_number,
+)
+from pyrite.workload.storage.places import NoPlace, input_places, readers, result_places
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
@@ -213,8 +221,8 @@ class Run:
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
         self._plan_folder = self._store.plan(number)
-        self._plan = self._store.read_plan(number)
-        self._number = {id: n for n, id in enumerate(self._plan.ids)}
+        self._first_plan = self._store.read_plan(number)
+        self._set_plan([])
         self._process = _process
         self._session = self.status.session
         self._transient = _master
@@ -357,6 +365,10 @@ class Run:
                 f"job '{id}' has no result; its state is "
                 f"{entry.state}{f' ({entry.error})' if entry.error else ''}"
             )
+        if self._number[id] in self._plan.maps:
+            entries = list(self._entries().values())
+            places = list(result_places(self._plan, entries, self._number[id]))
+            return decode(readers(self._store, places)[0]())
         assert entry.result_segment is not None
         assert entry.result_offset is not None
         return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
@@ -427,23 +439,22 @@ class Run:
         line that raised it. Nothing is written to the store.
         """
         id = self._known(job)
-        entries = self._entries()
-        commands = Commands(self._plan_folder)
-        number = self._number[id]
-
-        def reader(above: str) -> Any:
-            def read() -> Any:
-                entry = entries[above]
-                if entry.result_segment is None or entry.result_offset is None:
-                    raise NoResult(f"it has no result; its state is {entry.state}")
-                return read_result(self._store.segment(entry.result_segment), entry.result_offset)
-
-            return read
-
+        entries = list(self._entries().values())
+        plan, number = self._plan, self._number[id]
         try:
-            inputs = [reader(self._plan.ids[above]) for above in self._plan.passed[number]]
+            inputs = readers(self._store, input_places(plan, entries, number))
+        except NoPlace as missing:
+            above = missing.args[0]
+            raise NoResult(
+                f"the upstream job '{plan.ids[above]}' has no result; its state is "
+                f"{entries[above].state}"
+            ) from None
+        commands = Commands(self._plan_folder)
+        try:
             command, args, kwargs = load(
-                commands.bytes_of(number),
+                commands.bytes_of(
+                    plan.maps[plan.branch[number][0]].blob if number in plan.branch else number
+                ),
                 lambda span: pickle.loads(commands.bytes_at(span)),
                 inputs,
             )
@@ -500,12 +511,30 @@ class Run:
                 f"the store '{self._store}' now belongs to a newer run; to see that run, call "
                 f"Run.attach('{self._store}')"
             )
+        if self._plan.maps:
+            self._add_branches(len(entries))
         if is_over and self.status.session == status.session:
             self._final = (status.session, entries)
         return entries
 
+    def _add_branches(self, count: int) -> None:
+        """Makes the plan have as many jobs as there are entries: branches may have been added to
+        it."""
+        extensions = read_extensions(self._store)
+        while extensions and len(self._first_plan.ids) + sum(n for _, n in extensions) > count:
+            extensions.pop()
+        if extensions != self._extensions:
+            self._set_plan(extensions)
+
+    def _set_plan(self, extensions: list[tuple[int, int]]) -> None:
+        self._extensions = extensions
+        self._plan = extended(self._first_plan, extensions)
+        self._number = {id: n for n, id in enumerate(self._plan.ids)}
+
     def _known(self, job: object) -> str:
         id = str(job)
+        if id not in self._number and self._plan.maps:
+            self._entries()
         if id not in self._number:
             near = difflib.get_close_matches(id, self._number, 1)
             raise NoResult(

@@ -26,9 +26,13 @@ class Job(NamedTuple):
     light: bool = False
     after: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = NO_INPUTS
+    over: str | None = None
 
 
-OPTIONS = ("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after", "inputs")
+OPTIONS = (
+    *("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after"),
+    *("inputs", "over"),
+)
 
 
 def option_problems(job: Job) -> list[str]:
@@ -37,6 +41,7 @@ def option_problems(job: Job) -> list[str]:
     problems = []
     pool: object = job.pool
     light: object = job.light
+    over: object = job.over
     if not isinstance(job.args, Sequence) or isinstance(job.args, (str, bytes)):
         problems.append(f"has args={shorten(job.args)}; args must be a list")
     if not isinstance(job.kwargs, Mapping) or not all(isinstance(name, str) for name in job.kwargs):
@@ -58,6 +63,11 @@ def option_problems(job: Job) -> list[str]:
         problems.append(f"has pool={shorten(pool)}; pool must be the name of a pool")
     if not isinstance(light, bool):
         problems.append(f"has light={shorten(light)}; light must be True or False")
+    if over is not None and not isinstance(over, str):
+        problems.append(
+            f"has over={shorten(over)}; over must be the id of the job whose result has the "
+            "elements"
+        )
     return problems
 
 

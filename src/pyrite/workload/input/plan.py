@@ -30,9 +30,11 @@ from pyrite.workload.input.commands import (
     interpret,
     parameters_of,
 )
+from pyrite.workload.input.elements import elements_of
 from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
+from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
@@ -76,11 +78,19 @@ class Plan:
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
     programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    maps: dict[int, Mapped] = field(default_factory=dict)
+    branches: dict[int, range] = field(default_factory=dict)  # of the maps whose branches are known
+    branch: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """For each branch, its map and the number of its element."""
 
     @property
     def edges(self) -> list[tuple[str, str]]:
         return [
-            (self.ids[a], self.ids[b]) for a, below in enumerate(self.downstream) for b in below
+            (self.ids[a], self.ids[b])
+            for a, below in enumerate(self.downstream)
+            for b in below
+            # Between the upstream jobs of a map and the map itself are its branches.
+            if not self.branches.get(b) or a in self.branches[b]
         ]
 
 
@@ -103,17 +113,31 @@ def make_plan(
     book = CommandBook()
     writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
+    maps: dict[int, Mapped] = {}
+    branch_spans: list[int] = []  # they follow those of the jobs
     for n, job in enumerate(jobs):
         if n in wrong:
             continue
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
+        needed = tuple([number.get(name, -1) for name in wanted]) if wanted else ()
+        if job.over is not None:
+            over = number.get(job.over, -1)
+            blob = len(jobs) + len(maps)
+            maps[n] = Mapped(over, blob, needed, fingerprint, job.timeout)
+            branch_spans.extend(span)
+            span, needed, fingerprint = writer.write_splitter(job.over), (over,), _SPLITTER
         book.spans.extend(span)
-        passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
+        passed.append(needed)
         fingerprints.append(fingerprint)
+    problems.extend(
+        f"the id '{id}' is taken: the map '{map}' makes jobs with such ids; give it another id"
+        for id, map in (taken_ids(ids, {ids[n] for n in maps}) if maps else ())
+    )
     if problems:
         raise InvalidWorkload(problems)
+    book.spans.extend(branch_spans)
     plan = Plan(
         ids=ids,
         upstream=upstream,
@@ -121,11 +145,12 @@ def make_plan(
         order=order,
         priorities=[job.priority for job in jobs],
         retries=[job.retries for job in jobs],
-        timeouts=[job.timeout for job in jobs],
+        timeouts=[job.timeout if job.over is None else None for job in jobs],
         pools=[job.pool for job in jobs],
         passed=passed,
         fingerprints=fingerprints,
         programs=writer.programs,
+        maps=maps,
     )
     return plan, book
 
@@ -203,12 +228,15 @@ def _edges(
             (number[a], number[b]): None for a, b in schedule.edges if a in number and b in number
         }
     for n, job in enumerate(jobs):
-        if not job.after:
+        if not job.after and job.over is None:
             continue
-        for id in job.after:
+        named = [("after", id) for id in job.after or ()]
+        for option, id in [*named, ("over", job.over)] if isinstance(job.over, str) else named:
             if id not in number:
                 near = _near(id, number) if len(problems) < NEAR_MAX else ""
-                problems.append(f"job '{job.id}' has after='{id}', but there is no such job{near}")
+                problems.append(
+                    f"job '{job.id}' has {option}='{id}', but there is no such job{near}"
+                )
             else:
                 edges[number[id], n] = None
     for n, several in inputs.items():
@@ -230,7 +258,11 @@ def _near(id: str, ids: Mapping[str, int]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
+_Name = str | Input | Element
+"""How a parameter gets the result of upstream jobs. A str is both the parameter and the job."""
+
 _DEFAULTS = Job("", None)[2:]
+_SPLITTER = digest(b"elements")
 
 
 class _CommandWriter:
@@ -243,7 +275,7 @@ class _CommandWriter:
         self.programs: dict[int, tuple[str, ...]] = {}
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
-        self._plain: dict[tuple[Any, tuple[str | Input, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._plain: dict[tuple[Any, tuple[_Name, ...]], tuple[tuple[int, int], bytes]] = {}
 
     def write(
         self, number: int, job: Job, upstream: Sequence[str], inputs: Sequence[Input]
@@ -264,16 +296,24 @@ class _CommandWriter:
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
+        by_name = [one.parameter for one in inputs] if inputs else []
+        element = None
+        if job.over is not None:
+            element = self._element(job, known, upstream, by_name)
+            if element is None:
+                return (0, 0), (), b""
+            if element.is_positional:
+                args = [*args, element]
+            elif element.parameter is not None:
+                by_name.append(element.parameter)
         if parameters is not None:
-            if args or kwargs or inputs or parameters.required:
+            if args or kwargs or by_name or parameters.required:
                 self.problems.extend(
                     f"the command of job '{job.id}', {known.description}, {problem}"
-                    for problem in parameters.problems(
-                        upstream, args, kwargs, [one.parameter for one in inputs]
-                    )
+                    for problem in parameters.problems(upstream, args, kwargs, by_name)
                 )
             if upstream and parameters.named:
-                given = {**kwargs, **{one.parameter: one for one in inputs}} if inputs else kwargs
+                given = {**kwargs, **dict.fromkeys(by_name)} if by_name else kwargs
                 wanted = parameters.wanted(upstream, args, given)
         elif args or kwargs:
             self.problems.append(
@@ -285,11 +325,13 @@ class _CommandWriter:
                 f"job '{job.id}' has inputs, but its command, {known.description}, has no "
                 "parameters to get them; to run it after these jobs, give after=[...]"
             )
-        names: tuple[str | Input, ...] = tuple(wanted)
+        names: tuple[_Name, ...] = tuple(wanted)
         if inputs:
             names = (*wanted, *inputs)
             wanted = [*wanted, *(id for one in inputs for id in one.ids)]
-        if not args and not kwargs:
+        if element is not None:
+            names = (element, *names)
+        if not job.args and not kwargs:
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
@@ -302,7 +344,7 @@ class _CommandWriter:
         return span, wanted, fingerprint
 
     def _write_with_arguments(
-        self, job: Job, known: _Known, names: tuple[str | Input, ...]
+        self, job: Job, known: _Known, names: tuple[_Name, ...]
     ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
@@ -321,6 +363,34 @@ class _CommandWriter:
             return (0, 0), b""
         span = self._book.put(pickle.dumps((known.span, arguments, names), protocol=5))
         return span, digest(known.fingerprint, hashed, *map(_as_bytes, names))
+
+    def _element(
+        self, job: Job, known: _Known, upstream: Sequence[str], by_name: Sequence[str]
+    ) -> Element | None:
+        """The parameter that gets the element of a map."""
+        assert job.over is not None
+        if known.parameters is None:
+            self.problems.append(
+                f"job '{job.id}' has over='{job.over}', but its command, {known.description}, is "
+                "not a function"
+            )
+            return None
+        others = [id for id in upstream if id != job.over]
+        given = {*job.kwargs, *by_name, *others}
+        element = element_of(job.over, known.parameters, job.args, given)
+        if element is None:
+            self.problems.append(
+                f"the command of job '{job.id}', {known.description}, has no parameter that is "
+                f"free for the element of '{job.over}'"
+            )
+        return element
+
+    def write_splitter(self, over: str) -> tuple[int, int]:
+        """The span of the command that takes the result of a job apart."""
+        command = self._book.put(pickle.dumps(Call(elements_of), protocol=5))
+        arguments = pickle.dumps(((), {"job": over}), protocol=5)
+        names = (Input("result", (over,), is_single=True),)
+        return self._book.put(pickle.dumps((command, arguments, names), protocol=5))
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
         """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
@@ -360,7 +430,7 @@ class _Known:
     argv: tuple[str, ...]
 
 
-def _as_bytes(name: str | Input) -> bytes:
+def _as_bytes(name: _Name) -> bytes:
     return name.encode() if isinstance(name, str) else repr(tuple(name)).encode()
 
 

@@ -6,6 +6,7 @@ master talks to the conductor only, and acts.
 from __future__ import annotations
 
 from pyrite.errors import RunBroken
+from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
@@ -13,8 +14,15 @@ from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Rules, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_result
-from pyrite.workload.storage.journal import Entry, Journal, with_record
+from pyrite.workload.storage.cleanup_queue import (
+    Record,
+    end_of,
+    read_digests,
+    read_error,
+    read_result,
+)
+from pyrite.workload.storage.journal import FRESH, Entry, Journal, with_record
+from pyrite.workload.storage.places import input_places
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
@@ -28,10 +36,14 @@ class Conductor:
         self, store: Store, plan: Plan, journal: Journal, options: Options, *, depth: int = DEPTH
     ) -> None:
         self._store = store
-        self._plan = plan
         self._journal = journal
         self._entries: list[Entry] = list(journal.entries().values())
+        done = self._look_back(plan)
+        plan = self._plan
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
+        self._split: dict[int, tuple[int, int]] = {}  # maps whose record has just come
+        self._elements: dict[int, list[bytes]] = {}  # digests of the elements of each map
+        self._gathered: dict[int, bytes] = {}  # digests of the results of maps
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
@@ -49,23 +61,23 @@ class Conductor:
             pools=plan.pools,
             pool_sizes=options.pools,
             remaining=remaining_paths(plan.order, plan.downstream, seconds) if seconds else None,
+            makers=plan.maps,
             on_error=options.on_error,
             crashes_max=options.crashes_max,
         )
-        knows_results = not options.rerun and any(
+        self._knows_results = not options.rerun and any(
             entry.result_segment is not None for entry in self._entries
         )
         self._scheduler = Scheduler(
             rules,
-            done=[
-                n
-                for n, entry in enumerate(self._entries)
-                if entry.state.has_result and self._result_is_there(n)
-            ],
+            done=done,
             attempts=[entry.attempt for entry in self._entries],
-            is_current=self._is_current if knows_results else None,
+            is_current=self._is_current if self._knows_results or plan.maps else None,
             depth=depth,
+            grow=self._grow,
+            gathering=list(plan.branches),
         )
+        self._rules = rules
         for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
                 self._scheduler.changed[job] = (
@@ -102,9 +114,10 @@ class Conductor:
         made = []
         for worker, job, attempt in self._scheduler.assignments(now):
             self._began[job] = (worker, wall)
-            passed = self._plan.passed[job]
-            inputs = tuple([self._result_place(above) for above in passed]) if passed else ()
-            made.append((worker, Order(job, attempt, self._fingerprint(job), inputs)))
+            plan, branch = self._plan, self._plan.branch.get(job)
+            inputs = input_places(plan, self._entries, job) if branch or plan.passed[job] else ()
+            blob = job if branch is None else plan.maps[branch[0]].blob
+            made.append((worker, Order(job, attempt, self._fingerprint(job), inputs, blob)))
         return made
 
     def recalls(self, now: float) -> set[str]:
@@ -140,18 +153,47 @@ class Conductor:
         found = self._fingerprints[job]
         if found is None:
             found = self._plan.fingerprints[job]
-            above = self._plan.upstream[job]
+            above = self._digests_above(job)
             if above:
-                found = digest(found, *[self._digest_of(u) for u in above])
+                found = digest(found, *above)
             self._fingerprints[job] = found
         # Upstream jobs may write the files among the arguments, and the program may change them. So
         # the files are read just before the program runs, and again when it has ended.
         argv = self._plan.programs.get(job)
         return found if argv is None else digest(found, of_files(argv))
 
+    def _digests_above(self, job: int) -> list[bytes]:
+        """The digests of what a job gets from upstream. A map gets the result that it takes apart,
+        and a branch only its element of that, unless the whole is passed to it, too."""
+        plan = self._plan
+        if job in plan.maps:
+            return [self._digest_of(plan.maps[job].over)]
+        branch = plan.branch.get(job)
+        if branch is None:
+            return [self._digest_of(above) for above in plan.upstream[job]]
+        mapped = plan.maps[branch[0]]
+        others = [u for u in plan.upstream[job] if u != mapped.over or u in mapped.passed]
+        return [self._element_digest(*branch), *map(self._digest_of, others)]
+
+    def _element_digest(self, map: int, number: int) -> bytes:
+        over = self._plan.maps[map].over
+        if over in self._plan.maps:
+            return self._digest_of(self._plan.branches[over][number])
+        if map not in self._elements:
+            with self._store.explaining("read"):
+                segment, offset = self._result_place(map)
+                self._elements[map] = read_digests(self._store.segment(segment), offset)
+        return self._elements[map][number]
+
     def _digest_of(self, job: int) -> bytes:
         """The digest of the result of a job. If the result is None or an exit code, it says nothing
         about what the job did; then the fingerprint of the job."""
+        if job in self._plan.maps:
+            found = self._gathered.get(job)
+            if found is None:
+                found = digest(*map(self._digest_of, self._plan.branches[job]))
+                self._gathered[job] = found
+            return found
         entry = self._entries[job]
         if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
             return entry.fingerprint or NO_FINGERPRINT
@@ -159,9 +201,12 @@ class Conductor:
 
     def _is_current(self, job: int) -> bool:
         """Whether the earlier result of the job is up to date."""
+        if job in self._plan.maps and self._plan.maps[job].over in self._plan.maps:
+            return True  # the elements are the results of branches; there is nothing to take apart
         entry = self._entries[job]
         return (
-            entry.result_segment is not None
+            self._knows_results
+            and entry.result_segment is not None
             and entry.fingerprint == self._fingerprint(job)
             and self._result_is_there(job)
         )
@@ -172,6 +217,51 @@ class Conductor:
             return encoding.is_there(read_result(self._store.segment(segment), offset))
         except OSError:
             return False
+
+    # Maps
+
+    def _look_back(self, plan: Plan) -> list[int]:
+        """Sets the plan, with the branches that were made before, and returns the jobs that are
+        done. If the elements of a map are gone, all branches are made anew."""
+        self._plan = extended(plan, self._journal.extensions())
+        done = {
+            n: None
+            for n, entry in enumerate(self._entries)
+            if entry.state.has_result and n not in self._plan.maps and self._result_is_there(n)
+        }
+        for map in self._plan.order if self._plan.branches else ():
+            if map not in self._plan.branches:
+                continue
+            over = self._plan.maps[map].over
+            if over not in done or not (over in self._plan.maps or self._result_is_there(map)):
+                del self._entries[len(plan.ids) :]
+                self._journal.retract(len(plan.ids))
+                return self._look_back(plan)
+            if all(branch in done for branch in self._plan.branches[map]):
+                done[map] = None
+        return list(done)
+
+    def _grow(self, map: int) -> int:
+        """Makes the branches of a map: one per element of the result that it has taken apart.
+        Returns their number."""
+        plan = self._plan
+        over = plan.maps[map].over
+        if over in plan.maps:
+            count = len(plan.branches[over])
+        else:
+            is_new = map in self._split
+            segment, offset = self._split.pop(map) if is_new else self._result_place(map)
+            with self._store.explaining("read"):
+                self._elements[map] = read_digests(self._store.segment(segment), offset)
+            count = len(self._elements[map])
+        branches = extend(plan, map, count)
+        if isinstance(self._rules.remaining, list):
+            self._rules.remaining.extend([self._rules.remaining[map]] * count)
+        self._entries.extend([FRESH] * count)
+        self._fingerprints.extend([None] * count)
+        # Before any branch can leave a record in a segment.
+        self._journal.extend(map, branches.start, plan.ids[branches.start :])
+        return count
 
     # Events
 
@@ -205,9 +295,12 @@ class Conductor:
         the current attempt of the job."""
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
+        if record.has_elements:
+            self._split[record.job] = (segment, record.offset)
         if not self._scheduler.finished(
             record.job, record.attempt, succeeded=record.succeeded, now=now
         ):
+            self._split.pop(record.job, None)
             return False
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)

@@ -24,8 +24,9 @@ from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Cause
-from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head, read_result
+from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.places import readers
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
@@ -188,10 +189,8 @@ class TransientMaster:
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
     def _task(self, order: Order) -> Task:
-        blob = self._commands.bytes_of(order.job)
-        inputs = tuple(
-            read_result(self._store.segment(segment), offset) for segment, offset in order.inputs
-        )
+        blob = self._commands.bytes_of(order.blob)
+        inputs = tuple(read() for read in readers(self._store, order.inputs))
         return Task(
             order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path))
         )

@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path, PurePath
@@ -15,6 +16,8 @@ from typing import Any
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
+from pyrite.workload.input.elements import Elements
+from pyrite.workload.storage.parts import all_parts, joined
 
 
 class Kind(IntEnum):
@@ -24,6 +27,7 @@ class Kind(IntEnum):
     POLARS = 3
     ARROW = 4
     PATH = 5
+    ELEMENTS = 6  # of a list, each encoded separately
 
     @property
     def suffix(self) -> str:
@@ -45,6 +49,8 @@ def encode(value: Any) -> Encoded:
         return NOTHING
     if isinstance(value, PurePath):
         return Encoded(Kind.PATH, _path_and_stamp(value))
+    if type(value) is Elements:
+        return gathered([encode(element) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
@@ -58,6 +64,15 @@ def encode(value: Any) -> Encoded:
         ) from None
 
 
+def gathered(results: Sequence[Encoded]) -> Encoded:
+    """Several results as one, which is a list."""
+    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+
+
+def _parts(encoded: Encoded) -> Iterator[Encoded]:
+    return (Encoded(Kind(kind), data) for kind, data in all_parts(encoded.data))
+
+
 def decode(encoded: Encoded) -> Any:
     kind, data = encoded.kind, encoded.data
     if kind is Kind.NOTHING:
@@ -66,6 +81,8 @@ def decode(encoded: Encoded) -> Any:
         return pickle.loads(data)
     if kind is Kind.PATH:
         return Path(pickle.loads(data)[0])
+    if kind is Kind.ELEMENTS:
+        return [decode(part) for part in _parts(encoded)]
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(io.BytesIO(data))
@@ -81,6 +98,8 @@ def decode(encoded: Encoded) -> Any:
 def is_there(encoded: Encoded) -> bool:
     """Whether the result still exists. If it is a path: whether the file has not changed since the
     job ended."""
+    if encoded.kind is Kind.ELEMENTS:
+        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATH)
     if encoded.kind is not Kind.PATH:
         return True
     path = pickle.loads(encoded.data)[0]

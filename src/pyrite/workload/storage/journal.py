@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,6 +59,7 @@ create table if not exists jobs (
     fingerprint blob, result_digest blob, result_seconds real
 );
 create table if not exists run (plan integer not null);
+create table if not exists extensions (map integer not null, branches integer not null);
 create table if not exists segments (
     number integer primary key, worker text not null, scanned integer not null
 );
@@ -79,8 +80,9 @@ def with_record(
             record.result_digest,
             record.ended - record.started,
         )
+    state = JobState.DONE if record.succeeded else JobState.FAILED
     return Entry(
-        JobState.DONE if record.succeeded else JobState.FAILED,
+        JobState.WAITING if record.has_elements else state,
         record.attempt,
         worker,
         record.started,
@@ -149,6 +151,7 @@ class Journal:
                     kept.append((job, FRESH._replace(**_result_of(known))))
             with transaction(self.database):
                 self.database.execute("delete from jobs")
+                self.database.execute("delete from extensions")
                 self.database.executemany(
                     "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
                     _first_states(plan),
@@ -158,6 +161,28 @@ class Journal:
                 self.database.execute("insert into run (plan) values (?)", (number,))
         self._drop_unused_segments()
         self._store.drop_plans(but=number)
+
+    def extend(self, map: int, first: int, ids: Sequence[str]) -> None:
+        """Adds the branches of a map, in one transaction. Their numbers begin with `first`."""
+        with _explaining(self._store), transaction(self.database):
+            self.database.execute(
+                "insert into extensions (map, branches) values (?, ?)", (map, len(ids))
+            )
+            self.database.executemany(
+                "insert into jobs (number, id, state, attempt) values (?, ?, 'READY', 0)",
+                enumerate(ids, first),
+            )
+
+    def extensions(self) -> list[tuple[int, int]]:
+        """The maps whose branches are known, and the number of these, in the order of
+        `extend`."""
+        return _extensions(self.database)
+
+    def retract(self, first: int) -> None:
+        """Removes all branches of all maps. Their numbers begin with `first`."""
+        with _explaining(self._store), transaction(self.database):
+            self.database.execute("delete from extensions")
+            self.database.execute("delete from jobs where number >= ?", (first,))
 
     def write(
         self,
@@ -213,6 +238,16 @@ def read_plan_number(store: Store) -> int:
 def _plan_number(database: sqlite3.Connection) -> int:
     row = database.execute("select plan from run").fetchone()
     return int(row[0]) if row is not None else 0
+
+
+def read_extensions(store: Store) -> list[tuple[int, int]]:
+    """The maps whose branches are known, and the number of these, for reading only."""
+    with _reading(store.journal) as database:
+        return _extensions(database)
+
+
+def _extensions(database: sqlite3.Connection) -> list[tuple[int, int]]:
+    return database.execute("select map, branches from extensions order by rowid").fetchall()
 
 
 def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dict[str, Entry]]:

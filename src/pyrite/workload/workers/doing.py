@@ -18,7 +18,9 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
 from pyrite.workload.input.commands import Call, Command, Program, RunDag
+from pyrite.workload.input.elements import NotElements
 from pyrite.workload.input.inputs import Input
+from pyrite.workload.input.maps import Element
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
 from pyrite.workload.workers.orders import Order
@@ -65,7 +67,7 @@ def _end_copies(process: int) -> None:
 
 
 def failure(order: Order, error: BaseException, started: float) -> Ending:
-    is_ours = isinstance(error, (ProgramFailed, LoadingFailed)) or (
+    is_ours = isinstance(error, (ProgramFailed, LoadingFailed, NotElements)) or (
         type(error) is ValueError and _is_of_encode(error)
     )
     return Ending(
@@ -104,7 +106,13 @@ def load(
         ) from error
     reads = iter(inputs)
     for name in names:
-        if isinstance(name, Input):
+        if isinstance(name, Element):
+            element = _loaded(name.over, next(reads))
+            if name.is_positional:
+                args = (*args, element)
+            else:
+                kwargs[name.parameter] = element
+        elif isinstance(name, Input):
             results = [_loaded(id, next(reads)) for id in name.ids]
             kwargs[name.parameter] = name.assembled(results)
         else:
