@@ -3,21 +3,19 @@ folder."""
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
 from tests.ports import free_port, free_ports
+from tests.servers import ServerProcess
 
 START_SECONDS = 20.0
 
 
-class Nats:
+class Nats(ServerProcess):
     """One server. It keeps its data and its port when it is started again."""
 
     def __init__(
@@ -42,23 +40,16 @@ class Nats:
             peers = ",".join(f"nats://127.0.0.1:{port}" for port in routes[1:])
             own = f"nats://127.0.0.1:{routes[0]}"
             self._arguments += ["--cluster_name", "c", "--cluster", own, "--routes", peers]
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         return f"nats://127.0.0.1:{self.port}"
 
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
     def start(self) -> None:
         """Returns when it takes connections."""
         program = Path(sys.executable).parent / "nats-server"
-        self._process = subprocess.Popen(
-            [program, *self._arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._run(program, *self._arguments)
+        assert self._process is not None
         give_up = time.monotonic() + START_SECONDS
         while not self._takes_connections():
             assert self._process.poll() is None, f"nats-server ended: {self._log.read_text()}"
@@ -71,27 +62,6 @@ class Nats:
                 return connection.recv(4) == b"INFO"
         except OSError:
             return False
-
-    def stop(self) -> None:
-        self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """As kill -9 does."""
-        self._end(signal.SIGKILL)
-
-    def suspend(self) -> None:
-        """Lets it hang: its connections stand, and nothing is answered."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
-
-    def _end(self, number: int) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(number)
-            process.send_signal(signal.SIGCONT)
-            process.wait()
 
 
 class Killer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,22 @@ def test_the_quick_start_of_durable_jobs_runs(tmp_path: Path) -> None:
     assert done.stderr == ""
     id, *rest = done.stdout.split()
     assert rest == ["100", id, "job", "'words'", "completed"]
+
+
+def test_the_options_of_jobs_run(tmp_path: Path) -> None:
+    section = (ROOT / "docs" / "workloads.md").read_text().partition("### More options of jobs")[2]
+    blocks = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.S)
+    text = "\n".join(blocks) + "\nassert not workload.run(store='run').wait().failed()\n"
+    (tmp_path / "options.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "options.py"],
+        cwd=tmp_path,
+        env={**os.environ, "DB_PASSWORD": "unknown"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -3,17 +3,15 @@ jars, on loopback."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 
 import pyspark
 
 from tests.ports import free_ports
+from tests.servers import ServerProcess
 
 JARS = ("zookeeper-3*", "zookeeper-jute-*", "slf4j-api-*", "netty-*", "snappy-java-*")
 MORE_JARS = ("metrics-core-*", "commons-cli-*")
@@ -33,7 +31,7 @@ maxClientCnxns=0
 """
 
 
-class ZooKeeper:
+class ZooKeeper(ServerProcess):
     """One server. It keeps its data and its port when it is started again. Sessions without a sign
     of life expire after `session` seconds."""
 
@@ -47,16 +45,10 @@ class ZooKeeper:
             folder=folder, port=self.port, session=int(session * 1000), tick=tick
         )
         self._config.write_text(config + more)
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
 
     def start(self) -> None:
         """Returns when it serves."""
@@ -66,11 +58,7 @@ class ZooKeeper:
     def launch(self) -> None:
         """Returns at once."""
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        self._process = subprocess.Popen(
-            [*JAVA, "-cp", _class_path(), main, str(self._config)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self._run(*JAVA, "-cp", _class_path(), main, self._config)
 
     def wait(self) -> None:
         """Returns when it serves."""
@@ -94,28 +82,6 @@ class ZooKeeper:
             return None
         found = re.search(rb"Mode: (\w+)", said)
         return found[1].decode() if found else None
-
-    def stop(self) -> None:
-        """Ends it and keeps its data. A server that was stopped by `suspend` ends, too."""
-        self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """As kill -9 does."""
-        self._end(signal.SIGKILL)
-
-    def suspend(self) -> None:
-        """Lets it hang: its connections stand, and nothing is answered."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
-
-    def _end(self, number: int) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(number)
-            process.send_signal(signal.SIGCONT)
-            process.wait()
 
 
 class Ensemble:

@@ -73,6 +73,18 @@ class RunBroken(PyriteError):
     """
 
 
+class JobsFailed(PyriteError):
+    """Jobs of a workload are not done: they failed, or did not run because others failed. `jobs`
+    has their rows, as in `run.table()`."""
+
+    def __init__(self, message: str, jobs: Sequence[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.jobs = list(jobs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JobsFailed, (str(self), self.jobs)
+
+
 class StoreInUse(PyriteError):
     """Another master is using this store."""
 

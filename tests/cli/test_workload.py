@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -203,3 +204,87 @@ def test_cancel_from_another_terminal(folder: Path) -> None:
     assert "1 cancelled" in pyrite("cancel", "jobs.run").stdout
     assert process.wait(20) == 1
     process.communicate()
+
+
+def test_log_f_follows_a_job_that_has_not_started_through_its_attempts(folder: Path) -> None:
+    write(
+        folder,
+        """
+workers: 1
+jobs:
+  first: [sh, -c, 'touch started; until test -e go; do sleep 0.01; done']
+  noisy:
+    command: [sh, -c, 'echo hello; until test -e $PWD/on; do sleep 0.01; done; test -e second || {
+      touch second; echo again; exit 3; }; echo bye']
+    after: first
+    retries: 1
+""",
+    )
+    command = [sys.executable, "-m", "pyrite", "workload"]
+    running = subprocess.Popen([*command, "run", "jobs.yaml"], stdout=subprocess.DEVNULL)
+    commands.wait_for("started")
+    pipe = subprocess.PIPE
+    following = subprocess.Popen(
+        [*command, "log", "-f", "jobs.run", "noisy"], stdout=pipe, stderr=pipe, text=True
+    )
+    assert following.stdout is not None
+    (folder / "go").touch()
+    assert following.stdout.readline() == "hello\n"
+    (folder / "on").touch()
+    output, errors = following.communicate(timeout=60)
+    assert output == "again\nhello\nbye\n"
+    assert "attempt 2:" in errors
+    assert (following.returncode, running.wait(60)) == (0, 0)
+
+
+def test_ctrl_c_ends_log_f_and_not_the_run(folder: Path) -> None:
+    write(folder, "jobs:\n  slow: [sh, -c, 'echo up; until test -e go; do sleep 0.01; done']\n")
+    command = [sys.executable, "-m", "pyrite", "workload"]
+    running = subprocess.Popen([*command, "run", "jobs.yaml"], stdout=subprocess.DEVNULL)
+    wait_until(lambda: (folder / "jobs.run" / "logs").exists(), 60)
+    wait_until(lambda: any(p.stat().st_size for p in (folder / "jobs.run/logs").iterdir()), 60)
+    following = subprocess.Popen(
+        [*command, "log", "-f", "jobs.run", "slow"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert following.stdout is not None
+    assert following.stdout.readline() == "up\n"
+    following.send_signal(signal.SIGINT)
+    _, errors = following.communicate(timeout=60)
+    assert following.returncode == 130
+    assert "Traceback" not in errors
+    (folder / "go").touch()
+    assert running.wait(60) == 0
+
+
+def test_with_json_standard_output_is_one_document(folder: Path) -> None:
+    (folder / "loud.py").write_text(
+        "import os\nprint('loaded')\nos.system('echo loading')\n"
+        "from pyrite.workload import Workload\nworkload = Workload()\n"
+        "@workload.job\ndef a():\n    print('from a')\n    return 2\n"
+        "@workload.job\ndef b(a):\n    raise ValueError('no <b>')\n"
+    )
+    done = pyrite("run", "loud.py", "--json", "--workers", "1")
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert "loading" in done.stderr
+    assert document["phase"] == "ended"
+    assert document["store"] == str(folder / "loud.run")
+    assert document["counts"] == {"DONE": 1, "FAILED": 1}
+    assert [job["job"] for job in document["jobs"]] == ["a", "b"]
+    assert document["jobs"][1]["error"] == "ValueError: no <b>"
+    assert json.loads(pyrite("status", "loud.run", "--json").stdout) == document
+    log = json.loads(pyrite("log", "loud.run", "a", "--json", "-f").stdout)
+    assert (log["state"], log["log"], log["traceback"]) == ("DONE", "from a\n", None)
+    again = json.loads(pyrite("resume", "loud.run", "--json").stdout)
+    assert again.keys() == document.keys()
+
+
+def test_with_json_an_error_is_a_document_too(folder: Path) -> None:
+    for command in (["cancel"], ["status"], ["log", "job"], ["resume"]):
+        done = pyrite(*command[:1], "nowhere", *command[1:], "--json")
+        assert "is not the store of a workload" in json.loads(done.stdout)["error"]
+        assert "is not the store of a workload" in done.stderr
+        assert done.returncode == 1

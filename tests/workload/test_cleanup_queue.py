@@ -113,7 +113,7 @@ VALUES = [
     b"bytes",
     True,
     (1, [2, {3: {4}}]),
-    Path("/nowhere/at/all"),
+    Path(os.__file__),
     ValueError("x").args,
 ]
 

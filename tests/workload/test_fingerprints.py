@@ -12,7 +12,7 @@ import pytest
 
 from pyrite import DAG, between
 from pyrite import processors as p
-from pyrite.workload.input.fingerprints import Fingerprints, of_files
+from pyrite.workload.input.fingerprints import Fingerprints
 
 
 def of(value: Any) -> bytes:
@@ -117,15 +117,6 @@ def test_a_dag_counts_by_its_vertices_and_edges() -> None:
     assert of(make(1)) == of(make(1))
     assert of(make(1)) != of(make(2))
     assert of(make(1)) != of(make(1, distributed=True))
-
-
-def test_files_among_the_arguments_of_a_program_count_by_their_content(tmp_path: Path) -> None:
-    script = tmp_path / "script.sh"
-    script.write_text("echo 1")
-    before = of_files(("sh", str(script)))
-    assert of_files(("sh", str(script))) == before
-    script.write_text("echo 2")
-    assert of_files(("sh", str(script))) != before
 
 
 CHANGES = {

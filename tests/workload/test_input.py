@@ -43,6 +43,13 @@ def jobs(*ids: str) -> list[dict[str, Any]]:
     return [{"job": id, "command": commands.nothing} for id in ids]
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_of_upstream_jobs_has_an_order_that_does_not_depend_on_hashes(kind: Any) -> None:
+    ids = [f"job-{n}" for n in range(10, 30)]
+    (job,) = Workload().add("last", commands.nothing, after=kind(ids)).jobs
+    assert job.after == tuple(ids)
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite.workload.input.schedule import in_order, remaining_paths, upstream_of
+from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.scheduler import (
     LONG_SECONDS,
     MOST_SHORT_JOBS,
@@ -26,7 +27,6 @@ def rules(count: int, edges: Sequence[tuple[int, int]] = (), **options: Any) -> 
         "priorities": [0] * count,
         "retries": [0] * count,
         "timeouts": [None] * count,
-        "pools": [None] * count,
     }
     return Rules(upstream=upstream, downstream=downstream, **{**lists, **options})
 
@@ -44,6 +44,7 @@ def jobs(assignments: list[Assignment]) -> list[tuple[str, int]]:
     return [(a.worker, a.job) for a in assignments]
 
 
+DB = {"db": 1}
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
@@ -158,6 +159,23 @@ def test_continue_runs_all_jobs_that_are_not_downstream_of_a_failed_one() -> Non
     assert s.has_ended()
 
 
+def test_a_job_waits_before_its_retry_and_the_others_run_meanwhile() -> None:
+    s = Scheduler(rules(2, retries=[2, 0], retry_waits={0: RetryWait(3)}), draw=lambda: 0.5)
+    s.joined("w0")
+    assert jobs(s.assignments(0)) == [("w0", 0), ("w0", 1)]
+    s.finished(0, 1, succeeded=False, now=1)
+    assert s.states == [JobState.WAITING, JobState.RUNNING]
+    assert s.next_retry() == 4
+    assert s.assignments(3.9) == []
+    assert jobs(s.assignments(4)) == [("w0", 0)]
+    s.finished(1, 1, succeeded=True, now=4)
+    s.died("w0", "crash", 5)
+    assert s.next_retry() == 11  # the second wait is twice as long, whatever the causes
+    s.cancel()
+    assert s.states == [JobState.CANCELLED, JobState.DONE]
+    assert s.has_ended()
+
+
 @pytest.mark.parametrize("mode", ["abridge", "stop"])
 def test_abridge_and_stop_start_no_job_after_a_failure(mode: str) -> None:
     s = scheduler(7, [(0, 6)], workers=2, on_error=mode)
@@ -248,7 +266,7 @@ def test_the_job_with_the_longest_remaining_path_starts_first_if_durations_are_k
 
 
 def test_no_more_jobs_of_a_pool_run_at_the_same_time_than_its_size() -> None:
-    s = scheduler(4, workers=4, pools=["db", "db", None, "db"], pool_sizes={"db": 1})
+    s = scheduler(4, workers=4, needs={0: DB, 1: DB, 3: DB}, capacities={"db": 1})
     assert [a.job for a in s.assignments(0)] == [0, 2]
     assert s.assignments(0) == []
     s.finished(0, 1, succeeded=True, now=1)
@@ -275,6 +293,13 @@ def test_cancel_ends_every_job_that_has_not_ended() -> None:
     assert s.has_ended()
 
 
+CAPACITIES = {"p": 1, "memory": 5}
+NEEDS = st.fixed_dictionaries(
+    {}, optional={name: st.integers(1, most) for name, most in CAPACITIES.items()}
+)
+WAITS = st.builds(RetryWait, st.sampled_from([0.5, 3.0]), most=st.just(10.0))
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], dict[str, Any]]:
     count = draw(st.integers(1, 12))
@@ -283,8 +308,9 @@ def worlds(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], dict[str, Any]]
     options = {
         "retries": draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)),
         "priorities": draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)),
-        "pools": draw(st.lists(st.sampled_from([None, "p"]), min_size=count, max_size=count)),
-        "pool_sizes": {"p": draw(st.integers(1, 2))},
+        "needs": draw(st.dictionaries(st.integers(0, count - 1), NEEDS)),
+        "capacities": CAPACITIES,
+        "retry_waits": draw(st.dictionaries(st.integers(0, count - 1), WAITS)),
         "on_error": draw(st.sampled_from(["continue", "abridge", "stop"])),
         "crashes_max": draw(st.integers(0, 2)),
     }
@@ -303,6 +329,7 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
     hands: dict[str, list[Assignment]] = {}
     done: set[int] = set()
     tried: set[tuple[int, int]] = set()
+    not_before: dict[int, float] = {}
     born = 0
     now = 0.0
     for _ in range(400):
@@ -317,11 +344,13 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
             assert all(above in done for above in upstream[assignment.job])
             assert assignment.job not in done
             assert (assignment.job, assignment.attempt) not in tried
+            assert now >= not_before.get(assignment.job, 0.0)
             tried.add((assignment.job, assignment.attempt))
             hands[assignment.worker].append(assignment)
             assert len(hands[assignment.worker]) <= most
-        in_pool = [a for hand in hands.values() for a in hand if options["pools"][a.job]]
-        assert len(in_pool) <= options["pool_sizes"]["p"]
+        taken_by = [options["needs"].get(a.job, {}) for hand in hands.values() for a in hand]
+        for name, capacity in CAPACITIES.items():
+            assert sum(needs.get(name, 0) for needs in taken_by) <= capacity
         for worker in s.crowded(now):
             for taken in hands[worker][1:]:
                 tried.discard((taken.job, taken.attempt))
@@ -334,6 +363,10 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
                 s.returned(job, now)
         busy = [worker for worker, hand in hands.items() if hand]
         if not busy:
+            retry = s.next_retry()  # nothing else could start: no job waits for ever
+            assert retry is None or retry > now
+            assert retry is not None or s.has_ended()
+            now = max(now, retry or now)
             continue
         worker = data.draw(st.sampled_from(busy))
         now += step
@@ -345,6 +378,8 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
             assert s.finished(ended.job, ended.attempt, succeeded=event == "done", now=now)
             if event == "done":
                 done.add(ended.job)
+            elif ended.job in options["retry_waits"]:
+                not_before[ended.job] = now + 0.9 * options["retry_waits"][ended.job].first
         elif event == "again" and done:
             assert not s.finished(min(done), 1, succeeded=True, now=now)
         else:

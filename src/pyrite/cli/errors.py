@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from pyrite.errors import JobCancelled, PyriteError
+from pyrite.errors import InvalidWorkload, JobCancelled, PyriteError
 from pyrite.functions import message_of
 from pyrite.tracebacks import users_traceback
 
@@ -64,7 +64,8 @@ class reporting_errors:
 
 def _report(error: PyriteError) -> None:
     """Prints the message of a PyriteError, and the user's part of the traceback of its cause."""
-    text, was_cut = _shortened(str(error))
+    is_list = isinstance(error, InvalidWorkload)  # of problems, cut where it is too long
+    text, was_cut = (str(error), False) if is_list else _shortened(str(error))
     say(f"[bold red]error:[/] {escape(text)}")
     if error.__cause__ is not None:
         say(f"[dim]{escape(users_traceback(error.__cause__))}[/]", end="")

@@ -1,10 +1,12 @@
 """Workloads: DAGs of jobs that workers run. `Workload` has the jobs, `Schedule` their dependencies,
 and `Run` is the handle of a run."""
 
-from pyrite.errors import InvalidWorkload, RunBroken, StoreInUse
+from pyrite.errors import InvalidWorkload, JobsFailed, RunBroken, StoreInUse
 from pyrite.workload.input.schedule import Schedule
+from pyrite.workload.input.secrets import Secret
 from pyrite.workload.outcomes import NoResult
 from pyrite.workload.run import Run
+from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.states import JobState, OnError
 from pyrite.workload.workers.spark_executor import SparkExecutor
 from pyrite.workload.workload import Workload
@@ -12,11 +14,14 @@ from pyrite.workload.workload import Workload
 __all__ = [
     "InvalidWorkload",
     "JobState",
+    "JobsFailed",
     "NoResult",
     "OnError",
+    "RetryWait",
     "Run",
     "RunBroken",
     "Schedule",
+    "Secret",
     "SparkExecutor",
     "StoreInUse",
     "Workload",

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from functools import partial
@@ -46,6 +46,8 @@ from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
+from pyrite.workload.views.failures import raise_for_failures
+from pyrite.workload.views.following import Piece, follow
 from pyrite.workload.workers import launching
 from pyrite.workload.workers.doing import load, run_command
 from pyrite.workload.workers.launching import Launcher, Post
@@ -350,6 +352,13 @@ class Run:
         in run.failed()` tells whether the job with this id failed."""
         return FailedJobs(row for row in self.table() if row["state"].is_failure)
 
+    def raise_for_failures(self) -> Run:
+        """Raises JobsFailed if jobs are not done: because they failed, or because they did not run
+        (they are BLOCKED or CANCELLED, or the run was killed). Otherwise returns the run. Jobs that
+        may still run do not count, so call `wait()` first: `run.wait().raise_for_failures()`."""
+        raise_for_failures(self.table(), self.store, has_ended=self.has_ended)
+        return self
+
     @property
     def results(self) -> Results:
         """The results by job id, for the jobs that have one. A result is read from the store when
@@ -385,6 +394,14 @@ class Run:
             file.seek(entry.log_start)
             end = None if entry.state is JobState.RUNNING else entry.log_end - entry.log_start
             return file.read(None if end is None else max(0, end)).decode(errors="replace")
+
+    def follow(self, job: str) -> Iterator[Piece]:
+        """The output of a job as it is written, until the job has ended. Each piece has the number
+        of the `attempt` and its `text`. The job need not have started yet."""
+        id = self._known(job)
+        return follow(
+            self._store, self._number[id], lambda: self._entries()[id], lambda: self.has_ended
+        )
 
     def traceback(self, job: str) -> str:
         """The traceback of a job that failed; empty if it raised no exception."""

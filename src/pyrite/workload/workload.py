@@ -33,6 +33,11 @@ class Workload:
     pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
     ids of upstream jobs; `inputs`, the upstream jobs whose results the parameters get; and `over`
     (see `map`).
+    `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
+    each further retry, or a RetryWait. `files_in` and `files_out` are the paths of files and
+    folders that the job reads and writes. `env` is a dict of environment variables, and `cwd` the
+    working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
+    is replaced by an environment variable of the worker.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -246,13 +251,19 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
+        if isinstance(after, (set, frozenset)):
+            after = sorted(map(str, after))  # not in the order of this process's hashes
         options["after"] = tuple(
-            map(str, after if isinstance(after, (list, tuple, set, dict)) else [after])
+            map(str, after if isinstance(after, (list, tuple, dict)) else [after])
         )
     if isinstance(options.get("over"), int):
         options["over"] = str(options["over"])
-    if hasattr(options.get("args"), "tolist"):  # an array
-        options["args"] = list(options["args"])
+    for name in ("files_in", "files_out"):
+        if isinstance(options.get(name), (str, os.PathLike)):
+            options[name] = (options[name],)
+    for name in ("args", "files_in", "files_out"):
+        if hasattr(options.get(name), "tolist"):  # an array
+            options[name] = list(options[name])
     return Job(id, command, **options)
 
 

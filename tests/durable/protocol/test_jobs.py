@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pyrite.durable.protocol.coordinator.events import Cancel, Fail, Plan, Reject
+import pytest
+
+from pyrite.durable.protocol.coordinator.events import Cancel, Event, Fail, Plan, Reject, Seal
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.tree.nodes import JobNode, JobStatus
 from pyrite.durable.protocol.tree.writes import CloseQueues, Delete
+from pyrite.durable.protocol.workflow import COMPLETION, Workflow
 from tests.durable.protocol.desk import Desk
-from tests.durable.protocol.shapes import CHAIN, ONE, TWO_SINKS
+from tests.durable.protocol.shapes import CHAIN, ONE, TWO_SINKS, task
 from tests.durable.protocol.world import World
 
 
@@ -99,6 +102,19 @@ def test_a_job_that_is_failing_cannot_be_cancelled() -> None:
     desk.handle(Fail("p0", 1, "no memory"))
     desk.handle(Cancel("job"))
     assert desk.cluster.jobs["job"].node == JobNode(1, JobStatus.FAILING, "no memory")
+
+
+@pytest.mark.parametrize(("comes_first", "state"), [("cancel", "active"), ("seal", "sealing")])
+def test_results_of_a_job_become_visible_only_if_its_completion_seals_before_it_is_cancelled(
+    comes_first: str, state: str
+) -> None:
+    desk = Desk("p0", job=Workflow((task(COMPLETION, "sequential", 1),)))
+    desk.offer()
+    desk.ack("p0")
+    events: list[Event] = [Cancel("job"), Seal("p0", desk.offer_of("p0"))]
+    for event in events if comes_first == "cancel" else events[::-1]:
+        desk.handle(event)
+    assert (desk.state("p0"), desk.cluster.jobs["job"].is_running) == (state, state == "sealing")
 
 
 def test_a_job_that_cannot_be_read_has_failed() -> None:

@@ -27,6 +27,10 @@ def extended(plan: Plan, extensions: Iterable[tuple[int, int]]) -> Plan:
         pools=list(plan.pools),
         passed=list(plan.passed),
         fingerprints=list(plan.fingerprints),
+        parts=list(plan.parts),
+        settings=dict(plan.settings),
+        files=dict(plan.files),
+        order=list(plan.order),
         branches=dict(plan.branches),
         branch=dict(plan.branch),
     )
@@ -54,6 +58,11 @@ def extend(plan: Plan, map: int, count: int) -> range:
     plan.timeouts.extend([mapped.timeout] * count)
     plan.passed.extend([mapped.passed] * count)
     plan.fingerprints.extend([mapped.fingerprint] * count)
+    plan.parts.extend([plan.parts[map]] * count)
+    if map in plan.settings:
+        plan.settings.update(dict.fromkeys(branches, plan.settings[map]))
+    if mapped.files is not None:
+        plan.files.update(dict.fromkeys(branches, mapped.files))
     plan.branches[map] = branches
     plan.branch.update((job, (map, n)) for n, job in enumerate(branches))
     return branches

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
+from pyrite.workload.input.settings import setting_problems
+from pyrite.workload.input.within import within_problems
+from pyrite.workload.scheduling.retry_wait import RetryWait
 
 NO_INPUTS: Mapping[str, Any] = {}
 
@@ -27,12 +32,14 @@ class Job(NamedTuple):
     after: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = NO_INPUTS
     over: str | None = None
+    retry_wait: float | RetryWait | None = None
+    files_in: Sequence[str | PathLike[str]] = ()
+    files_out: Sequence[str | PathLike[str]] = ()
+    env: Mapping[str, Any] | None = None
+    cwd: str | os.PathLike[str] | None = None
 
 
-OPTIONS = (
-    *("args", "kwargs", "timeout", "retries", "priority", "pool", "light", "after"),
-    *("inputs", "over"),
-)
+OPTIONS = Job._fields[2:]
 
 
 def option_problems(job: Job) -> list[str]:
@@ -68,7 +75,20 @@ def option_problems(job: Job) -> list[str]:
             f"has over={shorten(over)}; over must be the id of the job whose result has the "
             "elements"
         )
-    return problems
+    if over is not None and job.files_out:
+        problems.append(
+            "has files_out, but all jobs of a map would write the same files; return the path of "
+            "each file instead"
+        )
+    for name in ("files_in", "files_out"):
+        paths: object = getattr(job, name)
+        if not isinstance(paths, (list, tuple)) or not all(map(_is_path, paths)):
+            problems.append(f"has {name}={shorten(paths)}; {name} must be a list of paths")
+    return [*problems, *setting_problems(job), *within_problems(job)]
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, (str, PathLike)) and bool(str(value))
 
 
 def _is_number(value: object) -> bool:

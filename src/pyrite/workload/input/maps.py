@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyrite.workload.input.commands import Parameters
+from pyrite.workload.input.fingerprints.files import JobFiles
 
 _BRANCH = re.compile(r"(.+)\[\d*\]", re.DOTALL)
 
@@ -33,6 +34,7 @@ class Mapped:
     passed: tuple[int, ...]
     fingerprint: bytes
     timeout: float | None
+    files: JobFiles | None
 
 
 def branch_id(map: str, index: int | str) -> str:

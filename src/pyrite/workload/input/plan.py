@@ -32,10 +32,15 @@ from pyrite.workload.input.commands import (
 )
 from pyrite.workload.input.elements import elements_of
 from pyrite.workload.input.fingerprints import Fingerprints, digest
+from pyrite.workload.input.fingerprints.arguments import Arguments
+from pyrite.workload.input.fingerprints.files import JobFiles
+from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
 from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
+from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
+from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
@@ -77,7 +82,10 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: dict[int, tuple[str, ...]]  # the arguments of the jobs that are programs
+    programs: set[int]
+    settings: dict[int, Settings]  # of the jobs that have any
+    files: dict[int, JobFiles]  # of the jobs that name files
+    parts: list[bytes]  # what each fingerprint was made of, packed
     maps: dict[int, Mapped] = field(default_factory=dict)
     branches: dict[int, range] = field(default_factory=dict)  # of the maps whose branches are known
     branch: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -121,11 +129,14 @@ def make_plan(
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
+        if job[2:] != _DEFAULTS:
+            span, fingerprint = writer.surround(n, job, span, fingerprint)
         needed = tuple([number.get(name, -1) for name in wanted]) if wanted else ()
         if job.over is not None:
             over = number.get(job.over, -1)
             blob = len(jobs) + len(maps)
-            maps[n] = Mapped(over, blob, needed, fingerprint, job.timeout)
+            files = writer.files.pop(n, None)
+            maps[n] = Mapped(over, blob, needed, fingerprint, job.timeout, files)
             branch_spans.extend(span)
             span, needed, fingerprint = writer.write_splitter(job.over), (over,), _SPLITTER
         book.spans.extend(span)
@@ -150,9 +161,17 @@ def make_plan(
         passed=passed,
         fingerprints=fingerprints,
         programs=writer.programs,
+        settings=_settings(jobs),
+        files=writer.files,
+        parts=list(writer.parts.values()),
         maps=maps,
     )
     return plan, book
+
+
+def _settings(jobs: Sequence[Job]) -> dict[int, Settings]:
+    found = {n: settings_of(job) for n, job in enumerate(jobs) if job[2:] != _DEFAULTS}
+    return {n: settings for n, settings in found.items() if settings != NO_SETTINGS}
 
 
 def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict[str, int]]:
@@ -272,10 +291,13 @@ class _CommandWriter:
         self.problems = problems
         self._book = book
         self._fingerprints = Fingerprints()
-        self.programs: dict[int, tuple[str, ...]] = {}
+        self.programs: set[int] = set()
+        self.files: dict[int, JobFiles] = {}
+        self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
         self._plain: dict[tuple[Any, tuple[_Name, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._arguments = Arguments(self._fingerprints)
 
     def write(
         self, number: int, job: Job, upstream: Sequence[str], inputs: Sequence[Input]
@@ -291,8 +313,10 @@ class _CommandWriter:
         if isinstance(known, str):
             self.problems.append(f"the command of job '{job.id}' {known}")
             return (0, 0), (), b""
+        self.parts[number] = known.parts
         if known.argv:
-            self.programs[number] = known.argv
+            self.programs.add(number)
+            self.files[number] = JobFiles(mentioned=known.argv)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
@@ -331,38 +355,61 @@ class _CommandWriter:
             wanted = [*wanted, *(id for one in inputs for id in one.ids)]
         if element is not None:
             names = (element, *names)
-        if not job.args and not kwargs:
+        if not job.args and not kwargs and not job.files_in and not job.files_out:
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
                 found = self._plain[key, names] = (
                     self._book.put(blob),
-                    digest(known.fingerprint, *map(_as_bytes, names)),
+                    digest(known.fingerprint, *sorted(map(_as_bytes, names))),
                 )
             return found[0], wanted, found[1]
-        span, fingerprint = self._write_with_arguments(job, known, names)
+        span, fingerprint = self._write_with_arguments(number, job, known, names)
         return span, wanted, fingerprint
 
+    def surround(
+        self, number: int, job: Job, span: tuple[int, int], fingerprint: bytes
+    ) -> tuple[tuple[int, int], bytes]:
+        """Puts what is around the job in front of its bytes, if there is anything."""
+        within = within_of(job)
+        if within == NOTHING:
+            return span, fingerprint
+        if within.cwd is not None and number in self.files:
+            self.files[number] = self.files[number].inside(within.cwd)
+        counts = within.what_counts()
+        return (
+            self._book.put(wrap(bytes(self._book.data[slice(*span)]), within)),
+            digest(fingerprint, counts) if counts else fingerprint,
+        )
+
     def _write_with_arguments(
-        self, job: Job, known: _Known, names: tuple[_Name, ...]
+        self, number: int, job: Job, known: _Known, names: tuple[_Name, ...]
     ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
-            if all(type(value) in _PLAIN for value in given[0]) and all(
+            if not given[0] and not given[1]:
+                arguments = b""
+            elif all(type(value) in _PLAIN for value in given[0]) and all(
                 type(value) in _PLAIN for value in given[1].values()
             ):
                 arguments = pickle.dumps(given, protocol=5)
-                hashed = arguments
             else:
                 arguments = cloudpickle.dumps(given, protocol=5)
-                hashed = self._fingerprints.of(given)
         except Exception as error:
             self.problems.append(
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
             )
             return (0, 0), b""
-        span = self._book.put(pickle.dumps((known.span, arguments, names), protocol=5))
-        return span, digest(known.fingerprint, hashed, *map(_as_bytes, names))
+        positional = known.parameters.positional if known.parameters is not None else ()
+        looked = self._arguments.look(*given, positional)
+        self.parts[number] = with_arguments(known.parts_of_command, looked.digests, looked.reasons)
+        inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
+        files = JobFiles(known.argv, looked.paths, inputs, outputs)
+        if files:
+            self.files[number] = files
+        blob = pickle.dumps((known.span, arguments, names), protocol=5)
+        fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
+        return self._book.put(blob), fingerprint
 
     def _element(
         self, job: Job, known: _Known, upstream: Sequence[str], by_name: Sequence[str]
@@ -404,7 +451,7 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        of_command = self._fingerprints.of(command)
+        survey = self._fingerprints.survey(command)
         try:
             span = self._book.put(_pickled(command))
         except _Unserializable as error:
@@ -412,19 +459,31 @@ class _CommandWriter:
         except Exception as error:
             return f"cannot be pickled: {description} raised {message_of(error)}"
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
+        parts = of_command(_name_of(command, description), survey)
         return _Known(
             span,
-            of_command,
+            survey.digest,
+            parts,
+            with_arguments(parts),
             parameters,
             description,
             command.argv if isinstance(command, Program) else (),
         )
 
 
+def _name_of(command: Command, description: str) -> str:
+    """The name of a command among the parts of its fingerprint."""
+    function = command.function if isinstance(command, Call) else None
+    name = getattr(function, "__qualname__", None)
+    return f"function {getattr(function, '__module__', '')}.{name}" if name else description
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     span: tuple[int, int]
     fingerprint: bytes
+    parts_of_command: bytes
+    parts: bytes
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
@@ -453,6 +512,8 @@ class _Unserializable(Exception):
 
 
 def _pickled(command: Command) -> bytes:
+    if isinstance(command, Program):
+        return pickle.dumps(command, protocol=5)
     if isinstance(command, RunDag):
         from pyrite.exchange.serializable import check_serializable
 

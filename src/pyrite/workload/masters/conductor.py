@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from pyrite.errors import RunBroken
 from pyrite.workload.input.branches import extend, extended
-from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest, of_files
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
+from pyrite.workload.input.fingerprints.parts import Parts, with_run
+from pyrite.workload.input.maps import branch_id
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
-from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Rules, Scheduler
+from pyrite.workload.masters.files_of_jobs import FilesOfJobs
+from pyrite.workload.masters.rules import add_branches, rules_of
+from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import (
@@ -44,6 +48,7 @@ class Conductor:
         self._split: dict[int, tuple[int, int]] = {}  # maps whose record has just come
         self._elements: dict[int, list[bytes]] = {}  # digests of the elements of each map
         self._gathered: dict[int, bytes] = {}  # digests of the results of maps
+        self._files = FilesOfJobs(plan.files)
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
@@ -52,24 +57,13 @@ class Conductor:
         seconds = {
             n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
         }
-        rules = Rules(
-            upstream=plan.upstream,
-            downstream=plan.downstream,
-            priorities=plan.priorities,
-            retries=plan.retries,
-            timeouts=plan.timeouts,
-            pools=plan.pools,
-            pool_sizes=options.pools,
-            remaining=remaining_paths(plan.order, plan.downstream, seconds) if seconds else None,
-            makers=plan.maps,
-            on_error=options.on_error,
-            crashes_max=options.crashes_max,
-        )
+        remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
+        self._rules = rules_of(plan, options, remaining)
         self._knows_results = not options.rerun and any(
             entry.result_segment is not None for entry in self._entries
         )
         self._scheduler = Scheduler(
-            rules,
+            self._rules,
             done=done,
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if self._knows_results or plan.maps else None,
@@ -77,7 +71,6 @@ class Conductor:
             grow=self._grow,
             gathering=list(plan.branches),
         )
-        self._rules = rules
         for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
                 self._scheduler.changed[job] = (
@@ -136,7 +129,13 @@ class Conductor:
 
     def next_moment(self, now: float) -> float | None:
         """When something has to be done even without an event; None if never."""
-        moments = (self._due, self._scheduler.next_deadline(), self._scheduler.next_crowded(now))
+        scheduler = self._scheduler
+        moments = (
+            self._due,
+            scheduler.next_deadline(),
+            scheduler.next_crowded(now),
+            scheduler.next_retry(),
+        )
         return min((moment for moment in moments if moment is not None), default=None)
 
     # Orders
@@ -148,32 +147,40 @@ class Conductor:
         return entry.result_segment, entry.result_offset
 
     def _fingerprint(self, job: int) -> bytes:
-        """The fingerprint of the command, its arguments and the results of all upstream jobs, which
-        have finished by now."""
+        """The fingerprint of the command, its arguments, the results of all upstream jobs, which
+        have finished by now, and its files as they are now."""
+        found = self._without_files(job)
+        return digest(found, self._files.look(job)) if job in self._plan.files else found
+
+    def _without_files(self, job: int) -> bytes:
         found = self._fingerprints[job]
         if found is None:
             found = self._plan.fingerprints[job]
-            above = self._digests_above(job)
+            above = self._above(job)
             if above:
-                found = digest(found, *above)
+                found = digest(found, *above.values())
             self._fingerprints[job] = found
-        # Upstream jobs may write the files among the arguments, and the program may change them. So
-        # the files are read just before the program runs, and again when it has ended.
-        argv = self._plan.programs.get(job)
-        return found if argv is None else digest(found, of_files(argv))
+        return found
 
-    def _digests_above(self, job: int) -> list[bytes]:
-        """The digests of what a job gets from upstream. A map gets the result that it takes apart,
-        and a branch only its element of that, unless the whole is passed to it, too."""
+    def _above(self, job: int) -> dict[str, bytes]:
+        """The digests of what a job gets from its upstream jobs. They are in the order of the ids,
+        because the user may have given the jobs as a set. A map gets the result that it takes
+        apart, and a branch only its element of that, unless the whole is passed to it, too."""
         plan = self._plan
+        above = plan.upstream[job]
+        found: dict[str, bytes] = {}
         if job in plan.maps:
-            return [self._digest_of(plan.maps[job].over)]
-        branch = plan.branch.get(job)
-        if branch is None:
-            return [self._digest_of(above) for above in plan.upstream[job]]
-        mapped = plan.maps[branch[0]]
-        others = [u for u in plan.upstream[job] if u != mapped.over or u in mapped.passed]
-        return [self._element_digest(*branch), *map(self._digest_of, others)]
+            above = [plan.maps[job].over]
+        elif job in plan.branch:
+            map, number = plan.branch[job]
+            over = plan.maps[map].over
+            found[branch_id(plan.ids[over], "")] = self._element_digest(map, number)
+            above = [u for u in above if u != over or u in plan.maps[map].passed]
+        if len(above) > 1:
+            above = sorted(above, key=plan.ids.__getitem__)
+        for u in above:
+            found[plan.ids[u]] = self._digest_of(u)
+        return found
 
     def _element_digest(self, map: int, number: int) -> bytes:
         over = self._plan.maps[map].over
@@ -185,19 +192,39 @@ class Conductor:
                 self._elements[map] = read_digests(self._store.segment(segment), offset)
         return self._elements[map][number]
 
+    def _settled(self, job: int) -> bytes:
+        """The fingerprint of a job that has ended. If a file that it may have read was changed
+        while it ran, the fingerprint is random, so that the job runs again the next time."""
+        entry = self._entries[job]
+        made = Parts.unpack(entry.parts).made if entry.parts else ()
+        found = self._files.settle(job, made)
+        return digest(self._without_files(job), found)
+
+    def _parts(self, job: int) -> bytes:
+        """What the fingerprint of the job was made of, packed, to explain why a job runs."""
+        upstream = self._above(job)
+        if job not in self._plan.files:
+            return with_run(self._plan.parts[job], upstream=upstream)
+        seen = self._files.seen(job)
+        return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.disturbed)
+
     def _digest_of(self, job: int) -> bytes:
-        """The digest of the result of a job. If the result is None or an exit code, it says nothing
-        about what the job did; then the fingerprint of the job."""
+        """The digest of the result of a job and of the files that it wrote. If the result is None
+        or an exit code, it says nothing about what the job did; then the fingerprint of the job."""
         if job in self._plan.maps:
-            found = self._gathered.get(job)
-            if found is None:
-                found = digest(*map(self._digest_of, self._plan.branches[job]))
-                self._gathered[job] = found
-            return found
+            gathered = self._gathered.get(job)
+            if gathered is None:
+                gathered = digest(*map(self._digest_of, self._plan.branches[job]))
+                self._gathered[job] = gathered
+            return gathered
         entry = self._entries[job]
         if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
             return entry.fingerprint or NO_FINGERPRINT
-        return entry.result_digest or NO_FINGERPRINT
+        found = entry.result_digest or NO_FINGERPRINT
+        if job in self._plan.files and entry.parts:
+            parts = Parts.unpack(entry.parts)
+            return digest(found, *[parts.files[path] for path in parts.made])
+        return found
 
     def _is_current(self, job: int) -> bool:
         """Whether the earlier result of the job is up to date."""
@@ -255,8 +282,7 @@ class Conductor:
                 self._elements[map] = read_digests(self._store.segment(segment), offset)
             count = len(self._elements[map])
         branches = extend(plan, map, count)
-        if isinstance(self._rules.remaining, list):
-            self._rules.remaining.extend([self._rules.remaining[map]] * count)
+        add_branches(self._rules, map, branches)
         self._entries.extend([FRESH] * count)
         self._fingerprints.extend([None] * count)
         # Before any branch can leave a record in a segment.
@@ -307,10 +333,15 @@ class Conductor:
         error = (
             None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
         )
-        if record.succeeded and record.job in self._plan.programs:
-            record = record._replace(fingerprint=self._fingerprint(record.job))
+        if record.succeeded and record.job in self._plan.files:
+            record = record._replace(fingerprint=self._settled(record.job))
         self._entries[record.job] = with_record(
-            self._entries[record.job], record, segment=segment, worker=worker, error=error
+            self._entries[record.job],
+            record,
+            segment=segment,
+            worker=worker,
+            error=error,
+            parts=self._parts(record.job) if record.succeeded else None,
         )
         return True
 

@@ -85,6 +85,15 @@ class PriorityQueue:
                 return job
         return None
 
+    def first_rank(self) -> Any | None:
+        """The rank of the job that `take` would return; None if there is none."""
+        while self._ready:
+            rank, arrival, job = self._ready[0]
+            if self._live.get(job) == arrival:
+                return rank
+            heappop(self._ready)
+        return None
+
     def remove(self, job: int) -> None:
         """Removes a job with any key."""
         del self._keys[job]

@@ -8,12 +8,16 @@ processes, pipes or files. Jobs are numbers, in the order of the workload; worke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from math import inf
+from random import random
 from typing import Literal, NamedTuple
 
 from pyrite.workload.scheduling.priority_queue import PriorityQueue
+from pyrite.workload.scheduling.resources import Needs, Resources
+from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.states import JobState, OnError
 
 Cause = Literal["crash", "timeout", "cancel"]
@@ -33,16 +37,18 @@ LONG_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The properties of the jobs of a run, by job number, and the options of the run."""
+    """The properties of the jobs of a run, by job number, and the options of the run. `needs` are
+    the amounts of resources that a job takes, out of their `capacities`."""
 
     upstream: Sequence[Sequence[int]]
     downstream: Sequence[Sequence[int]]
     priorities: Sequence[int]
     retries: Sequence[int]
     timeouts: Sequence[float | None]
-    pools: Sequence[str | None]
-    pool_sizes: Mapping[str, int] = field(default_factory=dict)
-    remaining: Sequence[float] | None = (
+    needs: dict[int, Needs] = field(default_factory=dict)
+    capacities: Needs = field(default_factory=dict)
+    retry_waits: dict[int, RetryWait] = field(default_factory=dict)
+    remaining: list[float] | None = (
         None  # for each job, the duration of the longest path from it, if durations are known
     )
     makers: Collection[int] = ()  # the jobs that make more jobs when they have succeeded
@@ -84,7 +90,9 @@ class Scheduler:
     job so far, so that no pair (job, attempt) occurs twice.
 
     `is_current(job)` tells whether the earlier result of a job is up to date. It is called when the
-    job is ready to run; if it returns True, the job is skipped.
+    job is ready to run; if it returns True, the job is skipped. `draw` gives random numbers from 0
+    to 1, for the waits before retries.
+
 
     `grow(job)` is called when one of the `makers` has succeeded or is skipped: it adds the jobs
     that this job makes to the end of the lists of the rules, and returns their number. The maker
@@ -99,6 +107,7 @@ class Scheduler:
         attempts: Sequence[int] | None = None,
         is_current: Callable[[int], bool] | None = None,
         depth: int = DEPTH,
+        draw: Callable[[], float] = random,
         grow: Callable[[int], int] | None = None,
         gathering: Sequence[int] = (),
     ) -> None:
@@ -120,10 +129,9 @@ class Scheduler:
         self._queue = PriorityQueue()
         self._hands: dict[str, _Hand] = {}
         self._holder: dict[int, str] = {}
-        self._in_pool: dict[str, int] = dict.fromkeys(rules.pool_sizes, 0)
-        self._parked: dict[str, PriorityQueue] = {
-            pool: PriorityQueue() for pool in rules.pool_sizes
-        }
+        self._resources = Resources(rules.capacities)
+        self._resting: list[tuple[float, int]] = []  # a heap of jobs by the time of their retry
+        self._draw = draw
         self._winding_down = False
         self._has_timeouts = any(timeout is not None for timeout in rules.timeouts)
         self.ended_count = len(done)
@@ -193,7 +201,7 @@ class Scheduler:
         if succeeded:
             self._succeed(job, JobState.DONE)
         else:
-            self._try_failed(job, JobState.FAILED)
+            self._try_failed(job, JobState.FAILED, now)
         return True
 
     def returned(self, job: int, now: float) -> None:
@@ -219,9 +227,9 @@ class Scheduler:
             if cause == "cancel":
                 self._end(blamed, JobState.CANCELLED)
             elif cause == "timeout":
-                self._try_failed(blamed, JobState.TIMEOUT)
+                self._try_failed(blamed, JobState.TIMEOUT, now)
             else:
-                self._crashed(blamed)
+                self._crashed(blamed, now)
         return blamed
 
     def left(self, worker: str) -> None:
@@ -250,6 +258,8 @@ class Scheduler:
         it may have, or no job is ready."""
         made: list[Assignment] = []
         hands = self._hands
+        while self._resting and self._resting[0][0] <= now:
+            self._back(heappop(self._resting)[1])
         while True:
             worker, fewest = "", self._most
             for name, hand in hands.items():
@@ -323,6 +333,10 @@ class Scheduler:
             return None
         return min((deadline for _, deadline in self._deadlines()), default=None)
 
+    def next_retry(self) -> float | None:
+        """When the next job that waits before a retry can be assigned."""
+        return self._resting[0][0] if self._resting else None
+
     def _deadlines(self) -> Iterator[tuple[str, float]]:
         for worker, hand in self._hands.items():
             if hand.jobs and hand.is_ready:
@@ -337,20 +351,24 @@ class Scheduler:
         return (self._rules.priorities[job], -remaining[job] if remaining is not None else 0.0)
 
     def _next(self) -> int | None:
-        """The next job to run. Jobs that are up to date are skipped, and jobs whose pool is full
-        are parked."""
-        while (job := self._queue.take()) is not None:
+        """The next job to run. Jobs that are up to date are skipped, and jobs whose resources are
+        in use wait until these are given back."""
+        resources = self._resources
+        while True:
+            rank = resources.next_rank()
+            if rank is not None:
+                ahead = self._queue.first_rank()
+                if ahead is None or rank <= ahead:
+                    return resources.next()
+            job = self._queue.take()
+            if job is None:
+                return None
             if self._is_current is not None and self._is_current(job):
                 self._succeed(job, JobState.SKIPPED)
                 continue
-            pool = self._rules.pools[job]
-            if pool is not None:
-                if self._in_pool[pool] >= self._rules.pool_sizes[pool]:
-                    self._parked[pool].push(job, key=0, rank=self._rank(job))
-                    continue
-                self._in_pool[pool] += 1
-            return job
-        return None
+            needs = self._rules.needs.get(job)
+            if needs is None or resources.take_or_wait(job, needs, rank=self._rank(job)):
+                return job
 
     def _set(self, job: int, state: JobState) -> None:
         self.states[job] = state
@@ -416,26 +434,33 @@ class Scheduler:
 
     def _let_go(self, job: int) -> None:
         del self._holder[job]
-        pool = self._rules.pools[job]
-        if pool is not None:
-            self._in_pool[pool] -= 1
-            other = self._parked[pool].take()
-            if other is not None:
-                self._queue.push(other, key=0, rank=self._rank(other))
+        needs = self._rules.needs.get(job)
+        if needs is not None:
+            self._resources.give_back(needs)
 
-    def _try_failed(self, job: int, state: JobState) -> None:
+    def _try_failed(self, job: int, state: JobState, now: float) -> None:
         self._failures[job] += 1
         if self._failures[job] <= self._rules.retries[job] and not self._winding_down:
-            self._back(job)
+            self._retry(job, now)
         else:
             self._fail(job, state)
 
-    def _crashed(self, job: int) -> None:
+    def _crashed(self, job: int, now: float) -> None:
         self._crashes[job] += 1
         if self._crashes[job] <= self._rules.crashes_max and not self._winding_down:
-            self._back(job)
+            self._retry(job, now)
         else:
             self._fail(job, JobState.CRASHED)
+
+    def _retry(self, job: int, now: float) -> None:
+        """The job runs again, at once or after its wait."""
+        wait = self._rules.retry_waits.get(job)
+        if wait is None:
+            self._back(job)
+            return
+        failures = self._failures[job] + self._crashes[job]
+        heappush(self._resting, (now + wait.seconds(failures, chance=self._draw()), job))
+        self._set(job, JobState.WAITING)
 
     def _back(self, job: int, rank: tuple[float, float] | None = None) -> None:
         if self._winding_down:
@@ -458,10 +483,9 @@ class Scheduler:
 
     def _wind_down(self) -> None:
         self._winding_down = True
-        for job in [
-            *self._queue.keys,
-            *(job for parked in self._parked.values() for job in parked.keys),
-        ]:
+        resting = [job for _, job in self._resting]
+        for job in [*self._queue.keys, *self._resources.waiting(), *resting]:
             self._end(job, JobState.CANCELLED)
         self._queue = PriorityQueue()
-        self._parked = {pool: PriorityQueue() for pool in self._parked}
+        self._resources.forget_waiting()
+        self._resting.clear()

@@ -1,5 +1,5 @@
 """Encodes the results of jobs as bytes and decodes them: with pickle, as Parquet for tables, or as
-the path of a file."""
+the paths of files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import cloudpickle
 
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.elements import Elements
+from pyrite.workload.input.fingerprints.files import stamp_of
+from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.storage.parts import all_parts, joined
 
 
@@ -26,7 +28,7 @@ class Kind(IntEnum):
     PANDAS = 2  # this and the next two as Parquet
     POLARS = 3
     ARROW = 4
-    PATH = 5
+    PATHS = 5  # of files and folders, alone or in lists, tuples, sets, dicts and dataclasses
     ELEMENTS = 6  # of a list, each encoded separately
 
     @property
@@ -47,21 +49,23 @@ def encode(value: Any) -> Encoded:
     """Encodes a result. Raises ValueError, with a full sentence, if that is not possible."""
     if value is None:
         return NOTHING
-    if isinstance(value, PurePath):
-        return Encoded(Kind.PATH, _path_and_stamp(value))
     if type(value) is Elements:
         return gathered([encode(element) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
     try:
-        return Encoded(Kind.PICKLE, _pickled(value))
+        data = _pickled(value)
     except Exception as error:
         raise ValueError(
             f"its result, {shorten(value)} of type "
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
+    stamps = _stamps(value) if b"pathlib" in data else None  # most results need no search
+    if stamps:
+        data = pickle.dumps((_with_whole_paths(value), stamps), protocol=5)
+    return Encoded(Kind.PATHS if stamps else Kind.PICKLE, data)
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
@@ -79,10 +83,10 @@ def decode(encoded: Encoded) -> Any:
         return None
     if kind is Kind.PICKLE:
         return pickle.loads(data)
-    if kind is Kind.PATH:
-        return Path(pickle.loads(data)[0])
     if kind is Kind.ELEMENTS:
         return [decode(part) for part in _parts(encoded)]
+    if kind is Kind.PATHS:
+        return pickle.loads(pickle.loads(data)[0])
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(io.BytesIO(data))
@@ -96,25 +100,45 @@ def decode(encoded: Encoded) -> Any:
 
 
 def is_there(encoded: Encoded) -> bool:
-    """Whether the result still exists. If it is a path: whether the file has not changed since the
-    job ended."""
+    """Whether the result still exists. If it has paths: whether none of the files and folders has
+    changed since the job ended."""
     if encoded.kind is Kind.ELEMENTS:
-        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATH)
-    if encoded.kind is not Kind.PATH:
+        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
+    if encoded.kind is not Kind.PATHS:
         return True
-    path = pickle.loads(encoded.data)[0]
-    return _path_and_stamp(Path(path)) == encoded.data
+    stamps: dict[str, bytes] = pickle.loads(encoded.data)[1]
+    return all(stamp_of(path) == stamp for path, stamp in stamps.items())
 
 
-def _path_and_stamp(path: PurePath) -> bytes:
-    absolute = os.path.abspath(path)
-    stamp: tuple[int, ...] | None
-    try:
-        status = os.stat(absolute)
-        stamp = (status.st_size, status.st_mtime_ns) if os.path.isfile(absolute) else ()
-    except OSError:
-        stamp = None
-    return pickle.dumps((absolute, stamp), protocol=5)
+def _stamps(value: Any) -> dict[str, bytes]:
+    """What tells whether the files and folders of a result have changed, by their paths."""
+    stamps = {}
+    for path in paths_in(value):
+        absolute = os.path.abspath(path)
+        stamp = stamp_of(absolute)
+        if stamp is None:
+            which = "is the path" if isinstance(value, PurePath) else "has the path"
+            raise ValueError(
+                f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
+                "write the file before the job returns its path, or return the path as a str"
+            )
+        stamps[absolute] = stamp
+    return stamps
+
+
+class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
+    """Makes the paths absolute, because another process may read them in another folder."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Path):
+            return type(value), (os.path.abspath(value),)
+        return super().reducer_override(value)
+
+
+def _with_whole_paths(value: Any) -> bytes:
+    out = io.BytesIO()
+    _WholePaths(out, protocol=5).dump(value)
+    return out.getvalue()
 
 
 def _pickled(value: Any) -> bytes:

@@ -42,6 +42,7 @@ class Entry(NamedTuple):
     fingerprint: bytes | None = None
     result_digest: bytes | None = None
     result_seconds: float | None = None
+    parts: bytes | None = None
 
 
 FRESH = Entry()
@@ -56,7 +57,7 @@ create table if not exists jobs (
     worker text, started real, ended real, error text,
     segment integer, offset integer, log_start integer, log_end integer,
     result_segment integer, result_offset integer,
-    fingerprint blob, result_digest blob, result_seconds real
+    fingerprint blob, result_digest blob, result_seconds real, parts blob
 );
 create table if not exists run (plan integer not null);
 create table if not exists extensions (map integer not null, branches integer not null);
@@ -67,7 +68,13 @@ create table if not exists segments (
 
 
 def with_record(
-    entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None
+    entry: Entry,
+    record: Record,
+    *,
+    segment: int,
+    worker: str,
+    error: str | None = None,
+    parts: bytes | None = None,
 ) -> Entry:
     """The entry of a job after the attempt that the record describes."""
     if not record.succeeded:
@@ -79,6 +86,7 @@ def with_record(
             record.fingerprint,
             record.result_digest,
             record.ended - record.started,
+            parts,
         )
     state = JobState.DONE if record.succeeded else JobState.FAILED
     return Entry(
@@ -344,6 +352,7 @@ def _result_of(entry: Entry) -> dict[str, Any]:
         "fingerprint",
         "result_digest",
         "result_seconds",
+        "parts",
     )
     return {name: getattr(entry, name) for name in names}
 

@@ -12,6 +12,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyrite.errors import PyriteError
@@ -21,12 +22,29 @@ from pyrite.workload.input.commands import Call, Command, Program, RunDag
 from pyrite.workload.input.elements import NotElements
 from pyrite.workload.input.inputs import Input
 from pyrite.workload.input.maps import Element
+from pyrite.workload.input.secrets import MissingSecret, revealed, without_values
+from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
+from pyrite.workload.workers.around import (
+    FilesMissing,
+    NoSurroundings,
+    around,
+    checking_files,
+    in_surroundings,
+)
 from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000
 TRACEBACK_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounded:
+    """A command, and what is set around it while it runs."""
+
+    command: Command
+    within: Within
 
 
 class ProgramFailed(PyriteError):
@@ -35,6 +53,10 @@ class ProgramFailed(PyriteError):
 
 class LoadingFailed(PyriteError):
     """The command of a job, its arguments or the result of an upstream job could not be loaded."""
+
+
+_OURS = (ProgramFailed, LoadingFailed, NotElements, NoSurroundings, FilesMissing, MissingSecret)
+"""Errors whose messages are whole sentences."""
 
 
 def do(
@@ -46,6 +68,7 @@ def do(
     """Runs a job. Never raises an exception, whatever the job does, unless it kills the process."""
     started = time.time()
     process = os.getpid()
+    within, _ = unwrap(blob)
     try:
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
@@ -54,7 +77,7 @@ def do(
         result = encode(value)
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
         _end_copies(process)
-        return failure(order, error, started)
+        return failure(order, error, started, secrets=within.secrets if within is not None else ())
     _end_copies(process)
     return Ending(order.job, order.attempt, order.fingerprint, started, ended, result)
 
@@ -66,10 +89,12 @@ def _end_copies(process: int) -> None:
         os._exit(0)
 
 
-def failure(order: Order, error: BaseException, started: float) -> Ending:
-    is_ours = isinstance(error, (ProgramFailed, LoadingFailed, NotElements)) or (
-        type(error) is ValueError and _is_of_encode(error)
-    )
+def failure(
+    order: Order, error: BaseException, started: float, *, secrets: Sequence[str] = ()
+) -> Ending:
+    is_ours = isinstance(error, _OURS) or (type(error) is ValueError and _is_of_encode(error))
+    message = str(error) if is_ours else message_of(error)
+    trace = users_traceback(error) or f"{message_of(error)}\n"
     return Ending(
         order.job,
         order.attempt,
@@ -77,16 +102,14 @@ def failure(order: Order, error: BaseException, started: float) -> Ending:
         started,
         time.time(),
         None,
-        error=shorten_text(str(error) if is_ours else message_of(error), ERROR_CHARACTERS),
-        traceback=shorten_text(
-            users_traceback(error) or f"{message_of(error)}\n", TRACEBACK_CHARACTERS
-        ),
+        error=shorten_text(without_values(message, secrets), ERROR_CHARACTERS),
+        traceback=shorten_text(without_values(trace, secrets), TRACEBACK_CHARACTERS),
     )
 
 
 def span_of(blob: bytes) -> tuple[int, int]:
     """The span of the command in the command book, from the bytes of a job."""
-    span: tuple[int, int] = pickle.loads(blob)[0]
+    span: tuple[int, int] = pickle.loads(unwrap(blob)[1])[0]
     return span
 
 
@@ -94,8 +117,9 @@ def load(
     blob: bytes,
     load_command: Callable[[tuple[int, int]], Command],
     inputs: Sequence[Callable[[], Encoded]],
-) -> tuple[Command, tuple[Any, ...], dict[str, Any]]:
+) -> tuple[Command | Surrounded, tuple[Any, ...], dict[str, Any]]:
     """Loads the command of a job and its arguments, including the results of upstream jobs."""
+    within, blob = unwrap(blob)
     span, arguments, names = pickle.loads(blob)
     try:
         command = load_command(span)
@@ -104,6 +128,8 @@ def load(
         raise LoadingFailed(
             f"its command or its arguments cannot be unpickled: {message_of(error)}"
         ) from error
+    if within is not None and within.secrets:
+        args, kwargs = revealed(args), revealed(kwargs)
     reads = iter(inputs)
     for name in names:
         if isinstance(name, Element):
@@ -117,7 +143,7 @@ def load(
             kwargs[name.parameter] = name.assembled(results)
         else:
             kwargs[name] = _loaded(name, next(reads))
-    return command, args, kwargs
+    return command if within is None else Surrounded(command, within), args, kwargs
 
 
 def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
@@ -128,7 +154,7 @@ def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
 
 
 def run_command(
-    command: Command, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    command: Command | Surrounded, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
 ) -> Any:
     """Runs a command and returns its result. The result of a program is its exit code; the result
     of a DAG is a dict of the maps and lists that it wrote. Exceptions of the command are passed
@@ -137,12 +163,29 @@ def run_command(
         return command.function(*args, **(kwargs or {}))
     if isinstance(command, Program):
         return _run_program(command.argv)
+    if isinstance(command, Surrounded):
+        return _run_surrounded(command, args, kwargs)
     return _run_dag(command)
 
 
-def _run_program(argv: tuple[str, ...]) -> int:
+def _run_surrounded(
+    surrounded: Surrounded, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> Any:
+    command = surrounded.command
+    env, cwd = around(surrounded.within)
+    with checking_files(surrounded.within):
+        if isinstance(command, Program):
+            return _run_program(command.argv, env, cwd)
+        with in_surroundings(env, cwd):
+            return run_command(command, args, kwargs)
+
+
+def _run_program(
+    argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> int:
+    variables = {**os.environ, **env} if env else None
     try:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=variables, cwd=cwd)
     except OSError as error:
         raise ProgramFailed(
             f"the program '{argv[0]}' cannot be started: {error.strerror}"

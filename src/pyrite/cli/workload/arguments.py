@@ -1,0 +1,30 @@
+"""The arguments and options that several commands of workloads share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+StoreArgument = Annotated[
+    Path, typer.Argument(metavar="STORE", help="The store folder of the run.")
+]
+
+FileArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="A .yaml file, or a Python module or file that defines `workload`."
+    ),
+]
+
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder for results, logs and states. Default: the name of FILE with .run."
+    ),
+]
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document to standard output, and no more.")
+]

@@ -1,0 +1,66 @@
+"""The arguments of a job: a digest of each by its name, and the paths among them."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.workload.input.fingerprints.digests import digest
+from pyrite.workload.input.fingerprints.node import Named
+from pyrite.workload.input.fingerprints.parts import SHORT
+from pyrite.workload.input.fingerprints.paths import paths_in
+from pyrite.workload.input.fingerprints.survey import Fingerprints
+from pyrite.workload.input.fingerprints.values import of_atom
+
+_LONG = 256
+_PLAIN = frozenset((int, str, float, bool, bytes, type(None)))
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    digests: dict[str, bytes]
+    paths: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def hashed(self) -> bytes:
+        return digest(
+            *[part for name, found in self.digests.items() for part in (name.encode(), found)]
+        )
+
+
+class Arguments:
+    def __init__(self, fingerprints: Fingerprints) -> None:
+        self._fingerprints = fingerprints
+
+    def look(self, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str]) -> Looked:
+        """`names` are those of the positional parameters. The order of kwargs does not count."""
+        given = {
+            **{names[n] if n < len(names) else f"args[{n}]": value for n, value in enumerate(args)},
+            **{name: kwargs[name] for name in sorted(kwargs)},
+        }
+        paths: list[str] = []
+        reasons: list[str] = []
+        digests = {
+            name: _of_plain(value)
+            if type(value) in _PLAIN
+            else self._of_other(name, value, paths, reasons)
+            for name, value in given.items()
+        }
+        return Looked(digests, tuple(dict.fromkeys(paths)), tuple(reasons))
+
+    def _of_other(self, name: str, value: Any, paths: list[str], reasons: list[str]) -> bytes:
+        paths.extend(map(str, paths_in(value)))
+        survey = self._fingerprints.survey(Named(name, value))
+        reasons.extend(survey.reasons)
+        return survey.digest
+
+
+def _of_plain(value: Any) -> bytes:
+    if isinstance(value, (bytes, str)) and len(value) > _LONG:
+        return digest(of_atom(value))
+    # Version 0 of the format depends on the value only, and not on what else refers to it.
+    data = marshal.dumps(value, 0)
+    return data if len(data) <= SHORT else digest(data)

@@ -1,0 +1,163 @@
+"""The files of a job: those that it names, what is in them before it runs and after, and which of
+them it has written itself."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from pyrite.workload.input.fingerprints.digests import SIZE, digest
+from pyrite.workload.input.fingerprints.users_code import is_users
+
+READ_BYTES = 1 << 28  # of a larger file, its size and the time of its last change count
+_SETTLED_NS = 100_000_000  # a file may change twice within one tick of the clock of its disk
+_OF_A_STORE = ("journal.sqlite", "segments", "lock")
+
+ABSENT = b""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """The paths as the user wrote them, relative to the working directory of the run. `mentioned`
+    has the arguments of a program, which may be files or not; `arguments` has the paths among the
+    arguments of a function."""
+
+    mentioned: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def inside(self, folder: str) -> JobFiles:
+        """The same files, if the paths are relative to this folder."""
+        return JobFiles(
+            *[
+                tuple([os.path.join(folder, path) for path in paths])
+                for paths in (self.mentioned, self.arguments, self.inputs, self.outputs)
+            ]
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.mentioned or self.arguments or self.inputs or self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The files after a job. `made` has those that it wrote, `disturbed` those that something
+    changed while the job ran: the job itself or somebody else, which cannot be told."""
+
+    made: tuple[str, ...]
+    disturbed: tuple[str, ...]
+
+
+def settle(
+    before: Mapping[str, bytes], after: Mapping[str, bytes], outputs: Collection[str]
+) -> Settled:
+    """Tells what a job has written: the files that did not exist before, and those that are known
+    as its `outputs`. Any other file that changed may have been an input that was edited while the
+    job ran.
+
+    >>> settle({"in": b"1", "out": b""}, {"in": b"2", "out": b"3"}, ())
+    Settled(made=('out',), disturbed=('in',))
+    """
+    changed = [path for path, content in after.items() if content != before.get(path, ABSENT)]
+    kept = [path for path in outputs if path in after and path not in changed]
+    made = {path for path in changed if path in outputs or not before.get(path)}
+    disturbed = {path for path in changed if path not in made and after[path] != ABSENT}
+    return Settled(tuple(sorted([*made, *kept])), tuple(sorted(disturbed)))
+
+
+def digest_of_files(contents: Mapping[str, bytes]) -> bytes:
+    return digest(*[part for path in sorted(contents) for part in (path.encode(), contents[path])])
+
+
+class Files:
+    """Reads the contents of files. A file whose size, time and inode are the same is not read
+    again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, ...], bytes]] = {}
+
+    def contents(self, files: JobFiles) -> dict[str, bytes]:
+        """The digest of each file or folder by its path, ABSENT if there is none. The arguments of
+        a program that are no files, or that are installed programs, are left out."""
+        found = {path: self.content(path) for path in files.mentioned if _is_users_file(path)}
+        for path in (*files.arguments, *files.inputs, *files.outputs):
+            found[path] = self.content(path)
+        return found
+
+    def content(self, path: str) -> bytes:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return ABSENT
+        if stat.S_ISDIR(status.st_mode):
+            return self._of_folder(path)
+        return self._of_file(path, status)
+
+    def _of_folder(self, folder: str) -> bytes:
+        """The names in a folder, and the contents of its files. Links to folders count by their
+        target. The store of a run is left out, because it changes while jobs run."""
+        parts: list[bytes] = []
+        for entry in _entries(folder):
+            parts.append(os.fsencode(entry.name))
+            if entry.is_symlink() and entry.is_dir():
+                parts.append(os.fsencode(os.readlink(entry.path)))
+            else:
+                parts.append(self.content(entry.path))
+        return digest(b"folder", *parts)
+
+    def _of_file(self, path: str, status: os.stat_result) -> bytes:
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+        known = self._known.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        if not stat.S_ISREG(status.st_mode) or status.st_size > READ_BYTES:
+            return digest(b"stamp", repr(stamp[:2]).encode())
+        now = time.time_ns()
+        try:
+            with open(path, "rb") as file:
+                hashed = sha256()
+                while piece := file.read(1 << 20):
+                    hashed.update(piece)
+        except OSError:
+            return digest(b"stamp", repr(stamp[:2]).encode())
+        found = hashed.digest()[:SIZE]
+        if now - status.st_mtime_ns > _SETTLED_NS:
+            self._known[path] = (stamp, found)
+        return found
+
+
+def stamp_of(path: str) -> bytes | None:
+    """What tells, without reading it, whether a file or a folder has changed: the sizes and the
+    times of its files. None if there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISDIR(status.st_mode):
+        return repr((status.st_size, status.st_mtime_ns)).encode()
+    parts: list[bytes] = []
+    for entry in _entries(path):
+        inner = b"link" if entry.is_symlink() and entry.is_dir() else stamp_of(entry.path)
+        parts += [os.fsencode(entry.name), inner or b""]
+    return digest(*parts)
+
+
+def _entries(folder: str) -> Iterable[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+    names = {entry.name for entry in found}
+    if names.issuperset(_OF_A_STORE):
+        return []
+    return [entry for entry in found if entry.name != "__pycache__"]
+
+
+def _is_users_file(path: str) -> bool:
+    return os.path.isfile(path) and is_users(os.path.abspath(path))
