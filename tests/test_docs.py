@@ -27,13 +27,27 @@ def test_the_quick_start_of_durable_jobs_runs(tmp_path: Path) -> None:
     assert rest == ["100", id, "job", "'words'", "completed"]
 
 
-def test_the_options_of_jobs_run(tmp_path: Path) -> None:
-    section = (ROOT / "docs" / "workloads.md").read_text().partition("### More options of jobs")[2]
-    blocks = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.S)
-    text = "\n".join(blocks) + "\nassert not workload.run(store='run').wait().failed()\n"
-    (tmp_path / "options.py").write_text(text)
+@pytest.mark.parametrize(
+    ("heading", "more", "printed"),
+    [
+        (
+            "### More options of jobs",
+            "assert not workload.run(store='run').wait().failed()",
+            "",
+        ),
+        ("## The store", "", r"Pruned\(results=1, bytes=\d+.*\n"),
+        ("### Failures as an exception", "", "6\n"),
+    ],
+)
+def test_the_examples_of_workloads_run(
+    heading: str, more: str, printed: str, tmp_path: Path
+) -> None:
+    section = (ROOT / "docs" / "workloads.md").read_text().partition(f"\n{heading}\n")[2]
+    blocks = re.findall(r"```python\n(.*?)```", re.split(r"\n##+ ", section)[0], re.S)
+    assert blocks
+    (tmp_path / "example.py").write_text("\n".join([*blocks, more]))
     done = subprocess.run(
-        [sys.executable, "options.py"],
+        [sys.executable, "example.py"],
         cwd=tmp_path,
         env={**os.environ, "DB_PASSWORD": "unknown"},
         capture_output=True,
@@ -41,6 +55,7 @@ def test_the_options_of_jobs_run(tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.stderr == ""
+    assert re.fullmatch(printed, done.stdout, re.S)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,6 +1,7 @@
 """Pyrite: write a DAG of Python processors once, and run it in your own process, on Spark, or
 durably over queues."""
 
+from pyrite import interrupts  # noqa: F401  # isort: skip; it must come before what takes time
 from pyrite import processors, testing
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext

@@ -133,6 +133,18 @@ def test_status_shows_a_table_or_the_graph(folder: Path) -> None:
     assert pyrite("status", "jobs.run", "--format", "svg").stdout.startswith("<svg")
 
 
+def test_the_report_is_one_file(folder: Path) -> None:
+    write(folder, GOOD)
+    pyrite("run", "jobs.yaml")
+    assert pyrite("report", "jobs.run").stdout == f"{folder}/jobs.run/report.html\n"
+    done = pyrite("report", "jobs.run", "-o", "here.html", "--json")
+    size = (folder / "here.html").stat().st_size
+    assert json.loads(done.stdout) == {"file": "here.html", "bytes": size}
+    assert (folder / "here.html").read_text().startswith("<!DOCTYPE html>")
+    failed = pyrite("report", "jobs.run", "-o", "no/folder.html")
+    assert "cannot write 'no/folder.html': No such file or directory; give another" in failed.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -40,6 +40,14 @@ def processes_of(store: Path) -> list[tuple[int, str]]:
     return found
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return status not in "ZX"
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     give_up = time.monotonic() + seconds
     while not condition():

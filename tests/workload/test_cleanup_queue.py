@@ -30,7 +30,7 @@ def ending(job: int, result: Encoded | None = None, error: str = "") -> Ending:
 
 
 def test_appended_records_can_be_read(tmp_path: Path) -> None:
-    writer = SegmentWriter(tmp_path / "s")
+    writer = SegmentWriter(tmp_path / "s", plan=1)
     endings = [ending(1, encode({"a": 1})), ending(2, error="went wrong"), ending(3, encode(None))]
     first, second, third = (head(writer.append(each)) for each in endings)
     assert [*read_records(tmp_path / "s")] == [first, second, third]
@@ -42,7 +42,7 @@ def test_appended_records_can_be_read(tmp_path: Path) -> None:
 
 def test_a_large_result_has_a_file_of_its_own(tmp_path: Path) -> None:
     record = head(
-        SegmentWriter(tmp_path / "s").append(
+        SegmentWriter(tmp_path / "s", plan=1).append(
             ending(1, Encoded(Kind.PICKLE, bytes(INLINE_BYTES + 1)))
         )
     )
@@ -60,7 +60,7 @@ def test_a_truncated_segment_still_gives_its_complete_records(
 ) -> None:
     path = tmp_path / "s"
     path.unlink(missing_ok=True)
-    writer = SegmentWriter(path)
+    writer = SegmentWriter(path, plan=1)
     records = [
         head(writer.append(ending(n, Encoded(Kind.PICKLE, data))))
         for n, data in enumerate(payloads)
@@ -76,7 +76,7 @@ def test_a_truncated_segment_still_gives_its_complete_records(
 def test_a_damaged_record_is_not_read_as_a_result(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "s"
     path.unlink(missing_ok=True)
-    writer = SegmentWriter(path)
+    writer = SegmentWriter(path, plan=1)
     record = head(writer.append(ending(1, Encoded(Kind.PICKLE, b"some bytes of a result"))))
     writer.close()
     content = bytearray(path.read_bytes())
@@ -89,7 +89,7 @@ def test_a_damaged_record_is_not_read_as_a_result(tmp_path: Path, data: st.DataO
 
 
 def test_a_partly_written_record_is_removed_if_the_disk_is_full(tmp_path: Path) -> None:
-    writer = SegmentWriter(tmp_path / "s")
+    writer = SegmentWriter(tmp_path / "s", plan=1)
     writer.append(ending(1, encode("first")))
     size = (tmp_path / "s").stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

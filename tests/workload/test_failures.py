@@ -244,7 +244,11 @@ def test_a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path
         victims = (
             [run.pid]
             if kills % 4
-            else [pid for pid, command in processes_of(tmp_path / "run") if '"worker"' in command]
+            else [
+                pid
+                for pid, command in processes_of(tmp_path / "run")
+                if '"workers.worker"' in command
+            ]
         )
         for pid in victims:
             os.kill(pid, signal.SIGKILL)

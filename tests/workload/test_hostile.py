@@ -170,7 +170,7 @@ def test_many_timeouts_in_a_row_do_not_break_the_run(tmp_path: Path) -> None:
 
 _KILLED_START = """
 import os, signal, sys
-from pyrite.workload import Workload, run
+from pyrite.workload import Workload, starting
 from pyrite.workload.storage.journal import Journal
 where = sys.argv[2]
 def die(*args, **kwargs):
@@ -178,9 +178,9 @@ def die(*args, **kwargs):
 if where == "before the journal":
     Journal.begin = die
 elif where == "after the journal":
-    run._start = die
+    starting._start = die
 else:
-    run.processes.start = die
+    starting.processes.start = die
 Workload().add("x", lambda: 1).add("z", lambda: 2).run(store=sys.argv[1])
 """
 

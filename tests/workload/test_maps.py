@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.workload import InvalidWorkload, Workload
+from pyrite.workload import InvalidWorkload, NoResult, Run, Workload
 from pyrite.workload.input.branches import extended
 from pyrite.workload.input.elements import NotElements, elements_of
 from pyrite.workload.input.plan import Plan
@@ -21,7 +23,9 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.encoding import decode, encode
 from pyrite.workload.storage.parts import digests, joined, part
 from tests.workload import commands
-from tests.workload.conftest import states
+from tests.workload.conftest import processes_of, states, wait_until
+
+HERE = Path(__file__)
 
 
 def problems_of(workload: Workload) -> list[str]:
@@ -51,7 +55,9 @@ def test_a_damaged_part_is_noticed() -> None:
         part(lambda a, n: data[a : a + n], 0)
 
 
-@pytest.mark.parametrize("value", [[1, None, "a"], (1, 2), range(3), np.arange(3), [Path("/")]])
+@pytest.mark.parametrize(
+    "value", [[1, None, "a"], (1, 2), range(3), np.arange(3), [Path(__file__)]]
+)
 def test_elements_keep_their_values(value: Any) -> None:
     assert decode(encode(elements_of(value, job="shards"))) == list(value)
 
@@ -176,9 +182,10 @@ def test_a_maker_ends_when_the_jobs_that_it_made_have_ended(
             assert scheduler.finished(job, scheduler.attempts[job], succeeded=good, now=0)
     for maker, branches in makers.made.items():
         is_done = all(scheduler.states[branch].has_result for branch in branches)
-        assert scheduler.states[maker].has_result is is_done
-        if on_error == "continue" and not is_done:
-            assert scheduler.states[maker] is JobState.BLOCKED
+        assert is_done or not scheduler.states[maker].has_result
+        if on_error == "continue":
+            expected = JobState.DONE if is_done else JobState.BLOCKED
+            assert scheduler.states[maker] is expected
 
 
 @pytest.mark.parametrize(("current", "state"), [({0, 1, 2}, "SKIPPED"), ({0, 1}, "DONE")])
@@ -201,7 +208,8 @@ def test_results_of_maps_and_of_maps_over_maps(kind: Any, tmp_path: Path) -> Non
     workload.map("root", math.sqrt, over="score")
     workload.map("empty", math.sqrt, over="nothing")
     workload.map("whole", lambda shards, x, score: (x, score), over="shards", args=[5], pool="p")
-    workload.job(lambda score, root, empty: [score, len(root), empty], id="below")  # type: ignore
+    below = ["score", "root", "empty"]
+    workload.add("below", lambda score, root, empty: [score, len(root), empty], after=below)
     options: Any = {"max_jobs": 50} if kind == "transient" else {}
     run = workload.run(kind=kind, workers=2, store=tmp_path / "run", pools={"p": 1}, **options)
     run.wait()
@@ -219,3 +227,120 @@ def test_results_of_maps_and_of_maps_over_maps(kind: Any, tmp_path: Path) -> Non
     assert ("shards", "score") not in run._plan.edges
     assert run.to_svg()
     assert run.lengths()[1] > 0
+
+
+def test_branches_are_skipped_one_by_one(tmp_path: Path) -> None:
+    """Also when an element is inserted at the front, and with None as result."""
+    seen = str(tmp_path / "seen")
+
+    def run(elements: list[int], factor: int) -> tuple[Run, list[str]]:
+        def score(x: int, factor: int) -> str:
+            return commands.note(seen, f"{x}") * factor
+
+        workload = shards(elements).map("score", score, over="shards", kwargs={"factor": factor})
+        workload.map("say", lambda x: commands.note(seen, f"say {x}") and None, over="score")
+        workload.add("below", lambda score: score, after="score")
+        Path(seen).unlink(missing_ok=True)
+        run = workload.run(workers=1, store=tmp_path / "run").wait()
+        return run, sorted(commands.lines(seen))
+
+    first, ran = run([1, 2, 2], 1)
+    assert first.results["below"] == ["1", "2", "2"]
+    assert ran == ["1", "2", "2", "say 1", "say 2", "say 2"]
+    again, ran = run([1, 2, 2], 1)
+    assert ran == []
+    assert set(states(again).values()) == {"SKIPPED"}
+    assert again.results["score"] == ["1", "2", "2"]
+    assert Run.prune(tmp_path / "run").results == 0
+    more, ran = run([7, 1, 2], 1)
+    assert ran == ["7", "say 7"]
+    assert more.results["score"] == more.results["below"] == ["7", "1", "2"]
+    assert states(more)["score[0]"] == states(more)["score"] == "DONE"
+    assert states(more)["score[1]"] == states(more)["say[2]"] == "SKIPPED"
+    other, ran = run([2, 1], 2)
+    assert ran == ["1", "2", "say 11", "say 22"]
+    assert other.results["below"] == ["22", "11"]
+
+
+def test_a_branch_that_fails_blocks_its_map_but_not_the_other_branches(tmp_path: Path) -> None:
+    def score(x: int, marker: str) -> float:
+        return 1 / x if x else commands.fail_until(marker, 1)
+
+    marker = str(tmp_path / "marker")
+    workload = shards([0, 1]).add("number", lambda: 7).map("bad", abs, over="number")
+    workload.map("retried", score, over="shards", kwargs={"marker": marker}, retries=1)
+    workload.map("failed", lambda x: 1 / x, over="shards").add("below", print, after="failed")
+    workload.map("over", abs, over="failed")
+    run = workload.run(workers=1, store=tmp_path / "run").wait()
+    found = states(run)
+    assert run.results["retried"] == [2, 1.0]
+    assert (found["failed[0]"], found["failed[1]"], found["failed"]) == (
+        "FAILED",
+        "DONE",
+        "BLOCKED",
+    )
+    assert (found["below"], found["over"], found["bad"]) == ("BLOCKED", "BLOCKED", "FAILED")
+    error = next(row["error"] for row in run.table() if row["job"] == "bad")
+    assert error.startswith("the result of 'number' must be a list")
+    assert "ZeroDivisionError" in run.traceback("failed[0]")
+    with pytest.raises(NoResult, match="job 'failed' has no result; its state is BLOCKED"):
+        run.results["failed"]
+
+
+def test_a_killed_master_continues_with_the_branches_that_are_left(tmp_path: Path) -> None:
+    seen, go = str(tmp_path / "seen"), str(tmp_path / "go")
+
+    def score(x: int) -> int:
+        commands.note(seen, str(x))
+        if x == 30:
+            commands.wait_for(go)
+        return x * 2
+
+    workload = Workload().add("shards", lambda: list(range(60)))
+    workload.map("score", score, over="shards").map("again", lambda x: x + 1, over="score")
+    workload.add("total", lambda again: sum(again), after="again")
+    run = workload.run(workers=2, store=tmp_path / "run", rerun=True)
+    wait_until(lambda: len(commands.lines(seen)) == 60, 60)
+    wait_until(lambda: states(run)["score[59]"] == "DONE", 60)
+    os.kill(run.pid, signal.SIGKILL)
+    wait_until(lambda: not processes_of(tmp_path / "run"), 10)
+    attached = Run.attach(tmp_path / "run")
+    assert attached.results["score[3]"] == 6
+    assert states(attached)["score"] == "WAITING"
+    Path(go).touch()
+    again = Run.resume(tmp_path / "run").wait()
+    assert again.results["total"] == sum(2 * x + 1 for x in range(60))
+    assert run.results["score"] == [2 * x for x in range(60)]
+    assert Counter(commands.lines(seen)) == {str(x): 1 + (x == 30) for x in range(60)}
+    assert set(states(again).values()) == {"DONE"}
+
+
+def test_branches_are_made_anew_if_the_elements_are_gone(tmp_path: Path) -> None:
+    """The result of `shards` is a file that was removed, so it runs again after a resume, and has
+    another number of elements now."""
+    file, go = tmp_path / "file", str(tmp_path / "go")
+
+    def write() -> list[Path]:
+        file.touch()
+        return [file] * (3 if os.path.exists(go) else 2)
+
+    workload = Workload().add("shards", write)
+    workload.map("score", lambda x: commands.wait_for(go), over="shards")
+    run = workload.run(workers=2, store=tmp_path / "run")
+    wait_until(lambda: states(run).get("score[1]") == "RUNNING", 60)
+    run.cancel()
+    assert states(run)["score"] == "CANCELLED"
+    file.unlink()
+    Path(go).touch()
+    again = Run.resume(tmp_path / "run").wait()
+    assert again.results["score"] == [None] * 3
+    assert list(states(run)) == ["shards", "score", "score[0]", "score[1]", "score[2]"]
+
+
+def test_more_branches_than_fit_into_an_order(tmp_path: Path) -> None:
+    workload = Workload().add("shards", lambda: list(range(2_000)))
+    workload.map("score", lambda x: x + 1, over="shards")
+    workload.add("total", lambda score: sum(score), after="score")
+    run = workload.run(workers=2, store=tmp_path / "run").wait(60)
+    assert run.results["total"] == sum(run.results["score"]) == sum(range(2_001))
+    assert len(run.table()) == 2_003

@@ -47,7 +47,9 @@ def test_a_run_whose_processes_are_killed_or_stopped_ends_like_an_undisturbed_on
     while attacks < ROUNDS and not run.wait_for_master(rng.random() * 0.5):
         attacks += 1
         target = rng.choice(["master", "worker", "worker", "stop", "cancel"])
-        workers = [pid for pid, command in processes_of(tmp_path / "run") if '"worker"' in command]
+        workers = [
+            pid for pid, command in processes_of(tmp_path / "run") if '"workers.worker"' in command
+        ]
         if target == "master":
             os.kill(run.pid, signal.SIGKILL)
         elif target == "cancel":

@@ -64,7 +64,7 @@ class Watched:
         (folder / "segments").mkdir()
         self.store = Store(folder)
         self.entry = Entry(JobState.RUNNING, 1, "w1", 0.0, segment=1, log_start=5)
-        self.writer = SegmentWriter(self.store.segment(1))
+        self.writer = SegmentWriter(self.store.segment(1), plan=1)
         self.prints("other", into=1)
 
     def prints(self, text: str, *, into: int) -> None:

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 
 from pyrite.cli.app import app
-from pyrite.cli.errors import INTERRUPTED
+from pyrite.interrupts import INTERRUPTED
 
 __all__ = ["app", "main"]
 

@@ -16,11 +16,11 @@ from rich.markup import escape
 
 from pyrite.errors import InvalidWorkload, JobCancelled, PyriteError
 from pyrite.functions import message_of
+from pyrite.interrupts import INTERRUPTED, raise_interrupts
 from pyrite.tracebacks import users_traceback
 
 logger = logging.getLogger("pyrite.cli")
 
-INTERRUPTED = 130  # the exit code after Ctrl-C, as in a shell
 LINES_SHOWN = 20
 _JAVA_FRAME = re.compile(r"\s*(at [\w.$/@<>-]+\(.*\)|\.\.\. \d+ more)$")
 _MORE = "for the whole error, run: pyrite --verbose ..."
@@ -47,7 +47,7 @@ class reporting_errors:
     """
 
     def __enter__(self) -> None:
-        pass
+        raise_interrupts()
 
     def __exit__(self, kind: object, error: BaseException | None, where: object) -> None:
         if isinstance(error, (KeyboardInterrupt, JobCancelled)):

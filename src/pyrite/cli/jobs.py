@@ -13,11 +13,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from pyrite.cli.durable import Durable, DurableFile, place_of
-from pyrite.cli.errors import INTERRUPTED, reporting_errors, say
+from pyrite.cli.errors import reporting_errors, say
 from pyrite.cli.looking import command, existing_store, moment
 from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten_text
+from pyrite.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
     from pyrite.durable.client.overview import JobRow

@@ -17,12 +17,13 @@ from rich.text import Text
 
 from pyrite.cli.cluster import Collections, CollectionsFile, collections_at
 from pyrite.cli.durable import Durable, DurableFile, place_of
-from pyrite.cli.errors import INTERRUPTED, reporting_errors, say
+from pyrite.cli.errors import reporting_errors, say
 from pyrite.cli.find import find_dag
 from pyrite.cli.looking import command, existing_store
 from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration, metrics_table
 from pyrite.collections.opening import MEMORY, redis_at
 from pyrite.errors import PyriteError
+from pyrite.interrupts import INTERRUPTED
 from pyrite.job import Execution, JobConfig, durable_job
 
 if TYPE_CHECKING:

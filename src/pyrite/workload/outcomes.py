@@ -3,15 +3,13 @@ the colours of the states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pyrite.errors import PyriteError
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.journal import Entry
-
-if TYPE_CHECKING:
-    from pyrite.workload.run import Run
+from pyrite.workload.storage.store import Store
 
 
 class NoResult(PyriteError, KeyError):
@@ -33,17 +31,21 @@ class FailedJobs(list[Any]):
 
 
 class Results(Mapping[str, Any]):
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    """The results by job id. `read` returns the result of a job; `ids` lists the jobs that have
+    one."""
+
+    def __init__(self, read: Callable[[str], Any], ids: Callable[[], Sequence[str]]) -> None:
+        self._read = read
+        self._ids = ids
 
     def __getitem__(self, job: str) -> Any:
-        return self._run.result_of(job)
+        return self._read(job)
 
     def __iter__(self) -> Iterator[str]:
-        return (row["job"] for row in self._run.table() if row["state"].has_result)
+        return iter(self._ids())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._ids())
 
     def __repr__(self) -> str:
         return f"<results of {len(self)} jobs>"
@@ -62,6 +64,25 @@ COLORS = {
     JobState.BLOCKED: "#c9b3c9",
     JobState.CANCELLED: "#c8c8c8",
 }
+
+
+def cut_short(entry: Entry, store: Store) -> Entry:
+    """The entry of a job in a run whose master was killed. The journal says what the master knew
+    last, but nothing runs any more."""
+    if entry.state is JobState.ASSIGNED:
+        return entry._replace(
+            state=JobState.READY,
+            worker=None,
+            error="its master was killed before it began; resume runs it",
+        )
+    if entry.state is not JobState.RUNNING:
+        return entry
+    log = store.log(entry.segment) if entry.segment is not None else None
+    return entry._replace(
+        state=JobState.CANCELLED,
+        error="its master was killed while it ran; resume runs it again",
+        log_end=log.stat().st_size if log is not None and log.exists() else entry.log_end,
+    )
 
 
 def row_of(id: str, entry: Entry) -> dict[str, Any]:

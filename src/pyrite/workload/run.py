@@ -6,207 +6,48 @@ from __future__ import annotations
 import difflib
 import os
 import pickle
-import shutil
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from dataclasses import asdict, replace
-from functools import partial
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload.input.branches import extended
-from pyrite.workload.input.options import Options, checked
-from pyrite.workload.input.plan import CommandBook, Plan
 from pyrite.workload.input.schedule import remaining_paths
-from pyrite.workload.masters.transient import TransientMaster
-from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, row_of
+from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, cut_short, row_of
+from pyrite.workload.progress import wait_with_progress
 from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.starting import Started, begin_again
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.journal import (
     Entry,
-    Journal,
     read_entries,
     read_extensions,
     read_plan_number,
 )
 from pyrite.workload.storage.places import NoPlace, input_places, readers, result_places
+from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Commands, Status, Store
-from pyrite.workload.system import processes
-from pyrite.workload.system.alive import NOBODY, Identity
-from pyrite.workload.system.copies import above_streams
+from pyrite.workload.storage.temporary import remove_with
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
-from pyrite.workload.workers import launching
 from pyrite.workload.workers.doing import load, run_command
-from pyrite.workload.workers.launching import Launcher, Post
 
 POLL_SECONDS = 0.1
-
-
-def begin(
-    plan: Plan,
-    book: CommandBook,
-    options: Options,
-    *,
-    store: str | os.PathLike[str] | None,
-    executor: Executor | Callable[[], Executor] | None = None,
-    launcher: Launcher | None = None,
-) -> Run:
-    """Starts a new run of a plan."""
-    is_temporary = store is None
-    place = Store(store if store is not None else tempfile.mkdtemp(prefix="pyrite-workload-"))
-    place.make()
-    lock = place.lock()
-    try:
-        status = _new_status(place, options)
-        with place.explaining("write to"):
-            place.write_status(
-                status
-            )  # first of all, so that the run can be resumed if this process is killed from here on
-        journal = Journal(place)
-        try:
-            journal.catch_up()
-            number = journal.plan + 1
-            place.write_plan(number, plan, book)
-            journal.begin(number, plan)
-        finally:
-            journal.close()
-        return _start(
-            place,
-            options,
-            status,
-            lock,
-            executor=executor,
-            launcher=launcher,
-            is_temporary=is_temporary,
-        )
-    except BaseException as error:
-        _tell_that_it_broke(place, error)
-        raise
-    finally:
-        os.close(lock)
-
-
-def _tell_that_it_broke(store: Store, error: BaseException) -> None:
-    status = store.status()
-    if status is not None and status.phase == "starting":
-        try:
-            store.write_status(replace(status.broken_by(error), master=NOBODY))
-        except OSError:
-            pass
-
-
-def _new_status(store: Store, options: Options) -> Status:
-    earlier = store.status()
-    return Status(
-        "starting",
-        Identity.here(),
-        1 + (earlier.session if earlier is not None else 0),
-        asdict(options),
-        time.time(),
-    )
-
-
-def _start(
-    store: Store,
-    options: Options,
-    status: Status,
-    lock: int,
-    *,
-    executor: Executor | Callable[[], Executor] | None,
-    launcher: Launcher | None,
-    is_temporary: bool = False,
-) -> Run:
-    with store.explaining("write to"):
-        if options.kind == "transient":
-            running = replace(status, phase="running")
-            master = TransientMaster(
-                store, options, running, executor, lock=above_streams(os.dup(lock))
-            )
-            return Run(store.folder, _master=master, _is_temporary=is_temporary)
-        return _start_apart(store, options, status, lock, launcher, is_temporary=is_temporary)
-
-
-def _start_apart(
-    store: Store,
-    options: Options,
-    status: Status,
-    lock: int,
-    launcher: Launcher | None,
-    *,
-    is_temporary: bool,
-) -> Run:
-    """Starts the master of persistent workers as a separate process."""
-    config: dict[str, Any] = {"store": str(store), "options": asdict(options), "lock": lock}
-    files = [lock]
-    word = b"go"
-    listener = None
-    if launcher is not None:
-        listener, secret = launching.listen(options.host)
-        word = secret.encode()
-        config |= {"listener": listener.fileno(), "limits": launching.LIMITS}
-        files.append(listener.fileno())
-        (store.folder / "launcher.error").unlink(missing_ok=True)
-    process = processes.start(
-        "masters.master", config, log=store.folder / "master.log", files=files, waits=True
-    )
-    assert process.stdin is not None
-    try:
-        store.write_status(replace(status, phase="running", master=Identity.of(process.pid)))
-        process.stdin.write(word)
-        process.stdin.flush()
-    except BaseException:
-        process.stdin.close()  # a master that gets no word to begin ends
-        raise
-    run = Run(store.folder, _process=process, _is_temporary=is_temporary)
-    if launcher is None or listener is None:
-        process.stdin.close()
-        return run
-    host, port = listener.getsockname()[:2]
-    listener.close()
-    path = tuple(map(str, sys.path))
-    posts = [
-        Post(n, str(store), f"{host}:{port}", path, launching.LIMITS, secret)
-        for n in range(options.workers)
-    ]
-    launching.launch(launcher, posts, partial(_launcher_ended, store, process.stdin))
-    return run
-
-
-def _launcher_ended(store: Store, lifeline: IO[bytes], why: str) -> None:
-    """Tells the master that no more workers will connect, by closing the pipe that it was started
-    with."""
-    try:
-        if why:
-            (store.folder / "launcher.error").write_text(why)
-        lifeline.close()
-    except OSError:
-        pass
 
 
 class Run:
     """A run of a workload. `Workload.run` returns one; `Run.attach` makes one from a store."""
 
-    def __init__(
-        self,
-        store: str | os.PathLike[str],
-        *,
-        _process: subprocess.Popen[bytes] | None = None,
-        _master: TransientMaster | None = None,
-        _is_temporary: bool = False,
-    ) -> None:
+    def __init__(self, store: str | os.PathLike[str], *, _started: Started | None = None) -> None:
         self._store = Store(store)
         self._store.check_exists()
         number = read_plan_number(self._store)
@@ -225,15 +66,27 @@ class Run:
         self._plan_folder = self._store.plan(number)
         self._first_plan = self._store.read_plan(number)
         self._set_plan([])
-        self._process = _process
-        self._session = self.status.session
-        self._transient = _master
+        self._last_status = self._stored_status()
+        self._transient = _started.master if _started is not None else None
+        self._session = self._last_status.session
         self._final: tuple[int, dict[str, Entry]] | None = None
-        if _process is not None:
+        if _started is not None and _started.process is not None:
             # Without this, the master would stay a zombie process if the user never waits for it.
-            threading.Thread(target=_process.wait, name="workload master", daemon=True).start()
-        if _is_temporary:
-            weakref.finalize(self, _remove, self._store)
+            threading.Thread(
+                target=_started.process.wait, name="workload master", daemon=True
+            ).start()
+        if _started is not None and _started.is_temporary:
+            remove_with(self, self._store)
+
+    @classmethod
+    def of(cls, started: Started) -> Run:
+        """The handle of a run that this process has started. If there can be none, as after Ctrl-C
+        at this moment, the run is cancelled."""
+        try:
+            return cls(started.store.folder, _started=started)
+        except BaseException:
+            started.cancel()
+            raise
 
     @classmethod
     def attach(cls, store: str | os.PathLike[str]) -> Run:
@@ -247,31 +100,25 @@ class Run:
         again.
 
         `changes` are options of `Workload.run`, such as `workers`, with new values. The other
-        options stay as they were.
+        options stay as they were; so do the working directory, `sys.path` and the umask of the
+        process that started the run. The environment variables are those of this process. A run
+        that had a `launcher` or an `executor` needs one again, because functions are not stored.
         """
-        place = Store(store)
-        place.check_exists()
-        executor, launcher = changes.pop("executor", None), changes.pop("launcher", None)
-        lock = place.lock()
-        try:
-            earlier = place.status()
-            options = Options(**earlier.options) if earlier is not None else Options()
-            options = checked(options.changed(changes), executor, launcher)
-            journal = Journal(place)
-            try:
-                journal.catch_up()
-            finally:
-                journal.close()
-            return _start(
-                place,
-                options,
-                _new_status(place, options),
-                lock,
-                executor=executor,
-                launcher=launcher,
-            )
-        finally:
-            os.close(lock)
+        return cls.of(begin_again(Store(store), changes))
+
+    @classmethod
+    def prune(
+        cls, store: str | os.PathLike[str], *, keep: int = 0, dry_run: bool = False
+    ) -> Pruned:
+        """Removes the results that the last run in a store does not use, with their files and logs.
+
+        A store keeps the results of all workloads that ran in it, and of all versions of their
+        jobs, until they are pruned. `keep` is the number of latest results of each job that stay,
+        even if the last run does not use them. The results of a job that has not finished in the
+        last run stay all. With `dry_run`, nothing is removed. Raises StoreInUse while a run uses
+        the store.
+        """
+        return prune(Store(store), keep=keep, dry_run=dry_run)
 
     # State and results
 
@@ -281,10 +128,11 @@ class Run:
 
     @property
     def status(self) -> Status:
-        status = self._store.status()
-        if status is None:
-            raise PyriteError(f"the store '{self._store}' contains no run")
-        return status
+        """The status of this run; if the store belongs to a newer run, the last known one."""
+        found = self._stored_status()
+        if found.run == self._last_status.run:
+            self._last_status = found
+        return self._last_status
 
     @property
     def pid(self) -> int:
@@ -293,9 +141,11 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
-        if self._transient is not None and self._session == self.status.session:
+        if self._is_mine:
+            assert self._transient is not None
             return self._transient.has_ended
-        return self.status.has_ended or not self._master().is_alive
+        status = self.status
+        return status.has_ended or not status.master.is_alive or self._is_replaced
 
     def wait(self, timeout: float | None = None, *, progress: bool | None = None) -> Run:
         """Waits until every job has ended, and returns the run. Failed jobs are in `failed()`; they
@@ -305,9 +155,13 @@ class Run:
         after `timeout` seconds. In a terminal, shows the progress if that takes more than a second;
         `progress` turns this on or off. Ctrl-C stops the waiting, not the run.
         """
-        from pyrite.workload.progress import wait_with_progress
-
-        if not wait_with_progress(self, timeout, progress=progress):
+        if not wait_with_progress(
+            self.wait_for_master,
+            self.counts,
+            started=self.status.started,
+            timeout=timeout,
+            progress=progress,
+        ):
             raise TimeoutError(
                 f"the run in '{self._store}' has not ended within {timeout:g} s; it continues"
             )
@@ -315,6 +169,7 @@ class Run:
         if status.phase == "broken":
             raise RunBroken(f"{status.problem}. To continue, call Run.resume('{self._store}')")
         if not status.has_ended:
+            self._check_not_replaced()
             raise RunBroken(
                 f"the master of the run in '{self._store}' was killed before all jobs had ended"
                 f"{self._last_words()}; to continue, call Run.resume('{self._store}')"
@@ -323,10 +178,14 @@ class Run:
 
     def wait_for_master(self, seconds: float | None) -> bool:
         """Waits up to `seconds` for the master to end. Returns whether it has ended."""
-        if self._transient is not None and self._session == self.status.session:
+        if self._is_mine:
+            assert self._transient is not None
             return self._transient.join(seconds)
-        if self.status.options.get("kind") != "transient" and self.status.phase != "starting":
-            return self._master().wait(seconds)
+        if self._is_replaced:
+            return True
+        status = self.status
+        if status.options.get("kind") != "transient" and status.phase != "starting":
+            return status.master.wait(seconds)
         # The master is a thread of another process, or the run is still starting there. That
         # process may live on after the run, so the status in the store has to be polled.
         give_up = inf if seconds is None else time.monotonic() + seconds
@@ -340,7 +199,10 @@ class Run:
     def table(self) -> list[dict[str, Any]]:
         """A list with a dict per job, in the order of the workload: its state, the number of its
         last attempt, the worker, the times of start and end (in seconds since 1970), the duration,
-        and the error."""
+        and the error.
+
+        If the master was killed, a job that was running is CANCELLED, and a job that was assigned
+        to a worker is READY; the error says that `resume` runs it."""
         return [row_of(id, entry) for id, entry in self._entries().items()]
 
     def counts(self) -> dict[JobState, int]:
@@ -363,7 +225,10 @@ class Run:
     def results(self) -> Results:
         """The results by job id, for the jobs that have one. A result is read from the store when
         it is accessed."""
-        return Results(self)
+        return Results(self.result_of, self._with_result)
+
+    def _with_result(self) -> list[str]:
+        return [id for id, entry in self._entries().items() if entry.state.has_result]
 
     def result_of(self, job: str) -> Any:
         """The result of a job. Raises NoResult if it has none; the message says why."""
@@ -429,19 +294,20 @@ class Run:
 
     def cancel(self, timeout: float | None = 30.0) -> Run:
         """Cancels the run: stops the running jobs, starts no others, and waits until that is done.
-        Existing results stay."""
+        Existing results stay. Does nothing if the run has ended, whatever runs in its store now."""
         if self.has_ended:
             return self
         if self.status.phase == "starting":
             raise PyriteError(
                 f"the run in '{self._store}' is still starting; try again in a moment"
             )
-        if self._transient is not None and self._session == self.status.session:
+        status = self.status
+        if self._transient is not None and self._is_mine:
             self._transient.cancel()
-        elif self.status.options.get("kind") == "transient":
-            self._store.cancel(self._session)
+        elif status.options.get("kind") == "transient":
+            self._store.cancel(status.session)
         else:
-            self._master().signal(signal.SIGTERM)
+            status.master.signal(signal.SIGTERM)
         if not self.wait_for_master(timeout):
             raise TimeoutError(
                 f"the run in '{self._store}' has not ended {timeout:g} s after it was cancelled"
@@ -456,6 +322,7 @@ class Run:
         line that raised it. Nothing is written to the store.
         """
         id = self._known(job)
+        self._check_not_replaced()
         entries = list(self._entries().values())
         plan, number = self._plan, self._number[id]
         try:
@@ -463,15 +330,13 @@ class Run:
         except NoPlace as missing:
             above = missing.args[0]
             raise NoResult(
-                f"the upstream job '{plan.ids[above]}' has no result; its state is "
+                f"the upstream job '{plan.ids[above]}' of '{id}' has no result; its state is "
                 f"{entries[above].state}"
             ) from None
         commands = Commands(self._plan_folder)
         try:
             command, args, kwargs = load(
-                commands.bytes_of(
-                    plan.maps[plan.branch[number][0]].blob if number in plan.branch else number
-                ),
+                commands.bytes_of(plan.blob_of(number)),
                 lambda span: pickle.loads(commands.bytes_at(span)),
                 inputs,
             )
@@ -500,6 +365,16 @@ class Run:
         """The graph of the jobs, with a colour for each state, as an SVG document."""
         return drawing.svg(*self._picture())
 
+    def to_html(self) -> str:
+        """A report as one HTML document: a summary, the graph, a time chart, the table of the jobs,
+        and the outputs of the jobs that failed. Also `pyrite workload report STORE`."""
+        from pyrite.workload.views.report.facts import facts_of
+        from pyrite.workload.views.report.page import page
+
+        _, critical_path = self.lengths()
+        status, phase, entries = self.status, phase_of(self), self._entries()
+        return page(facts_of(self._store, status, phase, entries, self._plan.edges, critical_path))
+
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
         boxes = [
             drawing.Box(id, str(entry.state), COLORS[entry.state])
@@ -519,17 +394,16 @@ class Run:
         status = self.status
         if self._final is not None and self._final[0] == status.session:
             return self._final[1]
+        self._check_not_replaced()
         is_over = self.has_ended
-        plan, entries = read_entries(
-            self._store, was_cut_short=is_over and status.phase not in ("ended", "cancelled")
-        )
+        was_cut_short = is_over and status.phase not in ("ended", "cancelled")
+        plan, entries = read_entries(self._store, was_cut_short=was_cut_short)
         if plan != self._plan_number:
-            raise PyriteError(
-                f"the store '{self._store}' now belongs to a newer run; to see that run, call "
-                f"Run.attach('{self._store}')"
-            )
+            raise self._replaced()
         if self._plan.maps:
             self._add_branches(len(entries))
+        if was_cut_short:
+            return {id: cut_short(entry, self._store) for id, entry in entries.items()}
         if is_over and self.status.session == status.session:
             self._final = (status.session, entries)
         return entries
@@ -547,6 +421,32 @@ class Run:
         self._extensions = extensions
         self._plan = extended(self._first_plan, extensions)
         self._number = {id: n for n, id in enumerate(self._plan.ids)}
+
+    def _stored_status(self) -> Status:
+        status = self._store.status()
+        if status is None:
+            raise PyriteError(f"the store '{self._store}' contains no run")
+        return status
+
+    @property
+    def _is_mine(self) -> bool:
+        """Whether the master is a thread of this process."""
+        return self._transient is not None and self._session == self.status.session
+
+    @property
+    def _is_replaced(self) -> bool:
+        """Whether another run was started in the store. A run that is resumed stays the same."""
+        return self._stored_status().run != self._last_status.run
+
+    def _check_not_replaced(self) -> None:
+        if self._is_replaced:
+            raise self._replaced()
+
+    def _replaced(self) -> PyriteError:
+        return PyriteError(
+            f"the store '{self._store}' now belongs to a newer run; to see that run, call "
+            f"Run.attach('{self._store}')"
+        )
 
     def _known(self, job: object) -> str:
         id = str(job)
@@ -568,10 +468,3 @@ class Run:
         path = self._store.folder / "master.log"
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
         return f" (the last line of its log: {lines[-1]})" if lines else ""
-
-
-def _remove(store: Store) -> None:
-    """Removes a temporary store, unless its run is still running."""
-    status = store.status()
-    if status is None or status.has_ended:
-        shutil.rmtree(store.folder, ignore_errors=True)

@@ -13,11 +13,13 @@ from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
 from pyrite.workload.input.maps import element_of
 from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import CommandBook, Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
-from pyrite.workload.run import Run, begin
+from pyrite.workload.run import Run
 from pyrite.workload.scheduling.states import OnError
+from pyrite.workload.starting import Supply, begin
 from pyrite.workload.workers.launching import Launcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -180,26 +182,38 @@ class Workload:
         executor: Executor | Callable[[], Executor] | None = None,
         launcher: Launcher | None = None,
         host: str = "127.0.0.1",
+        only: Ids = None,
+        from_: Ids = None,
+        to: Ids = None,
     ) -> Run:
         """Starts the jobs and returns at once. Without a schedule, a job depends only on the
         upstream jobs that it names itself.
 
         `workers` is the number of workers, by default one per core. A worker runs one job at a
         time. Persistent workers are processes that live until all jobs have ended. Their master is
-        a separate process, so this interpreter may end before the run does. `launcher` starts
-        persistent workers on other machines: it is any function that behaves like a parallel `map`.
+        a separate process, so if there is a `store`, this interpreter may end before the run does.
+        `launcher` starts persistent workers on other machines: it is any function that behaves like
+        a parallel `map`.
         `host` is the address of this machine at which such workers connect to the master.
         Transient workers run `max_jobs` jobs each and are then replaced. This process starts them
         through `executor`, which is an executor or a function that makes one.
 
         `store` is the folder for results, logs and states. Give one to keep the results, to resume
         the run, and to skip jobs that are up to date the next time (unless `rerun` is True). The
-        default is a temporary folder.
+        default is a temporary folder, which is removed when this interpreter ends; a run that has
+        not ended by then is cancelled.
 
         `on_error` says what happens to the other jobs when a job has failed and has no retries left
         (see OnError). A job that kills its worker is tried again up to `crashes_max` times. `pools`
         is a dict of the number of jobs of each pool that may run at the same time.
+
+        `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
+        these and all downstream of them, or these and all upstream of them. With both `from_` and
+        `to`, the jobs on the way from one to the other. The other jobs do not run. Their results
+        stay in the store, and those that selected jobs need must be there. Selected jobs that are
+        up to date are skipped, unless `rerun` is True.
         """
+        part = Part.of(only=only, from_=from_, to=to)
         options = checked(
             Options(
                 workers=workers if workers is not None else os.cpu_count() or 1,
@@ -215,7 +229,9 @@ class Workload:
             launcher,
         )
         plan, book = self._plan(schedule, options.pools)
-        return begin(plan, book, options, store=store, executor=executor, launcher=launcher)
+        if part is not None:
+            plan, book = cut(plan, book, selected(part, plan))
+        return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(

@@ -28,3 +28,22 @@ StoreOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document to standard output, and no more.")
 ]
+
+_SEVERAL = "May be given several times."
+
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="JOB", help=f"Run this job, and not the others. {_SEVERAL}"),
+]
+
+FromOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from", metavar="JOB", help=f"Run this job and all downstream of it. {_SEVERAL}"
+    ),
+]
+
+ToOption = Annotated[
+    list[str] | None,
+    typer.Option("--to", metavar="JOB", help=f"Run this job and all upstream of it. {_SEVERAL}"),
+]

@@ -1,8 +1,9 @@
-"""The commands that look at a run and change nothing: `status` and `log`."""
+"""The commands that look at a run and change nothing: `status`, `log` and `report`."""
 
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from pyrite.cli.errors import say
 from pyrite.cli.workload.answers import answering
 from pyrite.cli.workload.arguments import JsonOption, StoreArgument
 from pyrite.cli.workload.shown import show
+from pyrite.errors import PyriteError
 from pyrite.workload import Run
 from pyrite.workload.views.documents import log_document
 
@@ -82,3 +84,31 @@ def _follow(run: Run, job: str, *, is_shown: bool) -> None:
             say(f"[dim]attempt {piece.attempt}:[/]")
         attempt = piece.attempt
         typer.echo(piece.text, nl=False)
+
+
+def report(
+    store: StoreArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file to write. Default: report.html in the store folder."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a report of a run: one HTML file with a summary, the graph, a time chart, the table of
+    the jobs, and the outputs of the jobs that failed."""
+    with answering(json) as answer:
+        found = Run.attach(store)
+        path = output if output is not None else found.store / "report.html"
+        data = found.to_html().encode("utf-8", "backslashreplace")
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise PyriteError(
+                f"cannot write '{path}': {error.strerror}; give another file with -o"
+            ) from None
+        if json:
+            answer.give({"file": str(path), "bytes": len(data)})
+        else:
+            typer.echo(str(path))

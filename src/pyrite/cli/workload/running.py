@@ -9,7 +9,15 @@ import typer
 
 from pyrite.cli.errors import end_at_next_interrupt
 from pyrite.cli.workload.answers import Answer, answering
-from pyrite.cli.workload.arguments import FileArgument, JsonOption, StoreArgument, StoreOption
+from pyrite.cli.workload.arguments import (
+    FileArgument,
+    FromOption,
+    JsonOption,
+    OnlyOption,
+    StoreArgument,
+    StoreOption,
+    ToOption,
+)
 from pyrite.cli.workload.ending import cancel_run
 from pyrite.cli.workload.files import read
 from pyrite.cli.workload.shown import show
@@ -40,6 +48,9 @@ def run(
     rerun: Annotated[
         bool, typer.Option("--rerun", help="Also run the jobs that are up to date.")
     ] = False,
+    only: OnlyOption = None,
+    from_: FromOption = None,
+    to: ToOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run the jobs of a file until all have ended. Jobs that are up to date are skipped."""
@@ -51,6 +62,9 @@ def run(
             kind=kind and kind.value,
             on_error=on_error and on_error.value,
             rerun=rerun or None,
+            only=only or None,
+            from_=from_ or None,
+            to=to or None,
         )
         _see_through(written.workload.run(written.schedule, **written.options), answer)
 

@@ -42,6 +42,13 @@ class Job(NamedTuple):
 OPTIONS = Job._fields[2:]
 
 
+def pool_problem(pool: str) -> str:
+    return (
+        f"is in the pool '{pool}', which has no size; give the number of its jobs that may run at "
+        f"the same time: pools={{'{pool}': 1}}"
+    )
+
+
 def option_problems(job: Job) -> list[str]:
     """What is wrong with the options of a job, as the ends of sentences that begin with the job:
     'has a timeout of -1; ...'."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyrite.workload.input.commands import Parameters
+from pyrite.workload.input.fingerprints.digests import SIZE
 from pyrite.workload.input.fingerprints.files import JobFiles
 
-_BRANCH = re.compile(r"(.+)\[\d*\]", re.DOTALL)
+_BRANCH = re.compile(rf"(.+)\[(?:\d*|[0-9a-f]{{{2 * SIZE}}})\]", re.DOTALL)
 
 
 class Element(NamedTuple):
@@ -45,10 +46,10 @@ def branch_id(map: str, index: int | str) -> str:
     return f"{map}[{index}]"
 
 
-def results_id(map: str) -> str:
-    """The id under which the results of all branches of a map are kept. A branch is found by its
-    fingerprint, because its number changes when elements are inserted."""
-    return branch_id(map, "")
+def results_id(map: str, element: bytes) -> str:
+    """The id under which the result of a branch is kept: with the digest of its element, because
+    its number changes when elements are inserted."""
+    return branch_id(map, element.hex())
 
 
 def taken_ids(ids: Iterable[str], maps: Collection[str]) -> list[tuple[str, str]]:

@@ -67,6 +67,9 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
     rerun: object = options.rerun
     if not isinstance(rerun, bool):
         problems.append(f"rerun must be True or False; got {shorten(rerun)}")
+    host: object = options.host
+    if not isinstance(host, str) or not host:
+        problems.append(f"host must be a name or an address of this machine; got {shorten(host)}")
     if executor is not None and options.kind != "transient":
         problems.append("executor= is for transient workers; also give kind='transient'")
     if executor is not None and not isinstance(executor, Executor) and not callable(executor):

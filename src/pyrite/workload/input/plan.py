@@ -36,7 +36,7 @@ from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
 from pyrite.workload.input.inputs import Input, interpret_inputs
-from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems
+from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
@@ -86,10 +86,15 @@ class Plan:
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
+    given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
     maps: dict[int, Mapped] = field(default_factory=dict)
     branches: dict[int, range] = field(default_factory=dict)  # of the maps whose branches are known
     branch: dict[int, tuple[int, int]] = field(default_factory=dict)
     """For each branch, its map and the number of its element."""
+
+    def blob_of(self, job: int) -> int:
+        """The number of the command of a job in the command book. Branches share one."""
+        return self.maps[self.branch[job][0]].blob if job in self.branch else job
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -199,10 +204,7 @@ def _option_problems(
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
-            found.append(
-                f"is in the pool '{job.pool}', which has no size; give the number of its jobs that "
-                f"may run at the same time: pools={{'{job.pool}': 1}}"
-            )
+            found.append(pool_problem(job.pool))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)
@@ -402,7 +404,7 @@ class _CommandWriter:
             return (0, 0), b""
         positional = known.parameters.positional if known.parameters is not None else ()
         looked = self._arguments.look(*given, positional)
-        self.parts[number] = with_arguments(known.parts_of_command, looked.digests, looked.reasons)
+        self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
         inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
         files = JobFiles(known.argv, looked.paths, inputs, outputs)
         if files:

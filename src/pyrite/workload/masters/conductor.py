@@ -9,7 +9,7 @@ from pyrite.errors import RunBroken
 from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.parts import Parts, with_run
-from pyrite.workload.input.maps import branch_id
+from pyrite.workload.input.maps import branch_id, results_id
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -25,7 +25,14 @@ from pyrite.workload.storage.cleanup_queue import (
     read_error,
     read_result,
 )
-from pyrite.workload.storage.journal import FRESH, Entry, Journal, with_record
+from pyrite.workload.storage.journal import (
+    FRESH,
+    Entry,
+    Journal,
+    result_of,
+    with_record,
+    with_result,
+)
 from pyrite.workload.storage.places import input_places
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
@@ -41,6 +48,7 @@ class Conductor:
     ) -> None:
         self._store = store
         self._journal = journal
+        self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
         done = self._look_back(plan)
         plan = self._plan
@@ -49,24 +57,25 @@ class Conductor:
         self._elements: dict[int, list[bytes]] = {}  # digests of the elements of each map
         self._gathered: dict[int, bytes] = {}  # digests of the results of maps
         self._files = FilesOfJobs(plan.files)
+        self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
-        seconds = {
-            n: e.result_seconds for n, e in enumerate(self._entries) if e.result_seconds is not None
-        }
+        self._finished: list[int] = []  # their results are not in the journal yet
+        self._known_seconds = known = journal.latest_seconds()
+        ids = map(self._results_id, range(len(plan.ids))) if plan.branch else plan.ids
+        seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
+        self._has_results = {*seconds}
+        self._may_skip = bool(known) and not options.rerun
         remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
         self._rules = rules_of(plan, options, remaining)
-        self._knows_results = not options.rerun and any(
-            entry.result_segment is not None for entry in self._entries
-        )
         self._scheduler = Scheduler(
             self._rules,
             done=done,
             attempts=[entry.attempt for entry in self._entries],
-            is_current=self._is_current if self._knows_results or plan.maps else None,
+            is_current=self._is_current if self._may_skip or plan.maps else None,
             depth=depth,
             grow=self._grow,
             gathering=list(plan.branches),
@@ -107,10 +116,11 @@ class Conductor:
         made = []
         for worker, job, attempt in self._scheduler.assignments(now):
             self._began[job] = (worker, wall)
-            plan, branch = self._plan, self._plan.branch.get(job)
-            inputs = input_places(plan, self._entries, job) if branch or plan.passed[job] else ()
-            blob = job if branch is None else plan.maps[branch[0]].blob
-            made.append((worker, Order(job, attempt, self._fingerprint(job), inputs, blob)))
+            plan = self._plan
+            has_inputs = plan.passed[job] or job in plan.branch
+            inputs = input_places(plan, self._entries, job) if has_inputs else ()
+            fingerprint = self._fingerprint(job)
+            made.append((worker, Order(job, attempt, fingerprint, inputs, plan.blob_of(job))))
         return made
 
     def recalls(self, now: float) -> set[str]:
@@ -182,21 +192,11 @@ class Conductor:
             found[plan.ids[u]] = self._digest_of(u)
         return found
 
-    def _element_digest(self, map: int, number: int) -> bytes:
-        over = self._plan.maps[map].over
-        if over in self._plan.maps:
-            return self._digest_of(self._plan.branches[over][number])
-        if map not in self._elements:
-            with self._store.explaining("read"):
-                segment, offset = self._result_place(map)
-                self._elements[map] = read_digests(self._store.segment(segment), offset)
-        return self._elements[map][number]
-
     def _settled(self, job: int) -> bytes:
         """The fingerprint of a job that has ended. If a file that it may have read was changed
         while it ran, the fingerprint is random, so that the job runs again the next time."""
-        entry = self._entries[job]
-        made = Parts.unpack(entry.parts).made if entry.parts else ()
+        earlier = self._journal.latest_result(self._results_id(job))
+        made = Parts.unpack(earlier.parts).made if earlier is not None and earlier.parts else ()
         found = self._files.settle(job, made)
         return digest(self._without_files(job), found)
 
@@ -209,8 +209,8 @@ class Conductor:
         return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.disturbed)
 
     def _digest_of(self, job: int) -> bytes:
-        """The digest of the result of a job and of the files that it wrote. If the result is None
-        or an exit code, it says nothing about what the job did; then the fingerprint of the job."""
+        """The digest of the result of a job and of the files that it wrote. If the result says
+        nothing about what the job did, the fingerprint of the job."""
         if job in self._plan.maps:
             gathered = self._gathered.get(job)
             if gathered is None:
@@ -218,28 +218,46 @@ class Conductor:
                 self._gathered[job] = gathered
             return gathered
         entry = self._entries[job]
-        if entry.result_digest == NO_FINGERPRINT or job in self._plan.programs:
+        if self._says_nothing(job, entry.result_digest):
             return entry.fingerprint or NO_FINGERPRINT
         found = entry.result_digest or NO_FINGERPRINT
-        if job in self._plan.files and entry.parts:
-            parts = Parts.unpack(entry.parts)
-            return digest(found, *[parts.files[path] for path in parts.made])
-        return found
+        written = self._written(job)
+        return digest(found, *written) if written else found
+
+    def _written(self, job: int) -> list[bytes]:
+        """The digests of the files that a job with a result has written."""
+        if job not in self._plan.files:
+            return []
+        packed = self._parts_of.get(job)
+        if packed is None:
+            entry = self._entries[job]
+            fingerprint = entry.fingerprint or NO_FINGERPRINT
+            known = self._journal.result(self._results_id(job), fingerprint)
+            packed = self._parts_of[job] = known.parts if known is not None else b""
+        parts = Parts.unpack(packed) if packed else Parts()
+        return [parts.files[path] for path in parts.made]
 
     def _is_current(self, job: int) -> bool:
-        """Whether the earlier result of the job is up to date."""
+        """Whether the job has a result with its fingerprint; if so, this becomes its result."""
         if job in self._plan.maps and self._plan.maps[job].over in self._plan.maps:
             return True  # the elements are the results of branches; there is nothing to take apart
-        entry = self._entries[job]
-        return (
-            self._knows_results
-            and entry.result_segment is not None
-            and entry.fingerprint == self._fingerprint(job)
-            and self._result_is_there(job)
-        )
+        if not self._may_skip or job not in self._has_results:
+            return False
+        id = self._results_id(job)
+        found = self._journal.result(id, self._fingerprint(job))
+        if found is None or not self._result_is_there(found.segment, found.offset):
+            return False
+        if self._says_nothing(job, found.digest) and found != self._journal.latest_result(id):
+            return False  # what it wrote elsewhere was overwritten by another version of the job
+        self._entries[job] = with_result(self._entries[job], found)
+        self._parts_of.pop(job, None)
+        return True
 
-    def _result_is_there(self, job: int) -> bool:
-        segment, offset = self._result_place(job)
+    def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
+        """Whether the result is None or an exit code, which says nothing about what a job did."""
+        return result_digest == NO_FINGERPRINT or job in self._plan.programs
+
+    def _result_is_there(self, segment: int, offset: int) -> bool:
         try:
             return encoding.is_there(read_result(self._store.segment(segment), offset))
         except OSError:
@@ -254,19 +272,25 @@ class Conductor:
         done = {
             n: None
             for n, entry in enumerate(self._entries)
-            if entry.state.has_result and n not in self._plan.maps and self._result_is_there(n)
+            if entry.state.has_result
+            and n not in self._plan.maps
+            and self._result_is_there(*self._result_place(n))
         }
         for map in self._plan.order if self._plan.branches else ():
             if map not in self._plan.branches:
                 continue
             over = self._plan.maps[map].over
-            if over not in done or not (over in self._plan.maps or self._result_is_there(map)):
+            if over not in done or not (over in self._plan.maps or self._elements_are_there(map)):
                 del self._entries[len(plan.ids) :]
                 self._journal.retract(len(plan.ids))
                 return self._look_back(plan)
             if all(branch in done for branch in self._plan.branches[map]):
                 done[map] = None
         return list(done)
+
+    def _elements_are_there(self, map: int) -> bool:
+        has_place = self._entries[map].result_segment is not None
+        return has_place and self._result_is_there(*self._result_place(map))
 
     def _grow(self, map: int) -> int:
         """Makes the branches of a map: one per element of the result that it has taken apart.
@@ -276,18 +300,42 @@ class Conductor:
         if over in plan.maps:
             count = len(plan.branches[over])
         else:
-            is_new = map in self._split
-            segment, offset = self._split.pop(map) if is_new else self._result_place(map)
-            with self._store.explaining("read"):
-                self._elements[map] = read_digests(self._store.segment(segment), offset)
-            count = len(self._elements[map])
+            count = len(self._digests_of_elements(map))
         branches = extend(plan, map, count)
         add_branches(self._rules, map, branches)
         self._entries.extend([FRESH] * count)
         self._fingerprints.extend([None] * count)
+        ids = [(plan.ids[branch], self._results_id(branch)) for branch in branches]
+        if self._known_seconds:
+            self._has_results.update(
+                branch for branch, (_, id) in zip(branches, ids) if id in self._known_seconds
+            )
         # Before any branch can leave a record in a segment.
-        self._journal.extend(map, branches.start, plan.ids[branches.start :])
+        self._journal.extend(map, branches.start, ids)
         return count
+
+    def _results_id(self, job: int) -> str:
+        """The id under which the results of a job are kept."""
+        plan = self._plan
+        if job not in plan.branch:
+            return plan.ids[job]
+        map, number = plan.branch[job]
+        return results_id(plan.ids[map], self._element_digest(map, number))
+
+    def _element_digest(self, map: int, number: int) -> bytes:
+        over = self._plan.maps[map].over
+        if over in self._plan.maps:
+            return self._digest_of(self._plan.branches[over][number])
+        return self._digests_of_elements(map)[number]
+
+    def _digests_of_elements(self, map: int) -> list[bytes]:
+        found = self._elements.get(map)
+        if found is None:
+            segment, offset = self._split.get(map) or self._result_place(map)
+            with self._store.explaining("read"):
+                found = read_digests(self._store.segment(segment), offset)
+            self._elements[map] = found
+        return found
 
     # Events
 
@@ -318,11 +366,14 @@ class Conductor:
 
     def ended(self, record: Record, *, segment: int, worker: str, now: float) -> bool:
         """An attempt of a job has ended and its record is in a segment. Returns False if it is not
-        the current attempt of the job."""
+        the current attempt of a job of this plan."""
+        if record.plan != self._journal_plan:
+            return False
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
         if record.has_elements:
             self._split[record.job] = (segment, record.offset)
+            self._elements.pop(record.job, None)
         if not self._scheduler.finished(
             record.job, record.attempt, succeeded=record.succeeded, now=now
         ):
@@ -336,13 +387,12 @@ class Conductor:
         if record.succeeded and record.job in self._plan.files:
             record = record._replace(fingerprint=self._settled(record.job))
         self._entries[record.job] = with_record(
-            self._entries[record.job],
-            record,
-            segment=segment,
-            worker=worker,
-            error=error,
-            parts=self._parts(record.job) if record.succeeded else None,
+            self._entries[record.job], record, segment=segment, worker=worker, error=error
         )
+        if record.succeeded:
+            self._finished.append(record.job)
+            if record.job in self._plan.files:
+                self._parts_of[record.job] = self._parts(record.job)
         return True
 
     def died(
@@ -411,7 +461,12 @@ class Conductor:
                     entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
-        self._journal.write(batch, self._scanned.items())
+        results = [
+            result_of(self._results_id(job), self._entries[job], self._parts(job))
+            for job in self._finished
+        ]
+        self._journal.write(batch, self._scanned.items(), results)
+        self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()
 

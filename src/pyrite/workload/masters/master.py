@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyrite.errors import RunBroken
@@ -26,6 +27,7 @@ from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.private import write_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
@@ -61,6 +63,7 @@ def main(config: dict[str, Any]) -> NoReturn:
                 journal,
                 options,
                 lock=config["lock"],
+                start_seconds=config["start_seconds"],
             )
             if "listener" in config:
                 master.admit_workers(
@@ -92,17 +95,19 @@ class Master:
         options: Options,
         *,
         lock: int,
+        start_seconds: float,
     ) -> None:
         self._store = store
         self._plan = plan
         self._journal = journal
         self._options = options
         self._lock = lock
+        self._start_seconds = start_seconds
         self._conductor = Conductor(store, plan, journal, options)
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
         self._stillbirths = 0
-        self._last_segment = 0
+        self._last_end = ""  # of a worker: why it ended, and the last line of its log
         self._selector = selectors.EpollSelector()
         self._reaper = processes.Reaper()
         self._woken, self._wake = os.pipe()
@@ -141,6 +146,7 @@ class Master:
                 self._hire()
                 self._recall()
                 self._end_overdue()
+                self._end_late()
                 self._conductor.flush_if_due(time.monotonic())
                 self._wait(self._patience())
                 if self._conductor.stops_running_jobs:
@@ -157,7 +163,7 @@ class Master:
             self._workers.clear()
             if self._arrivals is not None:
                 self._arrivals.close()
-            self._kill_orphans()
+            processes.end_children(but=self._own_processes)
             self._reaper.close()
         return self._conductor.phase
 
@@ -178,7 +184,7 @@ class Master:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
                     f"{self._stillbirths} workers in a row ended before they took a job; the last "
-                    f"line in the log of the last one is: {self._last_words()}"
+                    f"one: {self._last_end}"
                 )
             self._start_worker()
             self._assign()
@@ -222,16 +228,26 @@ class Master:
             for record in read_records(self._store.segment(worker.segment), worker.read_to):
                 self._take_in(worker, record, now)
         worker.recall()
+        what = worker.bury(self._selector)
+        if not worker.is_ready:  # it cannot have taken those that did not come back, either
+            for job in self._conductor.jobs_of(worker.name):
+                self._conductor.returned(job, now)
         has_begun = worker.has_begun or bool(self._conductor.jobs_of(worker.name))
-        self._stillbirths = 0 if has_begun or worker.ended_by is not None else self._stillbirths + 1
-        self._last_segment = worker.segment
-        self._blame(worker, worker.bury(self._selector), now)
-        self._kill_orphans()
+        if has_begun or worker.ended_by is not None:
+            self._stillbirths = 0
+        else:
+            self._stillbirths += 1
+            self._last_end = worker.ended_for or what
+            self._last_end += (
+                f"; the last line of its log: {self._store.last_words(worker.segment)}"
+            )
+        self._blame(worker, what, now)
+        processes.end_children(but=self._own_processes)
 
-    def _kill_orphans(self) -> None:
-        processes.kill_orphans(
-            {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
-        )
+    def _own_processes(self) -> set[int]:
+        """The children of the master, without those that it adopted from workers that have died. A
+        worker that lives adopts what its job leaves."""
+        return {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
@@ -269,6 +285,14 @@ class Master:
             worker.ended_by = (next(iter(self._conductor.jobs_of(worker.name)), -1), cause, why)
             worker.kill()
 
+    def _end_late(self) -> None:
+        """Kills the workers that take too long to start."""
+        now = time.monotonic()
+        for worker in list(self._workers.values()):
+            if worker.is_due(self._start_seconds) <= now:
+                worker.ended_for = f"it was not ready within {self._start_seconds:g} s"
+                worker.kill()
+
     def _dismiss(self) -> None:
         """Tells the workers that all jobs have ended, and waits until they have ended too."""
         if self._arrivals is not None:
@@ -279,10 +303,6 @@ class Master:
         while self._workers and (left := give_up - time.monotonic()) > 0:
             self._wait(left)
 
-    def _last_words(self) -> str:
-        lines = self._store.log(self._last_segment).read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "nothing"
-
     # Jobs
 
     def _assign(self) -> None:
@@ -292,7 +312,7 @@ class Master:
     def _put_aside(self, order: Order, places: bytes) -> None:
         with self._store.explaining("write to"):
             path = self._store.inputs(self._journal.plan, order.job, order.attempt)
-            path.write_bytes(places)
+            write_private(path, places)
 
     def _read_reports(self, worker: WorkerLink) -> None:
         now = time.monotonic()
@@ -359,8 +379,11 @@ class Master:
     def _patience(self) -> float | None:
         """The time until something has to be done even without an event; None if never."""
         now = time.monotonic()
-        moment = self._conductor.next_moment(now)
-        if moment is None:
+        late = min(
+            (worker.is_due(self._start_seconds) for worker in self._workers.values()), default=inf
+        )
+        moment = min(self._conductor.next_moment(now) or inf, late)
+        if moment == inf:
             return None
         # A job that exceeded its timeout is overdue until its worker, which was killed, is buried.
         is_killed = any(worker.ended_by is not None for worker in self._workers.values())

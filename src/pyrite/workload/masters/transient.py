@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import queue
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,10 +26,12 @@ from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import readers
+from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.store import Commands, Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile
+from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.doing import span_of
 from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor, WorkerDied
 from pyrite.workload.workers.orders import Order
@@ -62,13 +63,15 @@ class TransientMaster:
         executor: Executor | MakeExecutor | None,
         *,
         lock: int,
+        origin: Origin,
     ) -> None:
         self._store = store
         self._lock = OwnFile(lock)  # so that the processes of a pool that forks do not hold it
         store.write_status(status)
         self._options = options
+        self._origin = origin
         self._status = status
-        self._supply = _Supply(executor, options)
+        self._supply = _Supply(executor, options, origin)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
@@ -119,7 +122,7 @@ class TransientMaster:
     def _run(self) -> str:
         with ExitStack() as opened:
             self._segment = self._journal.new_segment("transient")
-            writer = SegmentWriter(self._store.segment(self._segment))
+            writer = SegmentWriter(self._store.segment(self._segment), plan=self._journal.plan)
             self._writer = opened.enter_context(closing(writer))
             self._plan = self._store.read_plan(self._journal.plan)
             commands = Commands(self._store.plan(self._journal.plan))
@@ -191,9 +194,7 @@ class TransientMaster:
     def _task(self, order: Order) -> Task:
         blob = self._commands.bytes_of(order.blob)
         inputs = tuple(read() for read in readers(self._store, order.inputs))
-        return Task(
-            order, blob, self._commands.bytes_at(span_of(blob)), inputs, tuple(map(str, sys.path))
-        )
+        return Task(order, blob, self._commands.bytes_at(span_of(blob)), inputs, self._origin.path)
 
     # Taking results
 
@@ -245,7 +246,7 @@ class TransientMaster:
     def _log(self, output: bytes) -> tuple[int, int]:
         if not output:
             return 0, 0
-        with open(self._store.log(self._segment), "ab") as file:
+        with open(self._store.log(self._segment), "ab", opener=open_private) as file:
             start = file.tell()
             file.write(output)
             return start, file.tell()
@@ -320,7 +321,9 @@ class TransientMaster:
 class _Supply:
     """Has the executor, and makes a new one when it breaks."""
 
-    def __init__(self, given: Executor | MakeExecutor | None, options: Options) -> None:
+    def __init__(
+        self, given: Executor | MakeExecutor | None, options: Options, origin: Origin
+    ) -> None:
         self._is_ours = not isinstance(given, Executor)
         self._reaper: processes.Reaper | None = None
         self._guarded: set[int] = set()
@@ -328,7 +331,9 @@ class _Supply:
         self._make: MakeExecutor | None = None
         self._current: Executor | None = None
         if given is None:
-            self._make = lambda: ProcessExecutor(options.workers, max_calls=options.max_jobs)
+            self._make = lambda: ProcessExecutor(
+                options.workers, max_calls=options.max_jobs, origin=origin
+            )
         elif isinstance(given, Executor):
             self._current = given
             if type(given) is ProcessPoolExecutor:

@@ -19,12 +19,13 @@ from zlib import crc32
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE, digest
 from pyrite.workload.storage import parts
 from pyrite.workload.storage.encoding import Encoded, Kind
+from pyrite.workload.storage.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
 _ERROR = 100  # instead of a Kind: the payload is the message and the traceback of an error
 _IN_FILE = 64  # added to a Kind: the payload is the name of the file with the result
 
-_HEAD = struct.Struct(f"<4sIIB{SIZE}s{SIZE}sddQQQQ")
+_HEAD = struct.Struct(f"<4sIIIB{SIZE}s{SIZE}sddQQQQ")
 _CHECK = struct.Struct("<I")
 _MAGIC = b"\xf1pyr"
 HEAD_BYTES = _HEAD.size + _CHECK.size
@@ -33,6 +34,7 @@ HEAD_BYTES = _HEAD.size + _CHECK.size
 class Record(NamedTuple):
     """The head of a record: what the master knows about an attempt of a job that has ended."""
 
+    plan: int  # the numbers of jobs are those of this plan
     job: int
     attempt: int
     kind: int
@@ -71,11 +73,12 @@ class Ending(NamedTuple):
 
 
 class SegmentWriter:
-    """Appends records to a segment. A segment has only one writer."""
+    """Appends records to a segment. A segment has only one writer, and jobs of one plan."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, plan: int) -> None:
         self.path = path
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._plan = plan
+        self._file = open_private(path, os.O_WRONLY | os.O_APPEND)
         self._offset = os.fstat(self._file).st_size
 
     def append(self, ending: Ending) -> bytes:
@@ -84,6 +87,7 @@ class SegmentWriter:
         kind, payload, result_digest = self._payload(ending)
         fields = (
             _MAGIC,
+            self._plan,
             ending.job,
             ending.attempt,
             kind,
@@ -116,7 +120,7 @@ class SegmentWriter:
         if len(data) <= INLINE_BYTES:
             return kind, data, result_digest
         path = self.path.with_name(f"{self.path.stem}-{ending.job}-{ending.attempt}{kind.suffix}")
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        file = open_private(path, os.O_WRONLY | os.O_TRUNC)
         try:
             _write_all(file, data, back_to=0)
         except OSError:
@@ -206,33 +210,24 @@ def read_error(path: Path, offset: int) -> tuple[str, str]:
     return message, traceback
 
 
-def files_of(path: Path) -> set[str]:
-    """The names of the files that hold results of this segment's records."""
-    names = set()
-    for record in read_records(path):
-        if record.kind != _ERROR and record.kind & _IN_FILE:
-            names.add(_read_payload(path, record.offset)[1].decode())
-    return names
+def files_of(path: Path) -> set[Path]:
+    """The files that hold results of this segment's records."""
+    found = (file_of_result(path, record.offset) for record in read_records(path))
+    return {file for file in found if file is not None}
+
+
+def file_of_result(path: Path, offset: int) -> Path | None:
+    """The file that holds the result of the record at `offset`, if it has a file of its own."""
+    try:
+        record, payload = _read_payload(path, offset)
+    except OSError:
+        return None
+    is_in_file = record.kind != _ERROR and record.kind & _IN_FILE
+    return path.with_name(payload.decode()) if is_in_file else None
 
 
 def _record(data: bytes, at: int) -> Record:
-    (
-        _,
-        job,
-        attempt,
-        kind,
-        fingerprint,
-        result,
-        started,
-        ended,
-        log_start,
-        log_end,
-        offset,
-        length,
-    ) = _HEAD.unpack_from(data, at)
-    return Record(
-        job, attempt, kind, fingerprint, result, started, ended, log_start, log_end, offset, length
-    )
+    return Record(*_HEAD.unpack_from(data, at)[1:])
 
 
 def _is_whole(first: bytes, payload: bytes) -> bool:

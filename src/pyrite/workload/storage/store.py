@@ -4,9 +4,9 @@ readable, whatever process dies.
 lock              locked by the master and its workers as long as they live
 status            the master and the phase of the run; it has a fixed size, so that it can be
                   written even if the disk is full
-plans/            for each plan, its jobs and their pickled commands; the journal has the number of
-                  the current plan
-journal.sqlite    the state of each job
+plans/            for each plan, its jobs and their pickled commands, and the working directory and
+                  sys.path with which it was started; the journal has the number of the current plan
+journal.sqlite    the state of each job, and the place of each result
 segments/         the cleanup queue: records of finished jobs with their results, one file per
                   worker; large results have their own files
 logs/             the output of the jobs, one file per worker
@@ -30,20 +30,24 @@ from typing import Any
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
 from pyrite.functions import message_of
 from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.storage.private import make_private_folder, open_private, write_private
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import above_streams
+from pyrite.workload.system.origin import Origin
 
 STATUS_BYTES = 8192
 LOCK_SECONDS = 10.0  # the workers of a master that was killed may need this time to end
 DYING_SECONDS = 0.3  # a process that got a signal to end lives a little longer
 READS_MAX = 20
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """`phase` is starting, running, ended, cancelled or broken. While it is starting, `master` is
-    the process that starts the run. `problem` says why a run is broken."""
+    the process that starts the run. `problem` says why a run is broken. A run that is resumed has
+    several sessions; `run` is the number of the first one, and so identifies the run. `supply`
+    names the executor or the launcher of its workers, if the user gave one."""
 
     phase: str
     master: Identity
@@ -52,6 +56,8 @@ class Status:
     started: float
     ended: float | None = None
     problem: str = ""
+    run: int = 0
+    supply: str = ""
 
     @property
     def has_ended(self) -> bool:
@@ -86,6 +92,12 @@ class Store:
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{number:06d}.log"
 
+    def last_words(self, number: int) -> str:
+        """The last line of a log."""
+        log = self.log(number)
+        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+        return next((line for line in reversed(lines) if line.strip()), "nothing")
+
     def check_exists(self) -> None:
         if not self.exists:
             raise PyriteError(
@@ -110,9 +122,10 @@ class Store:
                     f"the folder '{self.folder}' contains other files; give a new folder, or an "
                     "empty one, as store="
                 )
-            (self.folder / "segments").mkdir(parents=True, exist_ok=True)
-            (self.folder / "plans").mkdir(exist_ok=True)
-            (self.folder / "logs").mkdir(exist_ok=True)
+            if not self.folder.exists():  # the mode of a folder that the user made stays
+                make_private_folder(self.folder)
+            for name in ("segments", "plans", "logs"):
+                make_private_folder(self.folder / name)
 
     @contextmanager
     def explaining(self, what: str) -> Iterator[None]:
@@ -137,9 +150,7 @@ class Store:
         them has ended.
         """
         with self.explaining("write to"):
-            file = above_streams(
-                os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            )
+            file = above_streams(open_private(self.folder / "lock", os.O_RDWR))
         give_up = time.monotonic() + seconds
         while True:
             try:
@@ -176,15 +187,16 @@ class Store:
         """The file with the places of the inputs of a job, if they are too many for its order."""
         return self.plan(plan) / f"inputs-{job}-{attempt}"
 
-    def write_plan(self, number: int, plan: Plan, book: CommandBook) -> None:
+    def write_plan(self, number: int, plan: Plan, book: CommandBook, origin: Origin) -> None:
         """Writes the files of a plan. The plan is current only when the journal has its number."""
         folder = self.plan(number)
         with self.explaining("write to"):
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            (folder / "commands").write_bytes(book.data)
-            (folder / "spans").write_bytes(book.spans.tobytes())
-            (folder / "plan.pickle").write_bytes(pickle.dumps((FORMAT, plan), protocol=5))
+            make_private_folder(folder)
+            write_private(folder / "commands", book.data)
+            write_private(folder / "spans", book.spans.tobytes())
+            write_private(folder / "origin.json", json.dumps(asdict(origin)).encode())
+            write_private(folder / "plan.pickle", pickle.dumps((FORMAT, plan), protocol=5))
 
     def read_plan(self, number: int) -> Plan:
         with self.explaining("read"):
@@ -200,6 +212,11 @@ class Store:
             )
         assert isinstance(plan, Plan)
         return plan
+
+    def read_origin(self, number: int) -> Origin:
+        with self.explaining("read"):
+            found = json.loads((self.plan(number) / "origin.json").read_bytes())
+        return Origin(found["folder"], tuple(found["path"]), found["umask"])
 
     def drop_plans(self, *, but: int) -> None:
         for folder in (self.folder / "plans").iterdir():
@@ -224,7 +241,7 @@ class Store:
             status = replace(status, problem=status.problem[: STATUS_BYTES // 4])
         data = json.dumps(asdict(status)).encode()
         size = -(-len(data) // STATUS_BYTES) * STATUS_BYTES
-        file = os.open(self.folder / "status", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        file = open_private(self.folder / "status", os.O_RDWR)
         try:
             os.pwrite(file, data.ljust(size), 0)
             os.ftruncate(file, size)
@@ -235,7 +252,7 @@ class Store:
 
     def cancel(self, session: int) -> None:
         with self.explaining("write to"):
-            (self.folder / "cancelled").write_text(str(session))
+            write_private(self.folder / "cancelled", str(session).encode())
 
     def is_cancelled(self, session: int) -> bool:
         try:

@@ -9,15 +9,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyrite.workload.system import reaper
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile, above_streams
-from pyrite.workload.system.reaper import all_processes
+from pyrite.workload.system.origin import Origin
+from pyrite.workload.system.reaper import kill_children, kill_families
 
 # sys.path is set first, because the import of this package may depend on it.
 _BOOT = """import json, sys
@@ -27,7 +27,6 @@ from importlib import import_module
 import_module("pyrite.workload." + config["module"]).main(config)
 """
 
-KILL_SECONDS = 2.0  # a process that is blocked in the kernel does not die at once
 KEPT_SIGNALS = (signal.SIGTERM,)
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -39,15 +38,18 @@ def start(
     log: Path,
     files: Sequence[int] = (),
     waits: bool = False,
+    origin: Origin | None = None,
 ) -> subprocess.Popen[bytes]:
     """Runs `main(config)` of a module of this package in a new process and a new session. Its
-    output goes to `log`.
+    output goes to `log`. It has the working directory, sys.path and umask of `origin`, or those of
+    this process.
 
     With `waits`, the process has a pipe as its standard input, by which it is told when to begin.
     SIGTERM is then blocked until the process calls `take_signals`, so that no signal is lost.
     """
-    config = {**config, "module": module, "path": sys.path}
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    path = origin.path if origin is not None else sys.path
+    config = {**config, "module": module, "path": path}
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, KEPT_SIGNALS if waits else ())
     try:
         return subprocess.Popen(
@@ -57,6 +59,8 @@ def start(
             stderr=output,
             pass_fds=files,
             start_new_session=True,
+            cwd=origin.folder if origin is not None else None,
+            umask=origin.umask if origin is not None else -1,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -69,7 +73,7 @@ def take_signals() -> None:
 
 
 class Reaper:
-    """A small process that kills the registered sessions when the master dies, for whatever reason.
+    """A small process that kills the registered workers when the master dies, for whatever reason.
 
     Workers end by themselves when their master dies. But a worker cannot do so if it was stopped by
     a signal, or if it runs native code that holds the GIL.
@@ -89,11 +93,11 @@ class Reaper:
         self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
         self._process.stdin.close()
 
-    def watch(self, session: int) -> None:
-        self._tell(f"+{session}\n")
+    def watch(self, leader: int) -> None:
+        self._tell(f"+{leader}\n")
 
-    def forget(self, session: int) -> None:
-        self._tell(f"-{session}\n")
+    def forget(self, leader: int) -> None:
+        self._tell(f"-{leader}\n")
 
     @property
     def pid(self) -> int:
@@ -116,21 +120,20 @@ class Reaper:
             pass
 
 
-def kill_session(leader: int) -> None:
-    """Kills the leader of a session, all processes of the session in any process group, and all
-    descendants of these."""
-    give_up = time.monotonic() + KILL_SECONDS
-    refused: set[int] = set()
-    members = _members(leader)
-    if leader != os.getpid():
-        _kill(leader, refused)
-    while members and time.monotonic() < give_up:
-        for pid in members:
-            _kill(pid, refused)
-        members = [pid for pid in _members(leader) if pid not in refused]
-        if members:
-            time.sleep(0.001)
-    _kill(leader, refused)
+def kill_family(leader: int) -> None:
+    """Kills the leader of a session, which may be this process, and all that it started; this
+    process itself goes on."""
+    kill_families({leader})
+
+
+def end_children(but: Callable[[], Iterable[int]] = tuple) -> None:
+    """Kills and reaps the children of this process except those that `but` returns. Costs next to
+    nothing if it has none."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return
+    kill_children(set(but()))
 
 
 def cause_of(code: int) -> str:
@@ -143,51 +146,8 @@ def cause_of(code: int) -> str:
         return f"signal {-code}"
 
 
-def _members(leader: int) -> list[int]:
-    """The processes of a session without its leader, and the descendants in other sessions."""
-    processes = [(process.pid, process.parent, process.session) for process in all_processes()]
-    family = {leader}
-    while more := {
-        pid
-        for pid, parent, session in processes
-        if (parent in family or session in family) and pid not in family
-    }:
-        family |= more
-    return sorted(family - {leader, os.getpid()})
-
-
 def adopt_orphans() -> None:
     """Makes this process the new parent of processes whose parent dies, if they descend from it. So
     it also finds those that moved to a session of their own."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def kill_orphans(known: Collection[int]) -> None:
-    """Kills the child processes that this process did not start itself."""
-    me = os.getpid()
-    give_up = time.monotonic() + KILL_SECONDS
-    refused: set[int] = set()
-    while time.monotonic() < give_up:
-        children = [
-            process.pid for process in all_processes(with_dead=True) if process.parent == me
-        ]
-        orphans = [pid for pid in children if pid not in known and pid not in refused]
-        if not orphans:
-            return
-        for pid in orphans:
-            kill_session(pid)
-            _kill(pid, refused)
-            try:
-                os.waitpid(pid, os.WNOHANG)
-            except ChildProcessError:
-                pass
-
-
-def _kill(pid: int, refused: set[int]) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    except PermissionError:  # a program that changed its user
-        refused.add(pid)

@@ -13,6 +13,7 @@ from pyrite.wire.keys import keys_from
 from pyrite.wire.messages import Message, Parcel
 from pyrite.wire.sockets import Limits
 from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
+from pyrite.workload.scheduling.scheduler import MOST_SHORT_JOBS
 from pyrite.workload.workers.links import Listeners, WorkerLink
 from pyrite.workload.workers.parcels import PURPOSE, Label
 
@@ -87,6 +88,8 @@ class LaunchedWorker(WorkerLink):
         self._arrival = arrival
         self._reports: deque[bytes] = deque()
         self._is_asked = False  # for the orders that it has not taken
+        self._sent = 0
+        self._last_sent: deque[bytes] = deque(maxlen=MOST_SHORT_JOBS)
         self._why: str | None = None  # it has ended
         arrival.send(Label.START, json.dumps({"segment": segment, "plan": plan}).encode())
 
@@ -108,9 +111,15 @@ class LaunchedWorker(WorkerLink):
         elif message.label == Label.THAT_IS_ALL:
             self._is_asked = False
         elif message.label == Label.ENDED:
-            self.lost(content.decode(errors="replace"))
+            self._ended(**json.loads(content))
         else:
             self._arrival.drop(f"it sent a parcel with the label {message.label}")
+
+    def _ended(self, *, orders: int, why: str) -> None:
+        """Its worker has ended. Of the orders that were sent, the host had got so many."""
+        for _ in range(self._sent - orders):
+            self._listeners.on_return(self._last_sent.pop())
+        self.lost(why)
 
     def lost(self, why: str) -> None:
         if self._why is None:
@@ -118,6 +127,8 @@ class LaunchedWorker(WorkerLink):
             self._listeners.on_death()
 
     def send(self, order: bytes) -> None:
+        self._sent += 1
+        self._last_sent.append(order)
         self._arrival.send(Label.ORDER, order)
 
     def recall(self) -> None:

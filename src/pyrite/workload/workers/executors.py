@@ -11,7 +11,6 @@ import os
 import pickle
 import queue
 import select
-import signal
 import struct
 import sys
 import threading
@@ -26,6 +25,7 @@ import cloudpickle
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import own_pipe
+from pyrite.workload.system.origin import Origin
 
 Result = TypeVar("Result")
 
@@ -139,8 +139,11 @@ class KillableExecutor(Executor, ABC):
 class ProcessExecutor(KillableExecutor):
     """Runs up to `max_workers` processes at the same time, each for `max_calls` calls."""
 
-    def __init__(self, max_workers: int, *, max_calls: int = 1) -> None:
+    def __init__(
+        self, max_workers: int, *, max_calls: int = 1, origin: Origin | None = None
+    ) -> None:
         super().__init__(max_workers)
+        self._origin = origin
         self._max_calls = max_calls
         self._reaper = processes.Reaper()
         self._mine = threading.local()
@@ -148,7 +151,7 @@ class ProcessExecutor(KillableExecutor):
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
         process: _Process | None = getattr(self._mine, "process", None)
         if process is None:
-            process = _Process(self._reaper)
+            process = _Process(self._reaper, self._origin)
         self._mine.process = None
         future.begin(process.kill)
         answer = process.call(call)
@@ -171,7 +174,7 @@ class ProcessExecutor(KillableExecutor):
 
 
 class _Process:
-    def __init__(self, reaper: processes.Reaper) -> None:
+    def __init__(self, reaper: processes.Reaper, origin: Origin | None) -> None:
         self.calls = 0
         self._reaper = reaper
         answers, their_answers = own_pipe()
@@ -182,6 +185,7 @@ class _Process:
                 log=Path(os.devnull),
                 files=(their_answers,),
                 waits=True,
+                origin=origin,
             )
         finally:
             os.close(their_answers)
@@ -203,7 +207,7 @@ class _Process:
         return answer
 
     def kill(self) -> None:
-        processes.kill_session(self._process.pid)
+        processes.kill_family(self._process.pid)
 
     def end(self) -> str:
         assert self._process.stdin is not None
@@ -223,6 +227,7 @@ def main(config: dict[str, Any]) -> NoReturn:
     """The main function of the process. It runs calls until its input is closed, which also happens
     when the parent process dies."""
     processes.take_signals()
+    processes.adopt_orphans()
     os.set_inheritable(config["answers"], False)
     answers = os.fdopen(config["answers"], "wb")
     calls = os.fdopen(os.dup(0), "rb")
@@ -233,6 +238,7 @@ def main(config: dict[str, Any]) -> NoReturn:
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
     sys.stdout.flush()
+    processes.end_children()
     os._exit(0)
 
 
@@ -258,5 +264,5 @@ def _end_with_the_caller(calls: int) -> NoReturn:
         event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()
     ):
         pass
-    os.killpg(0, signal.SIGKILL)
+    processes.kill_family(os.getpid())
     os._exit(1)

@@ -25,17 +25,28 @@ from pyrite.workload.system.processes import Reaper
 from pyrite.workload.workers.parcels import PURPOSE, Label
 from pyrite.workload.workers.worker_process import WorkerProcess
 
+STILLBIRTHS_MAX = 3  # consecutive workers that may end before they are ready
+
 
 def host_workers(store: Store, address: str, secret: str, limits: dict[str, float]) -> None:
     """Keeps one worker process running until the master has ended, or accepts no more workers
-    because all jobs have ended. Raises RunBroken if the master refuses to talk to this process."""
+    because all jobs have ended. Raises RunBroken if the master refuses to talk to this process, or
+    if workers cannot start here."""
     reaper = Reaper()
     try:
         keys = keys_from(secret, PURPOSE)
         with closing(Wire(keys, Identity(), Limits(**limits))) as wire:
+            stillbirths = 0
             while (host := _connected(wire, store, address, reaper)) is not None:
-                if not host.serve():
+                host.serve()
+                if not host.why:
                     return
+                stillbirths = 0 if host.was_ready else stillbirths + 1
+                if stillbirths == STILLBIRTHS_MAX:
+                    raise RunBroken(
+                        f"{stillbirths} workers in a row on {socket.gethostname()} ended before "
+                        f"they were ready; the last one: {host.why}"
+                    )
     finally:
         reaper.close()
 
@@ -68,13 +79,17 @@ class _Host:
         self._store = store
         self._reaper = reaper
         self._worker: WorkerProcess | None = None
-        self._had_worker = False
+        self._segment = 0
+        self._orders = 0  # that have come
+        self.was_ready = False  # the worker
+        self.why = ""
+        """Why the worker ended, and the last line of its log; empty if there was none."""
         self._watch = select.poll()
         self._watch.register(wire, select.POLLIN)
         self._obey(events)
 
-    def serve(self) -> bool:
-        """Until the connection has ended. Whether there was a worker."""
+    def serve(self) -> None:
+        """Until the connection has ended."""
         try:
             while self._connection.is_open:
                 seconds = self._wire.patience(None)
@@ -84,8 +99,7 @@ class _Host:
                     self._tell_of(self._worker, {file for file, _ in ready})
         finally:
             if self._worker is not None:
-                self._worker.end()
-        return self._had_worker
+                self._end(self._worker)
 
     # From the master
 
@@ -102,6 +116,7 @@ class _Host:
         elif self._worker is None:
             return  # it was sent before the master knew that the worker has ended
         elif message.label == Label.ORDER:
+            self._orders += 1
             self._worker.send(bytes(message.content))
         elif message.label == Label.RECALL:
             self._return_orders(self._worker)
@@ -112,7 +127,7 @@ class _Host:
 
     def _start(self, *, plan: int, segment: int) -> None:
         self._worker = WorkerProcess(self._store, plan=plan, segment=segment, reaper=self._reaper)
-        self._had_worker = True
+        self._segment = segment
         self._watch.register(self._worker.reports, select.POLLIN)
         self._watch.register(self._worker.alive, select.POLLIN)
 
@@ -126,6 +141,7 @@ class _Host:
 
     def _report(self, worker: WorkerProcess) -> None:
         while data := worker.read():
+            self.was_ready = True
             self._send(Label.REPORT, data)
         if data == b"":
             worker.kill()  # it is ending, or a job closed the pipe, so that it cannot report
@@ -136,7 +152,14 @@ class _Host:
         self._watch.unregister(worker.alive)
         self._report(worker)
         self._return_orders(worker)
-        self._send(Label.ENDED, worker.end().encode())
+        end = {"orders": self._orders, "why": self._end(worker)}
+        self._send(Label.ENDED, json.dumps(end).encode())
+
+    def _end(self, worker: WorkerProcess) -> str:
+        self.why = why = worker.end()
+        if not self.was_ready:
+            self.why += f"; the last line of its log: {self._store.last_words(self._segment)}"
+        return why
 
     def _return_orders(self, worker: WorkerProcess) -> None:
         while order := worker.take_back():

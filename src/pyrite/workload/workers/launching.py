@@ -24,6 +24,9 @@ LIMITS = {"handshake": 10.0, "silence": 30.0}
 """How many seconds the other side may take to answer (it may be busy), and after how many without
 a sign of life it counts as gone."""
 
+START_SECONDS = 60.0
+"""How long a worker process may take until it is ready."""
+
 Launcher = Callable[[Callable[["Post"], None], Iterable["Post"]], Iterable[Any]]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import selectors
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.workers.worker_process import WorkerProcess
@@ -33,8 +35,15 @@ class WorkerLink(ABC):
         self.ended_by: tuple[int, Cause, str] | None = (
             None  # the job because of which the worker was killed, and why
         )
+        self.ended_for = ""  # why it was killed, if not because of a job
         self.has_begun = False
         self.is_ready = False
+        self._born = time.monotonic()
+
+    def is_due(self, start_seconds: float) -> float:
+        """When it is late if it is not ready until then; never if it is, or was killed."""
+        is_awaited = not self.is_ready and not self.ended_for and self.ended_by is None
+        return self._born + start_seconds if is_awaited else inf
 
     @abstractmethod
     def register(self, selector: selectors.BaseSelector, listeners: Listeners) -> None: ...

@@ -16,7 +16,7 @@ class Label(IntEnum):
     START = 1
     """Start a worker: JSON with its segment and plan."""
     ORDER = 2
-    """For the worker's inbox."""
+    """For the worker queue."""
     RECALL = 3
     """Give me the orders back that the worker has not taken."""
     REPORT = 4
@@ -26,4 +26,4 @@ class Label(IntEnum):
     THAT_IS_ALL = 6
     """All that it had not taken when it was asked were returned."""
     ENDED = 7
-    """The worker has ended. The text says why."""
+    """The worker has ended: JSON with how many orders had come until then, and why it ended."""

@@ -1,63 +1,111 @@
-"""The working directory and the output streams that a job finds in a worker. They are restored
-after each job, because a job may change them."""
+"""What a job finds in a worker: the working directory, the output streams, the environment, signal
+handlers, limits and the like. They are restored after each job, because a job may change them."""
 
 from __future__ import annotations
 
+import inspect
 import io
+import locale
 import os
+import resource
+import signal
 import sys
-from typing import TextIO
+from collections.abc import Callable
+from typing import Any, NamedTuple, TextIO
+
+_ENVIRON = os.environ
+_VARIABLES: dict[bytes, bytes] = vars(os.environb)["_data"]  # a copy of os.environ takes long
+_LIMITS = [  # those that people set; each takes half a microsecond
+    getattr(resource, f"RLIMIT_{name}")
+    for name in ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
+]
+_getsignal = inspect.unwrap(signal.getsignal)  # without the conversion to enums, which takes long
+_sigmask = inspect.unwrap(signal.pthread_sigmask)
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_SIGNALS = [
+    int(number)
+    for number in signal.Signals
+    if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGRTMIN, signal.SIGRTMAX)
+]
 
 
 class Surroundings:
-    """Remembers the working directory and the log, which is standard output, at the time when this
-    object is made."""
+    """Remembers how things are at the time when this object is made. Standard output is the log."""
 
     def __init__(self) -> None:
-        self._folder = _folder()
         self._log = os.dup(1)
+        self._files = [(kept, _identity(kept)) for kept in (os.dup(0), self._log, self._log)]
+        self._stdin = sys.stdin
+        self._umask = os.umask(0o077)
+        os.umask(self._umask)
         self._set_streams()
+        self._before = [(aspect, aspect.read()) for aspect in _ASPECTS]
 
     def log_size(self) -> int:
         return os.fstat(self._log).st_size
 
-    def restore(self) -> None:
-        if (
-            sys.stdout is self._out
-            and sys.stderr is self._err
-            and not self._out.closed
-            and not self._err.closed
-        ):
-            try:
+    def restore(self) -> bool:
+        """Returns False if something cannot be restored."""
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        os.umask(self._umask)
+        self._restore_streams()
+        is_restored = True
+        for aspect, before in self._before:
+            if aspect.read() != before:
+                is_restored = aspect.restore(before) and is_restored
+        return is_restored
+
+    def _restore_streams(self) -> None:
+        for file, (kept, identity) in enumerate(self._files):
+            if _identity(file) != identity:
+                os.dup2(kept, file)
+        try:
+            if sys.stdout is self._out and sys.stderr is self._err and sys.stdin is self._stdin:
                 self._out.flush()
                 self._err.flush()
-            except OSError:
-                pass  # the disk is full; writing the record of the job will fail as well
-        else:
-            self._set_streams()
-        if self._folder is not None and _folder() != self._folder:
-            try:
-                os.chdir(self._folder)
-            except OSError:  # the directory was removed
-                self._folder = None
-        self._restore_files()
-
-    def _restore_files(self) -> None:
-        log = os.fstat(self._log)
-        for file in (1, 2):
-            try:
-                found = os.fstat(file)
-                is_log = (found.st_dev, found.st_ino) == (log.st_dev, log.st_ino)
-            except OSError:
-                is_log = False
-            if not is_log:
-                os.dup2(self._log, file)
+                return
+        except ValueError:  # it was closed or detached
+            pass
+        except OSError:
+            return  # the disk is full; writing the record of the job will fail as well
+        self._set_streams()
 
     def _set_streams(self) -> None:
         """Sets streams that do not close their files and that write each line at once, because a
         job may be killed at any time."""
         self._out = sys.stdout = _stream(1)
         self._err = sys.stderr = _stream(2)
+        sys.stdin = self._stdin
+
+
+class Aspect(NamedTuple):
+    """One thing that a job may change."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+    def restore(self, before: Any) -> bool:
+        try:
+            self.write(before)
+        except (OSError, ValueError, locale.Error):
+            return False
+        return bool(self.read() == before)
+
+
+def _identity(file: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _stream(file: int) -> TextIO:
+    raw = io.FileIO(file, "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
+    )
 
 
 def _folder() -> str | None:
@@ -67,8 +115,72 @@ def _folder() -> str | None:
         return None
 
 
-def _stream(file: int) -> TextIO:
-    raw = io.FileIO(file, "w", closefd=False)
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
-    )
+def _set_folder(folder: str | None) -> None:
+    if folder is not None:
+        os.chdir(folder)
+
+
+def _environment() -> tuple[bool, dict[bytes, bytes]]:
+    return os.environ is _ENVIRON, _VARIABLES.copy()
+
+
+def _set_environment(before: tuple[bool, dict[bytes, bytes]]) -> None:
+    os.environ = _ENVIRON  # noqa: B003  (a job may have put another object there)
+    os.environb.clear()
+    os.environb.update(before[1])
+
+
+def _set_path(before: list[str]) -> None:
+    sys.path[:] = before
+
+
+def _handlers() -> list[Any]:
+    return [_getsignal(number) for number in _SIGNALS]
+
+
+def _set_handlers(before: list[Any]) -> None:
+    for number, handler in zip(_SIGNALS, before):
+        if handler is not None:  # None: it was not set by Python
+            signal.signal(number, handler)
+
+
+def _set_mask(before: set[int]) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _limits() -> list[tuple[int, int]]:
+    return [resource.getrlimit(number) for number in _LIMITS]
+
+
+def _set_limits(before: list[tuple[int, int]]) -> None:
+    for number, limits in zip(_LIMITS, before):
+        resource.setrlimit(number, limits)
+
+
+def _users() -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    return os.getresuid(), os.getresgid()
+
+
+def _set_users(before: tuple[tuple[int, int, int], tuple[int, int, int]]) -> None:
+    os.setresuid(*before[0])
+    os.setresgid(*before[1])
+
+
+_ASPECTS = [
+    Aspect(_folder, _set_folder),
+    Aspect(_environment, _set_environment),
+    Aspect(lambda: list(sys.path), _set_path),
+    Aspect(_handlers, _set_handlers),
+    Aspect(lambda: _sigmask(signal.SIG_BLOCK, ()), _set_mask),
+    Aspect(_users, _set_users),
+    Aspect(_limits, _set_limits),
+    Aspect(
+        lambda: os.getpriority(os.PRIO_PROCESS, 0),
+        lambda nice: os.setpriority(os.PRIO_PROCESS, 0, nice),
+    ),
+    Aspect(lambda: os.sched_getaffinity(0), lambda cores: os.sched_setaffinity(0, cores)),
+    Aspect(
+        lambda: locale.setlocale(locale.LC_ALL),
+        lambda name: (locale.setlocale(locale.LC_ALL, name), None)[1],
+    ),
+]

@@ -1,19 +1,18 @@
 """A persistent worker: a process that runs the jobs that the master sends, one after the other,
 until all jobs have ended.
 
-It takes an order only when the previous job has ended. So a job whose order is still in the inbox
+It takes an order only when the previous job has ended. So a job whose order is still in the queue
 has not started, and the master can take it back. For each job, the worker appends one record to its
 segment and sends the head of the record to the master. The output of the jobs goes to its log.
 """
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import pickle
-import select
 import signal
-import socket
 import threading
 import traceback
 from typing import Any, NoReturn
@@ -26,8 +25,10 @@ from pyrite.workload.system import processes
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.workers import orders
 from pyrite.workload.workers.doing import do
+from pyrite.workload.workers.leftovers import Leftovers
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.surroundings import Surroundings
+from pyrite.workload.workers.worker_queue import Consumer
 
 TROUBLE = b"!"
 """The first byte of a report that is not the head of a record: the worker cannot write to the
@@ -36,25 +37,29 @@ store. The reason follows."""
 READY = b"+"
 """The first report of a worker: it has started and takes jobs."""
 
+LEAVING_SECONDS = 5.0
+"""How long the functions may take that jobs registered with `atexit`."""
+
 
 def main(config: dict[str, Any]) -> NoReturn:
-    for name in ("inbox", "reports", "lock"):
+    for name in ("reports", "lock"):
         if name in config:
             os.set_inheritable(
                 config[name], False
             )  # the programs that jobs start must not inherit them
     # The master ignores SIGINT, and the programs that jobs start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    processes.adopt_orphans()
+    queue = Consumer(config["queue"])
+    threading.Thread(target=_end_with_the_starter, args=(queue,), daemon=True).start()
     worker = Worker(
         Store(config["store"]),
         lock=config.get("lock"),
         plan=config["plan"],
         segment=config["segment"],
-        inbox=socket.socket(fileno=config["inbox"]),
+        queue=queue,
         reports=config["reports"],
     )
-    inbox = config["inbox"]
-    threading.Thread(target=_end_with_the_starter, args=(inbox,), daemon=True).start()
     try:
         worker.work()
     except BaseException:
@@ -63,22 +68,20 @@ def main(config: dict[str, Any]) -> NoReturn:
     _leave()
 
 
-def _end_with_the_starter(inbox: int) -> NoReturn:
-    """Waits for the death of the process that started this one, which closes the inbox. Then kills
-    this worker and all processes that it started."""
-    watch = select.poll()
-    watch.register(inbox, select.POLLRDHUP)
-    while not watch.poll():
-        pass
-    processes.kill_session(os.getpid())
+def _end_with_the_starter(queue: Consumer) -> NoReturn:
+    """Kills this worker and all processes that it started when its starter has died."""
+    queue.wait_for_end()
+    processes.kill_family(os.getpid())
     os._exit(1)
 
 
 def _leave() -> NoReturn:
     """Ends the process without waiting for threads that jobs left running."""
-    import atexit
-
+    in_time = threading.Timer(LEAVING_SECONDS, os._exit, [0])
+    in_time.daemon = True
+    in_time.start()
     atexit._run_exitfuncs()
+    processes.end_children()
     os._exit(0)
 
 
@@ -90,32 +93,37 @@ class Worker:
         lock: int | None,
         plan: int,
         segment: int,
-        inbox: socket.socket,
+        queue: Consumer,
         reports: int,
     ) -> None:
         self._store = store
         self._lock = (
             OwnFile(lock) if lock is not None else None
         )  # so that a process that a job leaves running does not keep the store locked
-        self._inbox = inbox
+        self._queue = queue
         self._reports = reports
-        self._segment = SegmentWriter(store.segment(segment))
+        self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
         self._commands = Commands(store.plan(plan))
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
         self._surroundings = Surroundings()
+        self._leftovers = Leftovers()
         self._log_end = self._surroundings.log_size()
 
     def work(self) -> None:
+        """Runs jobs until all have ended, or until one has left something that cannot be undone;
+        then another worker has to run the next jobs."""
         os.write(self._reports, READY)
-        while True:
-            data = self._inbox.recv(1 << 20)
+        is_clean = True
+        while is_clean:
+            data = self._queue.consume()
             if not data or data == orders.DONE:
                 return
-            report = self._do(orders.unpack(data, self._fetch))
+            report, is_clean = self._do(orders.unpack(data, self._fetch))
             os.write(self._reports, report)
 
-    def _do(self, order: Order) -> bytes:
+    def _do(self, order: Order) -> tuple[bytes, bool]:
+        """The report of the job, and whether the next job can run in this process."""
         log_start = self._log_end
         ending = do(
             order,
@@ -123,13 +131,16 @@ class Worker:
             self._load_command,
             readers(self._store, order.inputs) if order.inputs else (),
         )
-        self._surroundings.restore()
+        is_restored = self._surroundings.restore()
+        is_clean = self._leftovers.end() and is_restored
         self._log_end = self._surroundings.log_size()
         try:
-            return self._segment.append(ending._replace(log_start=log_start, log_end=self._log_end))
+            report = self._segment.append(
+                ending._replace(log_start=log_start, log_end=self._log_end)
+            )
         except OSError as error:
-            text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
-            return TROUBLE + text.encode()
+            report = TROUBLE + f"{error.strerror} ({os.path.basename(self._segment.path)})".encode()
+        return report, is_clean
 
     def _fetch(self, order: Order) -> bytes:
         """The places of inputs that are too many for an order."""

@@ -4,17 +4,15 @@ another machine the host of a launched worker."""
 from __future__ import annotations
 
 import os
-import socket
 
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
-from pyrite.workload.system.copies import OwnFile, above_streams, own_pipe
+from pyrite.workload.system.copies import own_pipe
 from pyrite.workload.workers import orders
+from pyrite.workload.workers.worker_queue import WorkerQueue
 
 
 class WorkerProcess:
-    """Its starter also keeps the worker's end of the inbox open, to take orders back."""
-
     def __init__(
         self,
         store: Store,
@@ -25,23 +23,18 @@ class WorkerProcess:
         lock: int | None = None,
     ) -> None:
         self._reaper = reaper
-        # A socket with packets, so that an order is taken as a whole, by the worker or by us.
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._their_inbox = socket.socket(fileno=above_streams(theirs.detach()))
-        # The worker ends when our end is closed, so a process that is forked from this one must not
-        # keep it open.
-        self._inbox = OwnFile(above_streams(ours.detach()))
-        os.set_blocking(self._inbox.file, False)
+        self._is_killed = False
+        self._queue = WorkerQueue()
         self.reports, their_reports = own_pipe()
         os.set_blocking(self.reports, False)
         config = {
             "store": str(store),
             "plan": plan,
             "segment": segment,
-            "inbox": self._their_inbox.fileno(),
+            "queue": self._queue.workers_end,
             "reports": their_reports,
         }
-        files = [self._their_inbox.fileno(), their_reports]
+        files = [self._queue.workers_end, their_reports]
         if lock is not None:
             config["lock"] = lock
             files.append(lock)
@@ -60,15 +53,12 @@ class WorkerProcess:
         return self._process.pid
 
     def send(self, order: bytes) -> None:
-        os.write(self._inbox.file, order)
+        self._queue.put(order)
 
     def take_back(self) -> bytes | None:
         """Removes and returns an order that the worker has not taken; None if there is none."""
-        try:
-            data = self._their_inbox.recv(1 << 20, socket.MSG_DONTWAIT)
-        except OSError:
-            return None
-        return data if data and data != orders.DONE else None
+        order = self._queue.take_back()
+        return None if order == orders.DONE else order
 
     def read(self) -> bytes | None:
         """The next bytes of its reports; empty at their end; None if there are none now."""
@@ -79,7 +69,9 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kills the worker and all processes that it started."""
-        processes.kill_session(self._process.pid)
+        if not self._is_killed:
+            self._is_killed = True
+            processes.kill_family(self._process.pid)
 
     def end(self) -> str:
         """Kills it if it has not ended, and releases its files. Returns why it ended."""
@@ -88,6 +80,5 @@ class WorkerProcess:
         self._reaper.forget(self._process.pid)
         os.close(self.reports)
         os.close(self.alive)
-        self._inbox.close()
-        self._their_inbox.close()
+        self._queue.close()
         return processes.cause_of(code)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrite.workload.input.fingerprints.digests import digest
 from pyrite.workload.input.fingerprints.node import Named
-from pyrite.workload.input.fingerprints.parts import SHORT
+from pyrite.workload.input.fingerprints.parts import RANDOM, SHORT
 from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.input.fingerprints.survey import Fingerprints
 from pyrite.workload.input.fingerprints.values import of_atom
@@ -20,15 +20,13 @@ _PLAIN = frozenset((int, str, float, bool, bytes, type(None)))
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    digests: dict[str, bytes]
+    """`hashed` is the digest of all arguments, and `parts` has that of each by its name. `reasons`
+    has a sentence for each value that cannot be fingerprinted."""
+
+    hashed: bytes
+    parts: dict[str, bytes]
     paths: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
-
-    @property
-    def hashed(self) -> bytes:
-        return digest(
-            *[part for name, found in self.digests.items() for part in (name.encode(), found)]
-        )
 
 
 class Arguments:
@@ -41,21 +39,21 @@ class Arguments:
             **{names[n] if n < len(names) else f"args[{n}]": value for n, value in enumerate(args)},
             **{name: kwargs[name] for name in sorted(kwargs)},
         }
+        hashed: list[bytes] = []
+        parts: dict[str, bytes] = {}
         paths: list[str] = []
         reasons: list[str] = []
-        digests = {
-            name: _of_plain(value)
-            if type(value) in _PLAIN
-            else self._of_other(name, value, paths, reasons)
-            for name, value in given.items()
-        }
-        return Looked(digests, tuple(dict.fromkeys(paths)), tuple(reasons))
-
-    def _of_other(self, name: str, value: Any, paths: list[str], reasons: list[str]) -> bytes:
-        paths.extend(map(str, paths_in(value)))
-        survey = self._fingerprints.survey(Named(name, value))
-        reasons.extend(survey.reasons)
-        return survey.digest
+        for name, value in given.items():
+            if type(value) in _PLAIN:
+                found = parts[name] = _of_plain(value)
+            else:
+                survey = self._fingerprints.survey(Named(name, value))
+                found = survey.digest
+                parts[name] = RANDOM if survey.reasons else found
+                reasons.extend(survey.reasons)
+                paths.extend(map(str, paths_in(value)))
+            hashed += [name.encode(), found]
+        return Looked(digest(*hashed), parts, tuple(dict.fromkeys(paths)), tuple(reasons))
 
 
 def _of_plain(value: Any) -> bytes:

@@ -41,18 +41,23 @@ def place_of(function: FunctionType) -> str:
 def of_function(function: FunctionType) -> Node:
     """The closure of an installed function counts too, because it may be a wrapper around the
     user's function."""
-    names = function.__code__.co_freevars
+    code = function.__code__
+    defaults = function.__defaults__ or ()
+    first = code.co_argcount - len(defaults)
     attributes = {name: value for name, value in vars(function).items() if name != "__wrapped__"}
     around = [
-        [Named(name, _content(cell)) for name, cell in zip(names, function.__closure__ or ())],
-        function.__defaults__,
-        function.__kwdefaults__,
+        [
+            Named(name, _content(cell))
+            for name, cell in zip(code.co_freevars, function.__closure__ or ())
+        ],
+        [Named(name, value) for name, value in zip(code.co_varnames[first:], defaults)],
+        [Named(name, value) for name, value in (function.__kwdefaults__ or {}).items()],
         attributes,
         getattr(function, "__wrapped__", None),
     ]
     if not is_users_function(function):
         return Node(f"installed {function.__module__}.{function.__qualname__}", around)
-    return Node("function", [function.__code__, *around, *_globals(function), *_imports(function)])
+    return Node("function", [code, *around, *_globals(function), *_imports(function)])
 
 
 def of_code(code: CodeType) -> Node:

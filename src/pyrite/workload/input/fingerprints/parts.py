@@ -13,6 +13,7 @@ from pyrite.workload.input.fingerprints.survey import Survey
 SHORT = 8  # bytes of each digest; they only explain, they do not decide
 UNITS_MAX = 64
 UPSTREAM_MAX = 64
+RANDOM = b"?"  # the digest of what cannot be fingerprinted; `unsure` says so
 OTHERS = ""  # the name under which the rest is kept together, if there are too many
 _NO_MAPPING: Mapping[str, bytes] = {}
 
@@ -59,7 +60,10 @@ class Parts:
 
 def of_command(command: str, survey: Survey) -> bytes:
     """The packed parts of a command, which are made once for all jobs that share it."""
-    code = {name: found[:SHORT] for name, found in sorted(survey.units.items())}
+    code = {
+        name: RANDOM if name in survey.random else found[:SHORT]
+        for name, found in sorted(survey.units.items())
+    }
     if len(code) > UNITS_MAX:
         first = [command, *(name for name in code if name != command)][: UNITS_MAX - 1]
         rest = b"".join(found for name, found in code.items() if name not in first)
@@ -146,8 +150,6 @@ def _changes_of_code(old: Parts, new: Parts) -> list[str]:
     found = []
     changes = _changes(old.code, new.code)
     for name, how in sorted(changes, key=lambda change: change[0] != new.command):
-        if any(name in reason for reason in (*old.unsure, *new.unsure)):
-            continue
         kind, _, full = name.partition(" ")
         short = full.rpartition(".")[2] or full
         place = new.places.get(name) or old.places.get(name)

@@ -22,12 +22,14 @@ from pyrite.workload.input.fingerprints.values import ATOMS, of_atom, of_value
 @dataclass(frozen=True, slots=True)
 class Survey:
     """`units` has the digest of each unit by its name, and `places` the file and line of each
-    function. `reasons` has a sentence for each value that cannot be fingerprinted."""
+    function. `reasons` has a sentence for each value that cannot be fingerprinted; `random` has the
+    units with such values."""
 
     digest: bytes
     units: dict[str, bytes] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    random: frozenset[str] = frozenset()
 
 
 def digest_of(value: Any) -> bytes:
@@ -63,9 +65,10 @@ class Fingerprints:
 class _Frame:
     """A value that is being hashed: the parts that are known, and the children that are left."""
 
-    __slots__ = ("left", "node", "parts", "value")
+    __slots__ = ("is_random", "left", "node", "parts", "value")
 
-    def __init__(self, value: Any, node: Node) -> None:
+    def __init__(self, value: Any, node: Node, *, is_random: bool) -> None:
+        self.is_random = is_random
         self.value = value
         self.node = node
         self.parts: list[bytes] = []
@@ -86,22 +89,26 @@ class _Surveyor:
         self._waiting: list[tuple[str, Any]] = []
         self._places: dict[str, str] = {}
         self._reasons: dict[str, None] = {}
+        self._random: set[str] = set()
 
     def survey(self, value: Any) -> Survey:
         root = self._short(value, {}, 0)
         if root is None:
-            root = self._hash(value)
+            root = self._hash(value).digest()
         units: dict[str, bytes] = {}
         while self._waiting:
             name, unit = self._waiting.pop()
-            units[name] = self._hash(unit)
+            frame = self._hash(unit)
+            units[name] = frame.digest()
+            if frame.is_random:
+                self._random.add(name)
         names = sorted(units)
         whole = digest(root, *[part for name in names for part in (name.encode(), units[name])])
-        return Survey(whole, units, self._places, tuple(self._reasons))
+        return Survey(whole, units, self._places, tuple(self._reasons), frozenset(self._random))
 
-    def _hash(self, root: Any) -> bytes:
-        """The digest of a value from those of its children. Not a recursive function, because
-        values can be nested deeply."""
+    def _hash(self, root: Any) -> _Frame:
+        """Hashes a value from the digests of its children. Not a recursive function, because values
+        can be nested deeply."""
         frames: list[_Frame] = []
         depths: dict[int, int] = {}
         self._open(root, frames, depths)
@@ -114,13 +121,16 @@ class _Surveyor:
                     break
                 frame.parts.append(short)
             else:
-                found = frame.digest()
                 frames.pop()
                 del depths[id(frame.value)]
-                self._done[id(frame.value)] = found
                 if not frames:
-                    return found
+                    return frame
+                found = frame.digest()
                 frames[-1].parts.append(b"v" + found)
+                if frame.is_random:
+                    frames[-1].is_random = True
+                else:
+                    self._done[id(frame.value)] = found
 
     def _short(self, value: Any, depths: dict[int, int], depth: int) -> bytes | None:
         """The bytes that stand for a value if its children need not be looked at."""
@@ -167,17 +177,18 @@ class _Surveyor:
         return name
 
     def _open(self, value: Any, frames: list[_Frame], depths: dict[int, int]) -> None:
+        is_random = False
         try:
-            node = _of_source(value) if isinstance(value, Source) else self._node(value)
+            node = (
+                _of_source(value) if isinstance(value, Source) else self._fingerprints.node(value)
+            )
         except Exception:
+            is_random = True
             self._reasons[_why(value, frames)] = None
             node = Node(os.urandom(SIZE))
         self._kept += [value, node]
         depths[id(value)] = len(frames)
-        frames.append(_Frame(value, node))
-
-    def _node(self, value: Any) -> Node:
-        return self._fingerprints.node(value)
+        frames.append(_Frame(value, node, is_random=is_random))
 
 
 def _of_source(source: Source) -> Node:

@@ -1,0 +1,104 @@
+"""Removes the results from a store that its last run does not use, with their files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
+from pyrite.workload.storage.cleanup_queue import file_of_result
+from pyrite.workload.storage.database import transaction
+from pyrite.workload.storage.journal import Journal, files_of_segment
+from pyrite.workload.storage.result_table import used_segments
+from pyrite.workload.storage.store import Store
+
+_UNUSED = """
+with ranked as (
+    select id, fingerprint, segment, offset,
+        row_number() over (partition by id order by ended desc) as place
+    from results
+)
+select distinct ranked.id, ranked.fingerprint, ranked.segment, ranked.offset
+from ranked left join jobs on ifnull(jobs.results_id, jobs.id) = ranked.id
+where place > ? and (
+    jobs.id is null
+    or (jobs.state in ('DONE', 'SKIPPED') and jobs.fingerprint != ranked.fingerprint)
+)
+"""
+"""The results of jobs that the plan does not have, and other results than the one that a finished
+job has. If a job has not finished, the plan may need any of its results when it is resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many results were removed, and how many bytes their files had."""
+
+    results: int
+    bytes: int
+
+
+def prune(store: Store, *, keep: int = 0, dry_run: bool = False) -> Pruned:
+    number: object = keep
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise PyriteError(
+            "keep must be the number of results of each job that stay, 0 or more; got "
+            f"{shorten(keep)}"
+        )
+    store.check_exists()
+    lock = store.lock()
+    try:
+        journal = Journal(store)
+        try:
+            return _prune(store, journal, keep, dry_run=dry_run)
+        finally:
+            journal.close()
+    finally:
+        os.close(lock)
+
+
+def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Pruned:
+    journal.catch_up()
+    database = journal.database
+    database.execute("create index if not exists jobs_by_id on jobs (ifnull(results_id, id))")
+    try:
+        unused = database.execute(_UNUSED, (keep,)).fetchall()
+    finally:
+        database.execute("drop index jobs_by_id")
+    files = _files(store, journal, unused)
+    pruned = Pruned(len(unused), sum(map(_size, files)))
+    if not dry_run:
+        with store.explaining("write to"):
+            with transaction(database):  # first, so that no result is known whose file is gone
+                database.executemany(
+                    "delete from results where id = ? and fingerprint = ?",
+                    [row[:2] for row in unused],
+                )
+            for file in files:
+                file.unlink(missing_ok=True)
+            journal.drop_unused_segments()
+            store.drop_plans(but=journal.plan)
+            database.execute("vacuum")
+    return pruned
+
+
+def _files(store: Store, journal: Journal, unused: list[tuple[str, bytes, int, int]]) -> list[Path]:
+    """The files that only unused results need: whole segments with their logs, and the large
+    results in other segments."""
+    left = used_segments(journal.database)
+    for _, _, segment, _ in unused:
+        left[segment] -= 1
+    whole = journal.unused_segments(left)
+    files = {file for number in whole for file in files_of_segment(store, number)}
+    for _, _, segment, offset in unused:
+        if left[segment] and (file := file_of_result(store.segment(segment), offset)) is not None:
+            files.add(file)
+    return sorted(files)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,109 @@
+"""The store of a run without `store=`: a temporary folder that belongs to this process. Nobody else
+knows where it is, so it is removed when this process ends, and a run that is still running there is
+cancelled."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+
+from pyrite.workload.storage.store import Store
+from pyrite.workload.system import janitor
+from pyrite.workload.system.copies import OwnFile, above_streams
+
+
+def temporary_store() -> Store:
+    store = Store(tempfile.mkdtemp(prefix="pyrite-workload-"))
+    _keeper_of_here().add(store)
+    return store
+
+
+def remove_with(handle: object, store: Store) -> None:
+    """Removes the store together with the handle of its run, if the run has ended by then."""
+    weakref.finalize(handle, _remove_if_ended, _keeper_of_here(), store).atexit = False
+
+
+def _remove_if_ended(keeper: _Keeper, store: Store) -> None:
+    status = store.status()
+    if keeper.is_of_here and (status is None or status.has_ended):
+        keeper.remove(store)
+
+
+class _Keeper:
+    """Removes the temporary stores of this process when the interpreter ends. If the process is
+    killed, the janitor does it, which is a process that notices this by the end of a pipe."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._stores: dict[str, Store] = {}
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", janitor.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+        )
+        assert process.stdin is not None
+        self._pipe = OwnFile(above_streams(os.dup(process.stdin.fileno())))
+        process.stdin.close()
+        # Without this, a janitor that was killed would stay a zombie process.
+        threading.Thread(target=process.wait, name="workload janitor", daemon=True).start()
+        # The masters in this process are registered later, so they have ended before.
+        atexit.register(self._leave)
+
+    @property
+    def is_of_here(self) -> bool:
+        return os.getpid() == self._owner
+
+    def add(self, store: Store) -> None:
+        self._stores[str(store)] = store
+        self._tell("+", store)
+
+    def remove(self, store: Store) -> None:
+        janitor.remove(str(store))
+        self._stores.pop(str(store), None)
+        self._tell("-", store)
+
+    def _leave(self) -> None:
+        if self.is_of_here:
+            for store in list(self._stores.values()):
+                self._cancel(store)
+                self.remove(store)
+
+    def _cancel(self, store: Store) -> None:
+        status = store.status()
+        if status is None or status.has_ended or not status.master.is_alive:
+            return
+        print(
+            "pyrite: a run without store= was cancelled, because the program ended before the run; "
+            "call wait(), or give a folder as store=",
+            file=sys.stderr,
+        )
+        if status.master.pid != self._owner:
+            janitor.end_master(str(store))
+
+    def _tell(self, command: str, store: Store) -> None:
+        try:
+            os.write(self._pipe.file, f"{command}{json.dumps(str(store))}\n".encode())
+        except OSError:  # the janitor was killed
+            pass
+
+
+_keeper: _Keeper | None = None
+_making = threading.Lock()
+
+
+def _keeper_of_here() -> _Keeper:
+    global _keeper
+    with _making:
+        if _keeper is None or not _keeper.is_of_here:
+            _keeper = _Keeper()
+        return _keeper

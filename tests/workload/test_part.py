@@ -1,0 +1,112 @@
+"""Runs of a part of a workload: which jobs are selected, and what happens to the others."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from pyrite.errors import InvalidWorkload
+from pyrite.workload import Workload
+from pyrite.workload.input.part import Part, cut, selected
+from pyrite.workload.input.plan import Plan, make_plan
+from tests.workload import commands
+
+
+def workload_of(edges: list[tuple[int, int]], count: int) -> Workload:
+    workload = Workload()
+    for n in range(count):
+        workload.add(f"j{n}", commands.nothing, after=[f"j{a}" for a, b in edges if b == n])
+    return workload
+
+
+def plan_of(edges: list[tuple[int, int]], count: int) -> Plan:
+    return make_plan(workload_of(edges, count).jobs, None, pools={})[0]
+
+
+OF_NUMBERS = ("upstream", "downstream", "order", "passed", "given")
+"""The fields of a plan with the numbers of jobs, which change when a plan is cut."""
+
+counts = some.integers(1, 9)
+graphs = counts.flatmap(
+    lambda count: some.tuples(
+        some.just(count),
+        some.lists(
+            some.tuples(some.integers(0, count - 1), some.integers(0, count - 1)).filter(
+                lambda edge: edge[0] < edge[1]
+            ),
+            unique=True,
+        )
+        if count > 1
+        else some.just([]),
+        some.sets(some.integers(0, count - 1), min_size=1),
+        some.sets(some.integers(0, count - 1), min_size=1),
+    )
+)
+
+
+def ids(jobs: set[int]) -> list[str]:
+    return [f"j{n}" for n in sorted(jobs)]
+
+
+@given(graphs)
+def test_from_is_closed_downwards_and_to_upwards(graph) -> None:  # type: ignore[no-untyped-def]
+    count, edges, first, second = graph
+    plan = plan_of(edges, count)
+    downwards = selected(Part(from_=tuple(ids(first))), plan)
+    upwards = selected(Part(to=tuple(ids(second))), plan)
+    assert first <= downwards
+    assert second <= upwards
+    assert all(b in downwards for a, b in edges if a in downwards)
+    assert all(a in upwards for a, b in edges if b in upwards)
+    # nothing more: each other job is reached by an edge from a selected one
+    assert all(any((a, n) in edges for a in downwards) for n in downwards - first)
+    assert all(any((n, b) in edges for b in upwards) for n in upwards - second)
+    assert selected(Part(only=tuple(ids(first))), plan) == first
+    both = Part(from_=tuple(ids(first)), to=tuple(ids(second)))
+    if downwards & upwards:
+        assert selected(both, plan) == downwards & upwards
+    else:
+        with pytest.raises(InvalidWorkload, match="no job is selected by from_="):
+            selected(both, plan)
+
+
+@given(graphs)
+def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # type: ignore[no-untyped-def]
+    count, edges, chosen, _ = graph
+    plan, book = make_plan(workload_of(edges, count).jobs, None, pools={})
+    part, commands_of_it = cut(plan, book, chosen)
+    names = set(ids(chosen))
+    given = {part.ids[n] for n in part.given}
+    assert set(part.ids) == names | given
+    assert set(part.edges) == {edge for edge in plan.edges if edge[1] in names}
+    assert given == {a for a, _ in part.edges} - names
+    assert [part.ids[n] for n in part.order] == [
+        plan.ids[n] for n in plan.order if plan.ids[n] in part.ids
+    ]
+    for n, id in enumerate(part.ids):
+        old = plan.ids.index(id)
+        for name in (field.name for field in fields(Plan) if field.name not in OF_NUMBERS):
+            is_dict = isinstance(getattr(plan, name), dict)
+            before = getattr(plan, name).get(old) if is_dict else getattr(plan, name)[old]
+            after = getattr(part, name).get(n) if is_dict else getattr(part, name)[n]
+            assert before == after
+        assert commands_of_it.spans[2 * n : 2 * n + 2] == book.spans[2 * old : 2 * old + 2]
+        assert sorted(part.downstream[n]) == [
+            b for b in range(len(part.ids)) if (id, part.ids[b]) in part.edges
+        ]
+
+
+def test_unknown_jobs_and_options_that_exclude_each_other_are_refused() -> None:
+    plan = plan_of([(0, 1)], 2)
+    with pytest.raises(InvalidWorkload, match=r"to= names the job 'j11'.* did you mean 'j1'"):
+        selected(Part(to=("j11",)), plan)
+    with pytest.raises(InvalidWorkload, match="only= cannot be used together with from_= or to="):
+        Part.of(only="j0", to=["j1"])
+    with pytest.raises(InvalidWorkload, match="from_= must be a list of ids of jobs; got 3"):
+        Part.of(from_=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidWorkload, match=r"no job is selected by only=\[\]"):
+        selected(Part(only=()), plan)
+    assert Part.of() is None
