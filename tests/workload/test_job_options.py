@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,7 @@ import pandas as pd
 import pytest
 
 from pyrite.workload import InvalidWorkload, JobState, RetryWait, Run, Secret, Workload
+from pyrite.workload.system.memory import memory_of_family
 from pyrite.workload.yaml_file import read_yaml
 from tests.workload import commands
 from tests.workload.conftest import row_of
@@ -176,6 +179,13 @@ def test_only_the_name_of_a_secret_counts_and_is_shown(
     assert repr(Secret("ONE")) == "Secret('ONE')"
 
 
+def test_amounts_in_a_yaml_file(tmp_path: Path) -> None:
+    path = tmp_path / "night.yaml"
+    path.write_text("memory: 4 GB\njobs:\n  a: {command: 'os:getcwd', cpus: 1, memory: 5 GB}\n")
+    with pytest.raises(InvalidWorkload, match="has memory=5 GB, but all jobs together have 4 GB"):
+        read_yaml(path)
+
+
 def test_a_secret_in_a_yaml_file(tmp_path: Path) -> None:
     path = tmp_path / "night.yaml"
     path.write_text(
@@ -184,6 +194,104 @@ def test_a_secret_in_a_yaml_file(tmp_path: Path) -> None:
     (job,) = read_yaml(path).workload.jobs
     assert job.args == [Secret("A")]
     assert job.env == {"B": Secret("C"), "D": 1}
+
+
+def take_memory(size: int) -> None:
+    print("taking much")
+    taken = b"x" * size
+    time.sleep(1000)
+    print(len(taken))
+
+
+def hold_until_all_hold(folder: str, name: str, others: int) -> int:
+    """Ends when so many others run at the same time; returns how many did."""
+    path = Path(folder)
+    (path / name).touch()
+    while len(list(path.iterdir())) < others:
+        time.sleep(0.01)
+    return others
+
+
+def test_a_job_that_uses_more_memory_than_it_may_is_stopped_and_fails(start: Start) -> None:
+    script = "import time; x = b'x' * 400_000_000; time.sleep(1000)"
+    workload = Workload()
+    workload.add("function", take_memory, args=[400_000_000], memory="300 MB", retries=1)
+    workload.add("program", [sys.executable, "-c", script], memory="300 MB")
+    workload.add("small", commands.nothing, memory=1_000_000_000)
+    run = start(workload)
+    for job, attempts in (("function", 2), ("program", 1)):
+        row = row_of(run, job)
+        assert row["state"] is JobState.FAILED
+        assert row["attempt"] == attempts
+        error = r"used \d+(\.\d)? MB, more than its memory= of 300 MB"
+        assert re.fullmatch(error, str(row["error"]))
+    assert row_of(run, "small")["state"] is JobState.DONE
+    assert "taking much" in run.log("function")
+
+
+def test_a_process_that_was_stopped_does_not_harm_the_next_job(tmp_path: Path) -> None:
+    workload = Workload().add("a", take_memory, args=[400_000_000], memory="300 MB")
+    workload.add("b", commands.nothing)
+    run = workload.run(store=tmp_path / "run", kind="transient", workers=1, max_jobs=9).wait(60)
+    assert row_of(run, "b")["state"] is JobState.DONE
+
+
+def test_jobs_run_together_as_far_as_cores_and_memory_suffice(tmp_path: Path) -> None:
+    (tmp_path / "held").mkdir()
+    folder = str(tmp_path / "held")
+    workload = Workload()
+    for name in ("a", "b"):
+        kwargs = {"folder": folder, "name": name, "others": 2}
+        workload.add(name, hold_until_all_hold, kwargs=kwargs, cpus=1, memory="4 GB")
+    workload.add("c", hold_until_all_hold, args=[folder, "c", 3], cpus=1.5)
+    run = workload.run(store=tmp_path / "run", workers=3, cpus=2, memory="8 GB").wait(60)
+    assert not run.failed()
+    started, ended = row_of(run, "c")["started"], row_of(run, "a")["ended"]
+    assert started >= ended  # type: ignore[operator]
+
+
+def test_wrong_amounts_are_refused_before_the_start() -> None:
+    assert problems_of(cpus=0)[0] == (
+        "job 'a' has cpus=0; cpus must be a number of cores above 0, such as 2 or 0.5"
+    )
+    assert problems_of(memory="2 parsecs")[0] == (
+        "job 'a' has memory='2 parsecs'; memory must be a text such as '2 GB' or '512 MB', or a "
+        "number of bytes"
+    )
+    many = Workload().add("a", commands.nothing, cpus=3).add("b", commands.nothing, memory="2 GB")
+    with pytest.raises(InvalidWorkload) as caught:
+        many.run(cpus=2, memory="1 GB")
+    assert caught.value.problems == [
+        "job 'a' has cpus=3, but all jobs together have 2; run(cpus=...) sets another total",
+        "job 'b' has memory=2 GB, but all jobs together have 1 GB; run(memory=...) sets another "
+        "total",
+    ]
+    with pytest.raises(InvalidWorkload, match="memory must be a text such as"):
+        many.run(memory="much")
+
+
+def test_memory_that_processes_share_counts_once() -> None:
+    taken = b"x" * 50_000_000
+    alone = memory_of_family(os.getpid())
+    ready, tell = os.pipe()
+    wait, leave = os.pipe()
+    children = []
+    for _ in range(2):
+        child = os.fork()
+        if not child:
+            os.write(tell, b"+")
+            os.close(leave)
+            os.read(wait, 1)
+            os._exit(0)
+        children.append(child)
+        os.read(ready, 1)
+    together, apart = memory_of_family(os.getpid(), enough=1), memory_of_family(os.getpid())
+    for file in (leave, wait, ready, tell):
+        os.close(file)
+    for child in children:
+        os.waitpid(child, 0)
+    assert len(taken) + together < apart + len(taken)
+    assert together < 1.5 * alone
 
 
 def test_tables_have_waits() -> None:

@@ -304,6 +304,21 @@ def test_a_host_that_is_stopped_is_missed_after_the_limit_of_silence(
     assert row_of(run, "job")["attempt"] == 2
 
 
+def test_a_master_that_is_stopped_is_missed_after_the_limit_of_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "LIMITS", {"handshake": 1.2, "silence": 1.2})
+    with ThreadPoolExecutor(1) as pool:
+        run = waiting_job(tmp_path).run(workers=1, launcher=pool.map, store=tmp_path / "run")
+        worker = worker_pid(tmp_path)
+        os.kill(run.pid, signal.SIGSTOP)
+        wait_until(lambda: not is_alive(worker), 10)
+    os.kill(run.pid, signal.SIGCONT)
+    with pytest.raises(RunBroken, match="the launcher returned"):
+        run.wait(60)
+    assert not run.failed()
+
+
 def test_launched_workers_do_not_outlive_their_master(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
     with ThreadPoolExecutor(1) as pool:

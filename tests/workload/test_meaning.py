@@ -81,6 +81,8 @@ def test_a_table_that_was_only_read_has_the_same_fingerprint(name: str) -> None:
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         ([1] * 100, [True] * 100),
         (["a"] * 100, ("a",) * 100),
+        ([{"a": 1}] * 100, [{"a": 2}] * 100),
+        ([[1, 2], [3]] * 100, [[1], [2, 3]] * 100),
     ],
 )
 def test_tables_and_arrays_that_differ_have_other_fingerprints(one: Any, other: Any) -> None:
@@ -94,6 +96,8 @@ def test_neither_chunks_nor_slices_nor_the_layout_of_memory_count() -> None:
     grid = np.arange(12).reshape(3, 4)
     assert digest_of(grid) == digest_of(np.asfortranarray(grid))
     assert digest_of(grid[:, 1]) == digest_of(grid[:, 1].copy())
+    by_column = {name: pd.Series(grid[:, n]) for n, name in enumerate("abcd")}
+    assert digest_of(pd.DataFrame(grid, columns=[*"abcd"])) == digest_of(pd.DataFrame(by_column))
 
 
 @given(st.recursive(st.integers() | st.text() | st.floats() | st.none(), st.lists, max_leaves=99))

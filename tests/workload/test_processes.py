@@ -90,6 +90,17 @@ def test_what_a_job_leaves_running_has_ended_when_the_next_job_begins(
     assert run.results["look"] == (False, run.results["first"][1])  # in the same worker
 
 
+def test_a_daemon_of_a_job_that_kills_its_worker_ends_too(tmp_path: Path) -> None:
+    def job() -> None:
+        commands.note(str(tmp_path / "daemon"), str(leave("daemon")))
+        commands.kill_worker()
+
+    workload = Workload().add("job", job)
+    run = workload.run(workers=1, crashes_max=0, store=tmp_path / "run").wait()
+    assert states(run) == {"job": "CRASHED"}
+    assert not is_alive(int(commands.lines(tmp_path / "daemon")[0]))
+
+
 def test_zombies_do_not_pile_up_during_a_run(tmp_path: Path) -> None:
     workload = Workload()
     for n in range(100):

@@ -49,7 +49,7 @@ def test_the_first_waiting_job_is_never_overtaken_by_what_it_needs(
             used = sum(jobs[job][0].get(name, 0) for job in running)
             assert used == capacity - resources.free[name]
             assert used <= capacity
-        if first in waiting and (gives or jobs[new][1] >= first[0]):
+        if first in waiting and (gives or (jobs[new][1], new) > first[:2]):
             after = lacks(first[2])
             assert all(after[name] <= before[name] for name in before)
     assert not waiting

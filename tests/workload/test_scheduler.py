@@ -275,6 +275,13 @@ def test_no_more_jobs_of_a_pool_run_at_the_same_time_than_its_size() -> None:
     assert [a.job for a in s.assignments(2)] == [3]
 
 
+def test_a_job_that_was_taken_back_keeps_its_place_before_one_that_waits() -> None:
+    s = scheduler(2, needs={0: {"cores": 2}, 1: {"cores": 3}}, capacities={"cores": 4})
+    assert jobs(s.assignments(0)) == [("w0", 0)]
+    s.returned(0, 1)
+    assert jobs(s.assignments(1)) == [("w0", 0)]
+
+
 def test_a_job_that_is_up_to_date_is_skipped_and_releases_its_downstream_jobs() -> None:
     s = Scheduler(rules(4, DIAMOND), is_current=lambda job: job in (0, 1))
     s.joined("w0")

@@ -46,18 +46,18 @@ def look() -> dict[str, Any]:
     }
 
 
-def detach_streams() -> None:
+def replace_environ() -> None:
+    os.environ = {"HOME": "elsewhere"}  # type: ignore[assignment]  # noqa: B003
+
+
+def detach() -> None:
     for stream in (sys.stdout, sys.stderr):
         assert isinstance(stream, TextIOWrapper)
         stream.detach()
 
 
-def replace_environ() -> None:
-    os.environ = {"HOME": "elsewhere"}  # type: ignore[assignment]  # noqa: B003
-
-
 SPOILERS: dict[str, Callable[[], object]] = {
-    "detach": detach_streams,
+    "detach": detach,
     "environ": lambda: (os.environ.update(SPOILED="1"), os.environ.pop("PATH")),
     "replaced environ": replace_environ,
     "path": lambda: sys.path.insert(0, "/nowhere"),
@@ -97,8 +97,9 @@ def test_a_nice_value_is_restored_or_the_worker_is_replaced(tmp_path: Path) -> N
     assert run.results["look"] == run.results["spoil"] - 5
 
 
-def print_for_ever() -> None:
+def print_for_ever(began: threading.Event) -> None:
     while True:
+        began.set()
         try:
             print("still here", flush=True)
         except ValueError:  # the stream is being replaced
@@ -107,10 +108,12 @@ def print_for_ever() -> None:
 
 
 def leave_thread(kind: str) -> None:
+    began = threading.Event()
     if kind == "raw":
-        _thread.start_new_thread(print_for_ever, ())
+        _thread.start_new_thread(print_for_ever, (began,))
     else:
-        threading.Thread(target=print_for_ever, daemon=kind == "daemon").start()
+        threading.Thread(target=print_for_ever, args=[began], daemon=kind == "daemon").start()
+    began.wait()
 
 
 @pytest.mark.parametrize("kind", ["daemon", "non-daemon", "raw"])

@@ -372,3 +372,38 @@ def test_a_future_killed_before_it_runs_is_cancelled() -> None:
     with pytest.raises(WorkerDied):
         first.result(timeout=10)
     executor.shutdown()
+
+
+def test_the_output_of_a_spark_task_that_was_stopped_or_died_is_in_its_log(
+    tmp_path: Path, spark_executor: Executor
+) -> None:
+    def crash() -> None:
+        print("before the crash")
+        commands.kill_worker()
+
+    def hang() -> None:
+        print("before the end")
+        time.sleep(1000)
+
+    workload = Workload().add("crash", crash).add("slow", hang, timeout=1)
+    run = workload.run(
+        kind="transient", executor=spark_executor, crashes_max=0, store=tmp_path / "run"
+    ).wait(60)
+    assert states(run) == {"crash": "CRASHED", "slow": "TIMEOUT"}
+    assert [run.log("crash"), run.log("slow")] == ["before the crash\n", "before the end\n"]
+
+
+def test_a_job_whose_spark_jobs_were_all_cancelled_by_ctrl_c_starts_again(
+    tmp_path: Path, spark_executor: Executor, local_spark: Instance
+) -> None:
+    said, go = str(tmp_path / "said"), str(tmp_path / "go")
+    workload = Workload().add("job", commands.tell_and_wait, args=[said, go])
+    run = workload.run(
+        kind="transient", executor=spark_executor, crashes_max=0, store=tmp_path / "run"
+    )
+    commands.wait_for(said)
+    local_spark.spark().sparkContext.cancelAllJobs()  # as the handler of PySpark does
+    wait_until(lambda: len(commands.lines(said)) == 2, 60)
+    Path(go).touch()
+    assert states(run.wait(60)) == {"job": "DONE"}
+    assert row_of(run, "job")["attempt"] == 1

@@ -157,6 +157,31 @@ def test_a_program_whose_changed_argument_is_declared_as_output_is_skipped() -> 
     assert found == [DONE, SKIPPED]
 
 
+def fills(source: Path, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    (target / source.name).write_text(source.read_text())
+
+
+def test_a_folder_that_was_empty_is_an_output_of_the_job_that_fills_it() -> None:
+    def filling() -> Workload:
+        return one(fills, args=[RAW, Path("target")])
+
+    RAW.write_text("1")
+    Path("target").mkdir()
+    assert [state(filling()), state(filling())] == [DONE, SKIPPED]
+    RAW.write_text("2")
+    assert [state(filling()), state(filling())] == [DONE, SKIPPED]
+    Path("target", "more").write_text("")
+    assert [state(filling()), state(filling())] == [DONE, SKIPPED]
+
+
+def test_pipes_devices_and_files_without_an_end_are_not_read() -> None:
+    os.mkfifo("pipe")
+    paths = [Path("pipe"), Path("/dev/zero"), Path("/proc/kmsg"), Path("/proc/self/stat")]
+    assert state(one(size_of, args=[paths])) is DONE
+    assert state(one(size_of, args=[paths])) is SKIPPED
+
+
 def test_a_job_that_returns_a_path_without_a_file_has_failed() -> None:
     workload = Workload().add("one", lambda: Path("missing.csv"))
     run = ran(workload.add("many", lambda: {"a": [Path("absent")]}))

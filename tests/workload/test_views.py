@@ -13,7 +13,7 @@ from pyrite.errors import PyriteError
 from pyrite.workload import JobsFailed, JobState, Workload
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
-from pyrite.workload.storage.journal import Entry
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
 from pyrite.workload.views.failures import not_done, raise_for_failures
 from pyrite.workload.views.following import follow

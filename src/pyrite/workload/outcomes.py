@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrite.errors import PyriteError
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage.journal import Entry
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
 
 

@@ -25,8 +25,8 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.starting import Started, begin_again
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
-from pyrite.workload.storage.journal import (
-    Entry,
+from pyrite.workload.storage.entries import Entry
+from pyrite.workload.storage.journal_reading import (
     read_entries,
     read_extensions,
     read_plan_number,
@@ -431,7 +431,11 @@ class Run:
     @property
     def _is_mine(self) -> bool:
         """Whether the master is a thread of this process."""
-        return self._transient is not None and self._session == self.status.session
+        return (
+            self._transient is not None
+            and self._transient.is_here
+            and self._session == self.status.session
+        )
 
     @property
     def _is_replaced(self) -> bool:

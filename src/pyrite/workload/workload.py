@@ -16,6 +16,7 @@ from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import CommandBook, Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
+from pyrite.workload.input.settings import Totals, totals
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.states import OnError
@@ -39,7 +40,9 @@ class Workload:
     each further retry, or a RetryWait. `files_in` and `files_out` are the paths of files and
     folders that the job reads and writes. `env` is a dict of environment variables, and `cwd` the
     working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
-    is replaced by an environment variable of the worker.
+    is replaced by an environment variable of the worker. `cpus` and `memory` (`"2 GB"`) are what
+    the job needs: jobs run at the same time only as far as the cores and the memory of the machine
+    suffice, and a job that uses more memory is stopped.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -162,10 +165,16 @@ class Workload:
         ]
 
     def validate(
-        self, schedule: Schedule | None = None, *, pools: Mapping[str, int] | None = None
+        self,
+        schedule: Schedule | None = None,
+        *,
+        pools: Mapping[str, int] | None = None,
+        cpus: float | None = None,
+        memory: str | int | None = None,
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
-        self._plan(schedule, pools or {})
+        checked(Options(cpus=cpus, memory=memory))
+        self._plan(schedule, pools or {}, totals(cpus, memory))
 
     def run(
         self,
@@ -182,6 +191,8 @@ class Workload:
         executor: Executor | Callable[[], Executor] | None = None,
         launcher: Launcher | None = None,
         host: str = "127.0.0.1",
+        cpus: float | None = None,
+        memory: str | int | None = None,
         only: Ids = None,
         from_: Ids = None,
         to: Ids = None,
@@ -205,7 +216,9 @@ class Workload:
 
         `on_error` says what happens to the other jobs when a job has failed and has no retries left
         (see OnError). A job that kills its worker is tried again up to `crashes_max` times. `pools`
-        is a dict of the number of jobs of each pool that may run at the same time.
+        is a dict of the number of jobs of each pool that may run at the same time. `cpus` and
+        `memory` are what the running jobs with these options may use together, by default the cores
+        and the memory of this machine.
 
         `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
         these and all downstream of them, or these and all upstream of them. With both `from_` and
@@ -224,18 +237,20 @@ class Workload:
                 pools=pools or {},
                 rerun=rerun,
                 host=host,
+                cpus=cpus,
+                memory=memory,
             ),
             executor,
             launcher,
         )
-        plan, book = self._plan(schedule, options.pools)
+        plan, book = self._plan(schedule, options.pools, totals(cpus, memory))
         if part is not None:
             plan, book = cut(plan, book, selected(part, plan))
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(
-        self, schedule: Schedule | None, pools: Mapping[str, int]
+        self, schedule: Schedule | None, pools: Mapping[str, int], total: Totals
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload(
@@ -244,7 +259,7 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        return make_plan(self.jobs, schedule, pools=pools)
+        return make_plan(self.jobs, schedule, pools=pools, totals=total)
 
     def _with_parameters(self, job: Job, ids: Collection[str]) -> Job:
         parameters = parameters_of(job.command)

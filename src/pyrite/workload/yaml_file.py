@@ -31,7 +31,18 @@ from pyrite.workload.input.tables import without_garbage_collection
 from pyrite.workload.input.yaml_nodes import YamlFile
 from pyrite.workload.workload import Workload
 
-OPTIONS = ("workers", "kind", "store", "on_error", "crashes_max", "pools", "rerun", "max_jobs")
+OPTIONS = (
+    "workers",
+    "kind",
+    "store",
+    "on_error",
+    "crashes_max",
+    "pools",
+    "rerun",
+    "max_jobs",
+    "cpus",
+    "memory",
+)
 SECTIONS = ("jobs", "schedule", *OPTIONS)
 
 _OF_A_JOB = ("command", *JOB_OPTIONS)
@@ -91,8 +102,9 @@ class _Reader:
         pools = options.get("pools", {})
         if not isinstance(pools, Mapping):  # one problem is enough
             pools = {row.get("pool"): 1 for row in rows if isinstance(row.get("pool"), str)}
+        totals: dict[str, Any] = {n: options[n] for n in ("cpus", "memory") if n in options}
         try:
-            workload.validate(schedule, pools=pools)
+            workload.validate(schedule, pools=pools, **({} if _problems(totals) else totals))
         except InvalidWorkload as error:
             for problem in error.problems:
                 named = _JOB.search(problem)

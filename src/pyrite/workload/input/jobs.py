@@ -37,6 +37,8 @@ class Job(NamedTuple):
     files_out: Sequence[str | PathLike[str]] = ()
     env: Mapping[str, Any] | None = None
     cwd: str | os.PathLike[str] | None = None
+    cpus: float | None = None
+    memory: str | int | None = None
 
 
 OPTIONS = Job._fields[2:]

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
+from pyrite.workload.input import amounts
 from pyrite.workload.scheduling.states import ON_ERROR, OnError
 
 
@@ -22,6 +23,8 @@ class Options:
     pools: Mapping[str, int] = field(default_factory=dict)
     rerun: bool = False
     host: str = "127.0.0.1"
+    cpus: float | None = None
+    memory: str | int | None = None
 
     def changed(self, changes: Mapping[str, Any]) -> Options:
         """These options with some values changed. Raises InvalidWorkload if an option does not
@@ -64,6 +67,12 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
             problems.append(
                 f"the size of pool '{pool}' must be an integer above 0; got {shorten(size)}"
             )
+    for value, read in ((options.cpus, amounts.cores), (options.memory, amounts.memory)):
+        try:
+            if value is not None:
+                read(value)
+        except ValueError as error:
+            problems.append(f"{error}; got {shorten(value)}")
     rerun: object = options.rerun
     if not isinstance(rerun, bool):
         problems.append(f"rerun must be True or False; got {shorten(rerun)}")

@@ -39,7 +39,7 @@ from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
-from pyrite.workload.input.settings import NO_SETTINGS, Settings, settings_of
+from pyrite.workload.input.settings import NO_SETTINGS, Settings, Totals, settings_of
 from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
@@ -108,7 +108,11 @@ class Plan:
 
 
 def make_plan(
-    jobs: Sequence[Job], schedule: Schedule | None, *, pools: Mapping[str, int]
+    jobs: Sequence[Job],
+    schedule: Schedule | None,
+    *,
+    pools: Mapping[str, int],
+    totals: Totals,
 ) -> tuple[Plan, CommandBook]:
     """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
@@ -122,7 +126,7 @@ def make_plan(
     if len(order) < len(ids):
         cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
         problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
-    wrong |= _option_problems(jobs, pools, problems)
+    wrong |= _option_problems(jobs, pools, totals, problems)
     book = CommandBook()
     writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
@@ -195,7 +199,7 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
 
 
 def _option_problems(
-    jobs: Sequence[Job], pools: Mapping[str, int], problems: list[str]
+    jobs: Sequence[Job], pools: Mapping[str, int], totals: Totals, problems: list[str]
 ) -> set[int]:
     """The jobs with invalid options."""
     wrong = set()
@@ -205,6 +209,8 @@ def _option_problems(
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
             found.append(pool_problem(job.pool))
+        if not found:
+            found = totals.problems(settings_of(job))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrite.functions import shorten
+from pyrite.workload.input import amounts
 from pyrite.workload.input.secrets import Secret, names_in
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Within:
 
     env: tuple[tuple[str, str | Secret], ...] = ()
     cwd: str | None = None
+    memory: int = 0
     secrets: tuple[str, ...] = ()
     files_in: tuple[str, ...] = ()
     files_out: tuple[str, ...] = ()
@@ -43,11 +45,12 @@ def within_of(job: Job) -> Within:
     """What is around a job without problems."""
     secrets = set(names_in((job.args, job.kwargs, job.env)))
     has_files = bool(job.files_in or job.files_out)
-    if not secrets and job.env is None and job.cwd is None and not has_files:
+    if not secrets and job.env is None and job.cwd is None and job.memory is None and not has_files:
         return NOTHING
     return Within(
         env=tuple(sorted((name, _text(value)) for name, value in (job.env or {}).items())),
         cwd=os.fspath(job.cwd) if job.cwd is not None else None,
+        memory=amounts.memory(job.memory) if job.memory is not None else 0,
         secrets=tuple(sorted(secrets)),
         files_in=tuple(map(str, job.files_in)),
         files_out=tuple(map(str, job.files_out)),

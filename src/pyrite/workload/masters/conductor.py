@@ -6,6 +6,7 @@ master talks to the conductor only, and acts.
 from __future__ import annotations
 
 from pyrite.errors import RunBroken
+from pyrite.functions import message_of
 from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.parts import Parts, with_run
@@ -25,14 +26,8 @@ from pyrite.workload.storage.cleanup_queue import (
     read_error,
     read_result,
 )
-from pyrite.workload.storage.journal import (
-    FRESH,
-    Entry,
-    Journal,
-    result_of,
-    with_record,
-    with_result,
-)
+from pyrite.workload.storage.entries import FRESH, Entry, result_of, with_record, with_result
+from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import input_places
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
@@ -107,6 +102,9 @@ class Conductor:
 
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
+
+    def timeout_of(self, job: int) -> float | None:
+        return self._plan.timeouts[job]
 
     def busy_workers(self) -> list[str]:
         return list(self._scheduler.busy_workers())
@@ -339,15 +337,27 @@ class Conductor:
 
     # Events
 
-    def joined(self, worker: str, *, segment: int | None = None, is_ready: bool = True) -> None:
+    def joined(
+        self,
+        worker: str,
+        *,
+        segment: int | None = None,
+        log_end: int = 0,
+        is_ready: bool = True,
+    ) -> None:
         """There is a new worker. `segment` is the number of its segment and of its log, if it
         writes them itself."""
         if segment is not None:
             self._segments[worker] = segment
+            self._log_ends[worker] = log_end
         self._scheduler.joined(worker, is_ready=is_ready)
 
-    def is_ready(self, worker: str, now: float) -> None:
+    def is_ready(self, worker: str, now: float, *, began: float | None = None) -> None:
+        """The worker has started. `began` is the time at which its job began, if it has one."""
         self._scheduler.is_ready(worker, now)
+        if began is not None:
+            for job in self.jobs_of(worker)[:1]:
+                self._began[job] = (worker, began)
 
     def allow_short_jobs(self) -> None:
         self._scheduler.allow_short_jobs()
@@ -381,9 +391,7 @@ class Conductor:
             return False
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
-        error = (
-            None if record.succeeded else read_error(self._store.segment(segment), record.offset)[0]
-        )
+        error = None if record.succeeded else self._error_at(segment, record.offset)
         if record.succeeded and record.job in self._plan.files:
             record = record._replace(fingerprint=self._settled(record.job))
         self._entries[record.job] = with_record(
@@ -394,6 +402,12 @@ class Conductor:
             if record.job in self._plan.files:
                 self._parts_of[record.job] = self._parts(record.job)
         return True
+
+    def _error_at(self, segment: int, offset: int) -> str:
+        try:
+            return read_error(self._store.segment(segment), offset)[0]
+        except OSError as error:
+            return f"it failed, but its error cannot be read from the store: {message_of(error)}"
 
     def died(
         self,

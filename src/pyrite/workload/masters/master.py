@@ -343,8 +343,13 @@ class Master:
         self._conductor.ended(record, segment=worker.segment, worker=worker.name, now=now)
 
     def _recall(self) -> None:
-        for name in self._conductor.recalls(time.monotonic()):
+        names = self._conductor.recalls(time.monotonic())
+        for name in names:
             self._workers[name].recall()
+        if names:
+            # A worker that had not taken any order gives all of them back, and then reports nothing
+            # that would wake the master.
+            self._assign()
 
     def _returned(self, order: bytes) -> None:
         """A worker has given back an order that it had not taken."""

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.settings import totals
 from pyrite.workload.scheduling.resources import Needs
 from pyrite.workload.scheduling.scheduler import Rules
 
 
 def rules_of(plan: Plan, options: Options, remaining: list[float] | None) -> Rules:
     """`remaining` is the duration of the longest path from each job, if durations are known."""
+    total = totals(options.cpus, options.memory)
+    capacities = {"cores": total.cores, "memory": total.memory}
+    capacities |= {_pool(name): size for name, size in options.pools.items()}
     return Rules(
         upstream=plan.upstream,
         downstream=plan.downstream,
         priorities=plan.priorities,
         retries=plan.retries,
         timeouts=plan.timeouts,
-        needs=_needs(plan),
-        capacities={_pool(name): size for name, size in options.pools.items()},
+        needs=_needs(plan, capacities),
+        capacities=capacities,
         retry_waits={
             job: settings.retry_wait
             for job, settings in plan.settings.items()
@@ -41,8 +45,16 @@ def add_branches(rules: Rules, map: int, branches: range) -> None:
         rules.remaining.extend([rules.remaining[map]] * len(branches))
 
 
-def _needs(plan: Plan) -> dict[int, Needs]:
-    return {job: {_pool(pool): 1} for job, pool in enumerate(plan.pools) if pool is not None}
+def _needs(plan: Plan, capacities: Needs) -> dict[int, Needs]:
+    needs: dict[int, dict[str, int]] = {
+        job: {_pool(pool): 1} for job, pool in enumerate(plan.pools) if pool is not None
+    }
+    for job, settings in plan.settings.items():
+        for name, amount in (("cores", settings.cores), ("memory", settings.memory)):
+            if amount:
+                # A run may be resumed on a smaller machine. There the job runs alone.
+                needs.setdefault(job, {})[name] = min(amount, capacities[name])
+    return dict(needs)
 
 
 def _pool(name: str) -> str:

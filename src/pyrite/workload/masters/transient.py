@@ -8,39 +8,51 @@ blamed.
 
 from __future__ import annotations
 
-import atexit
+import os
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.masters.slots import Slot, Slots
+from pyrite.workload.masters.supply import MakeExecutor, Supply
 from pyrite.workload.scheduling.scheduler import Cause
-from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, head
+from pyrite.workload.storage.cleanup_queue import Ending
+from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import readers
-from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.store import Commands, Status, Store
-from pyrite.workload.system import processes
-from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.doing import span_of
-from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor, WorkerDied
+from pyrite.workload.workers.executors import ProcessExecutor, WorkerDied
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.tasks import Outcome, Task, run_task
 
 LOOK_SECONDS = 0.5  # how often it looks whether another process wants to cancel the run
+BEGINNING_SECONDS = 0.05  # how often it looks whether a job with a timeout has begun
 LEAVING_SECONDS = 5.0
+REFUSALS_MAX = 3  # consecutive new executors that may be broken before they take a job
 
-MakeExecutor = Callable[[], Executor]
+LOCAL = (ProcessExecutor, ProcessPoolExecutor, ThreadPoolExecutor)
+"""Executors whose jobs can always reach the store."""
 
 
 @dataclass(slots=True)
@@ -49,9 +61,12 @@ class _Flight:
 
     order: Order
     worker: str
-    future: Future[Outcome]
+    slot: Slot
+    future: Future[Any]
     executor: Executor
-    ended_by: str = ""  # why it was stopped, if it was
+    submitted: float
+    timeout: float | None
+    has_begun: bool = False
 
 
 class TransientMaster:
@@ -71,25 +86,35 @@ class TransientMaster:
         self._options = options
         self._origin = origin
         self._status = status
-        self._supply = _Supply(executor, options, origin)
+        self._supply = Supply(executor, options, origin)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
         self._names = 0
-        self._thread = threading.Thread(
-            target=self._run_and_tell, name="workload master", daemon=True
-        )
-        self._thread.start()
-        atexit.register(self._end_with_the_interpreter)
+        self._refusals = 0
+        self._process = os.getpid()
+        # Not the state of the thread: when Ctrl-C interrupts Thread.join, Python takes the thread
+        # for ended.
+        self._ended = threading.Event()
+        _masters.add(self)
+        threading.Thread(target=self._run_and_tell, name="workload master", daemon=True).start()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process of the master, and not one that was forked from it."""
+        return os.getpid() == self._process
 
     @property
     def has_ended(self) -> bool:
-        return not self._thread.is_alive()
+        return self._ended.is_set()
 
     def join(self, seconds: float | None) -> bool:
         """Waits up to `seconds` for the run to end. Returns whether it has ended."""
-        self._thread.join(None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
-        return self.has_ended
+        give_up = inf if seconds is None else time.monotonic() + seconds
+        while (left := give_up - time.monotonic()) > LONGEST_SECONDS:
+            if self._ended.wait(LONGEST_SECONDS):
+                return True
+        return self._ended.wait(max(0.0, left))
 
     def _run_and_tell(self) -> None:
         """Runs until every job has ended, and writes the final status."""
@@ -109,11 +134,8 @@ class TransientMaster:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
             self._lock.close()
-            atexit.unregister(self._end_with_the_interpreter)
-
-    def _end_with_the_interpreter(self) -> None:
-        self.cancel()
-        self._thread.join(LEAVING_SECONDS)
+            _masters.discard(self)
+            self._ended.set()
 
     def cancel(self) -> None:
         """Cancels the run. May be called from any thread."""
@@ -121,15 +143,11 @@ class TransientMaster:
 
     def _run(self) -> str:
         with ExitStack() as opened:
-            self._segment = self._journal.new_segment("transient")
-            writer = SegmentWriter(self._store.segment(self._segment), plan=self._journal.plan)
-            self._writer = opened.enter_context(closing(writer))
-            self._plan = self._store.read_plan(self._journal.plan)
+            self._slots = opened.enter_context(closing(Slots(self._store, self._journal)))
+            plan = self._store.read_plan(self._journal.plan)
             commands = Commands(self._store.plan(self._journal.plan))
             self._commands = opened.enter_context(closing(commands))
-            self._conductor = Conductor(
-                self._store, self._plan, self._journal, self._options, depth=1
-            )
+            self._conductor = Conductor(self._store, plan, self._journal, self._options, depth=1)
             try:
                 self._run_jobs()
             except RunBroken:
@@ -157,52 +175,66 @@ class TransientMaster:
 
     def _send_out(self) -> None:
         """Submits the jobs that can start now, each as a worker of its own."""
-        while len(self._flights) < (
-            1 if self._suspects else self._supply.capacity(self._options.workers)
-        ):
+        while len(self._flights) < (1 if self._suspects else self._supply.capacity):
             worker = f"t{self._names + 1}"
-            self._conductor.joined(worker)
+            slot = self._slots.take()
+            self._conductor.joined(
+                worker, segment=slot.segment, log_end=slot.log_start, is_ready=False
+            )
             orders = self._conductor.assign(time.monotonic(), time.time())
             if not orders:
                 self._conductor.left(worker)
+                self._slots.release(slot)
                 return
             self._names += 1
-            self._submit(*orders[0])
+            self._submit(*orders[0], slot)
 
-    def _submit(self, worker: str, order: Order) -> None:
+    def _submit(self, worker: str, order: Order, slot: Slot) -> None:
         executor = self._supply.get()
         try:
-            future = executor.submit(run_task, self._task(order))
-        except BrokenExecutor:
-            self._supply.renew(executor)
-            self._conductor.lost(worker, time.monotonic())
+            future = executor.submit(run_task, self._task(order, slot))
+        except Exception as error:
+            self._slots.release(slot)
+            self._refused(worker, executor, error)
             return
-        except RuntimeError as error:
-            if "interpreter shutdown" not in str(error):
-                raise RunBroken(
-                    f"the executor accepts no more jobs ({error}); do not shut it down before the "
-                    "run has ended"
-                ) from error
-            # The interpreter is shutting down, and its pools accept no more calls.
-            self._conductor.cancel()
-            self._died(worker, "cancel", "the interpreter ended")
-            return
+        self._refusals = 0
         self._supply.guard(executor)
-        flight = self._flights[worker] = _Flight(order, worker, future, executor)
+        timeout = self._conductor.timeout_of(order.job)
+        flight = self._flights[worker] = _Flight(
+            order, worker, slot, future, executor, time.monotonic(), timeout
+        )
         future.add_done_callback(lambda _: self._events.put(lambda: self._came_back(flight)))
 
-    def _task(self, order: Order) -> Task:
+    def _refused(self, worker: str, executor: Executor, error: Exception) -> None:
+        """The executor did not take a job."""
+        self._refusals += 1
+        if isinstance(error, BrokenExecutor) and self._refusals <= REFUSALS_MAX:
+            self._supply.renew(executor)
+        elif isinstance(error, RuntimeError) and "interpreter shutdown" in str(error):
+            # The interpreter is shutting down, and its pools accept no more calls.
+            self._conductor.cancel()
+        else:
+            raise RunBroken(
+                f"the executor ({type(executor).__name__}) accepts no jobs: {message_of(error)}; "
+                "do not shut it down before the run has ended"
+            ) from error
+        self._conductor.lost(worker, time.monotonic())
+
+    def _task(self, order: Order, slot: Slot) -> Task:
         blob = self._commands.bytes_of(order.blob)
-        inputs = tuple(read() for read in readers(self._store, order.inputs))
-        return Task(order, blob, self._commands.bytes_at(span_of(blob)), inputs, self._origin.path)
+        command = self._commands.bytes_at(span_of(blob))
+        inputs = tuple(_input(read) for read in readers(self._store, order.inputs))
+        path = self._origin.path
+        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid())
 
     # Taking results
 
     def _wait(self) -> None:
         """Waits for the next event, and handles all events that have come."""
+        longest = BEGINNING_SECONDS if self._note_beginnings() else LOOK_SECONDS
         now = time.monotonic()
         moment = self._conductor.next_moment(now)
-        patience = LOOK_SECONDS if moment is None else min(LOOK_SECONDS, max(0.0, moment - now))
+        patience = longest if moment is None else min(longest, max(0.0, moment - now))
         try:
             event = self._events.get(timeout=patience)
         except queue.Empty:
@@ -213,198 +245,153 @@ class TransientMaster:
         while not self._events.empty():
             self._events.get()()
 
+    def _note_beginnings(self) -> bool:
+        """The timeout of a job counts from when it begins. Returns whether jobs with a timeout have
+        not begun."""
+        waits = False
+        for flight in self._flights.values():
+            if flight.timeout is not None and not flight.has_begun:
+                since = self._beginning(flight, flight.timeout)
+                if since is None:
+                    waits = True
+                else:
+                    flight.has_begun = True
+                    wall = time.time() - (time.monotonic() - since)
+                    self._conductor.is_ready(flight.worker, since, began=wall)
+        return waits
+
+    def _beginning(self, flight: _Flight, timeout: float) -> float | None:
+        """When the job began; None if it waits in the queue of its executor."""
+        now = time.monotonic()
+        if flight.slot.has_begun:
+            return now
+        if isinstance(flight.executor, LOCAL):
+            return None
+        if flight.future.running():
+            return now
+        # Some executors do not tell which of their futures are running.
+        tells = any(other.future.running() for other in self._flights.values())
+        return flight.submitted if now - flight.submitted >= timeout and not tells else None
+
     def _came_back(self, flight: _Flight) -> None:
         if self._flights.get(flight.worker) is not flight:
             return  # the job was already given up
-        error = None if flight.future.cancelled() else flight.future.exception()
-        if flight.future.cancelled() or isinstance(error, BrokenExecutor):
-            self._broke(flight, error)
+        if flight.future.cancelled():
+            self._died(flight, "crash", "its call was cancelled, and not by the run")
             return
-        del self._flights[flight.worker]
-        if error is not None:  # the executor could not transport the task or its outcome
-            now = time.time()
-            ending = Ending(
-                *flight.order[:3],
-                now,
-                now,
-                None,
-                error=f"the executor could not run it: {message_of(error)}",
+        error = flight.future.exception()
+        if isinstance(error, WorkerDied):
+            self._died(flight, "crash", str(error))
+        elif isinstance(error, BrokenExecutor):
+            self._broke(flight, error)
+        elif error is not None:  # the executor could not transport the task or its outcome
+            self._failed(flight, f"the executor could not run it: {message_of(error)}")
+        elif not isinstance(outcome := flight.future.result(), Outcome):
+            self._failed(
+                flight,
+                f"the executor ({type(flight.executor).__name__}) returned something else than the "
+                f"call: {type(outcome).__name__}",
             )
-            self._record(flight, Outcome(ending, b""))
         else:
-            self._record(flight, flight.future.result())
+            self._record(flight, outcome)
+
+    def _failed(self, flight: _Flight, why: str) -> None:
+        now = time.time()
+        self._record(flight, Outcome(Ending(*flight.order[:3], now, now, None, error=why), b""))
 
     def _record(self, flight: _Flight, outcome: Outcome) -> None:
-        now = time.monotonic()
-        self._suspects.discard(flight.order.job)
-        with self._store.explaining("write to"):
-            start, end = self._log(outcome.output)
-            written = self._writer.append(outcome.ending._replace(log_start=start, log_end=end))
-        self._conductor.ended(head(written), segment=self._segment, worker=flight.worker, now=now)
-        self._conductor.left(flight.worker)
-
-    def _log(self, output: bytes) -> tuple[int, int]:
-        if not output:
-            return 0, 0
-        with open(self._store.log(self._segment), "ab", opener=open_private) as file:
-            start = file.tell()
-            file.write(output)
-            return start, file.tell()
-
-    def _broke(self, flight: _Flight, error: BaseException | None) -> None:
-        """Handles the death of a worker, or of the whole executor."""
-        now = time.monotonic()
-        if not isinstance(error, WorkerDied):
-            self._supply.renew(flight.executor)
-        together = [other for other in self._flights.values() if other.executor is flight.executor]
-        is_sure = isinstance(error, WorkerDied) or len(together) == 1
         del self._flights[flight.worker]
-        if flight.ended_by:
-            return  # this was recorded when the job was stopped
-        if is_sure:
-            self._suspects.discard(flight.order.job)
-            why = (
-                str(error)
-                if isinstance(error, WorkerDied)
-                else f"its worker died while it ran ({message_of(error) if error else 'cancelled'})"
-            )
-            self._died(flight.worker, "crash", why)
-        else:
-            for other in together:
-                self._flights.pop(other.worker, None)
-                self._suspects.add(other.order.job)
-                self._conductor.lost(other.worker, now)
+        self._suspects.discard(flight.order.job)
+        record = flight.slot.record(outcome.ending, outcome.output)
+        self._conductor.ended(
+            record, segment=flight.slot.segment, worker=flight.worker, now=time.monotonic()
+        )
+        self._conductor.left(flight.worker)
+        self._slots.release(flight.slot)
+
+    def _broke(self, flight: _Flight, error: BrokenExecutor) -> None:
+        """Handles the death of a whole executor."""
+        self._supply.renew(flight.executor)
+        together = [other for other in self._flights.values() if other.executor is flight.executor]
+        if len(together) == 1:
+            self._died(flight, "crash", f"its worker died while it ran ({message_of(error)})")
+            return
+        for other in together:
+            self._suspects.add(other.order.job)
+            self._lost(other)
 
     # Stopping jobs
 
     def _end_overdue(self) -> None:
         for worker, why in self._conductor.overdue(time.monotonic()).items():
-            self._end(self._flights[worker], why, cause="timeout")
+            flight = self._flights.get(worker)  # it may have been stopped with another of its pool
+            if flight is not None:
+                self._end(flight, why, cause="timeout")
 
     def _end(self, flight: _Flight, why: str, *, cause: Cause) -> None:
         """Stops a job as far as its executor allows: only this job, or together with all other jobs
         of the pool. A job in a thread cannot be stopped; its result is ignored."""
         if flight.worker not in self._flights or flight.future.done():
             return
-        del self._flights[flight.worker]
-        flight.ended_by = why
-        self._suspects.discard(flight.order.job)
-        self._died(flight.worker, cause, why)
+        together: list[_Flight] = []
         kill = getattr(flight.future, "kill", None)
         if callable(kill):
             kill()
         elif flight.future.cancel():
             pass
         elif not isinstance(flight.executor, ProcessPoolExecutor):
-            self._supply.has_given_up = True
+            self._supply.give_up(flight.executor, flight.future)
         else:
-            now = time.monotonic()
-            for other in [
-                other for other in self._flights.values() if other.executor is flight.executor
-            ]:
-                del self._flights[other.worker]
-                self._conductor.lost(other.worker, now)
+            together = [
+                other
+                for other in self._flights.values()
+                if other.executor is flight.executor and not other.future.done()
+            ]
             self._supply.renew(flight.executor)
+        self._died(flight, cause, why)
+        for other in together:
+            if other is not flight:
+                self._lost(other)
 
-    def _died(self, worker: str, cause: Cause, why: str) -> None:
+    def _died(self, flight: _Flight, cause: Cause, why: str) -> None:
+        del self._flights[flight.worker]
+        self._suspects.discard(flight.order.job)
         self._conductor.died(
-            worker,
+            flight.worker,
             cause,
             why,
-            segment=None,
-            log=(0, 0),
+            segment=flight.slot.segment,
+            log=(flight.slot.log_start, flight.slot.log_size),
             now=time.monotonic(),
             wall=time.time(),
         )
+        self._slots.retire(flight.slot)
+
+    def _lost(self, flight: _Flight) -> None:
+        del self._flights[flight.worker]
+        self._conductor.lost(flight.worker, time.monotonic())
+        self._slots.retire(flight.slot)
 
 
-class _Supply:
-    """Has the executor, and makes a new one when it breaks."""
-
-    def __init__(
-        self, given: Executor | MakeExecutor | None, options: Options, origin: Origin
-    ) -> None:
-        self._is_ours = not isinstance(given, Executor)
-        self._reaper: processes.Reaper | None = None
-        self._guarded: set[int] = set()
-        self.has_given_up = False  # a call that cannot be stopped is still running
-        self._make: MakeExecutor | None = None
-        self._current: Executor | None = None
-        if given is None:
-            self._make = lambda: ProcessExecutor(
-                options.workers, max_calls=options.max_jobs, origin=origin
-            )
-        elif isinstance(given, Executor):
-            self._current = given
-            if type(given) is ProcessPoolExecutor:
-                self._make = lambda: _pool_like(given)
-        else:
-            self._make = given
-
-    def get(self) -> Executor:
-        if self._current is None:
-            assert self._make is not None
-            self._current = self._make()
-            if not isinstance(self._current, Executor):
-                raise RunBroken(
-                    "the function given as executor= must return an Executor; it returned "
-                    f"{type(self._current).__name__}"
-                )
-        if self._reaper is None and isinstance(self._current, ProcessPoolExecutor):
-            self._reaper = processes.Reaper()
-        return self._current
-
-    def capacity(self, workers: int) -> int:
-        """The number of jobs to submit at the same time. A job that waits in the queue of a pool
-        would use up its timeout there, so there are never more than the pool has workers."""
-        return min(workers, getattr(self.get(), "_max_workers", workers))
-
-    def guard(self, executor: Executor) -> None:
-        """Registers the processes of a pool with the reaper. A ProcessPoolExecutor leaves its
-        processes behind if its parent process is killed."""
-        if isinstance(executor, ProcessPoolExecutor):
-            assert self._reaper is not None
-            for pid in list(getattr(executor, "_processes", None) or ()):
-                if pid not in self._guarded:
-                    self._guarded.add(pid)
-                    self._reaper.watch_process(Identity.of(pid))
-
-    def renew(self, broken: Executor) -> None:
-        """Drops a broken executor and kills its remaining processes; `get` makes a new one."""
-        if broken is not self._current:
-            return
-        if self._make is None:
-            raise RunBroken(
-                f"the executor, a {type(broken).__name__}, is broken; give a function that makes "
-                "executors as executor=, so that a broken one can be replaced"
-            )
-        _end(broken)
-        self._current = None
-        self._is_ours = True
-
-    def close(self, *, ends_all: bool) -> None:
-        if self._reaper is not None:
-            self._reaper.close()
-        if self._current is not None and self._is_ours:
-            if ends_all:
-                _end(self._current)
-            else:
-                self._current.shutdown(wait=not self.has_given_up, cancel_futures=self.has_given_up)
+def _input(read: Callable[[], Encoded]) -> Encoded | OSError:
+    try:
+        return read()
+    except OSError as error:
+        return error
 
 
-def _end(executor: Executor) -> None:
-    if isinstance(executor, KillableExecutor):
-        executor.kill_all()
-    if isinstance(executor, ProcessPoolExecutor):
-        for process in list((getattr(executor, "_processes", None) or {}).values()):
-            process.kill()
-    executor.shutdown(wait=True, cancel_futures=True)
+_masters: weakref.WeakSet[TransientMaster] = weakref.WeakSet()
 
 
-def _pool_like(pool: Any) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(
-        max_workers=pool._max_workers,
-        mp_context=pool._mp_context,
-        initializer=pool._initializer,
-        initargs=pool._initargs,
-    )
+def _end_with_the_interpreter() -> None:
+    masters = [master for master in _masters if master.is_here]
+    for master in masters:
+        master.cancel()
+    give_up = time.monotonic() + LEAVING_SECONDS
+    for master in masters:
+        master.join(max(0.0, give_up - time.monotonic()))
+
+
+# Functions that are registered with `atexit` are called too late: the interpreter first waits for
+# the calls of all pools, except if these were cancelled by a function that is registered like this.
+threading._register_atexit(_end_with_the_interpreter)  # type: ignore[attr-defined]

@@ -85,12 +85,12 @@ class PriorityQueue:
                 return job
         return None
 
-    def first_rank(self) -> Any | None:
-        """The rank of the job that `take` would return; None if there is none."""
+    def first(self) -> tuple[Any, int] | None:
+        """The rank and the number of the job that `take` would return; None if there is none."""
         while self._ready:
             rank, arrival, job = self._ready[0]
             if self._live.get(job) == arrival:
-                return rank
+                return rank, job
             heappop(self._ready)
         return None
 

@@ -16,9 +16,11 @@ Needs = Mapping[str, int]
 
 
 class Resources:
-    """Jobs are integers. Waiting jobs with the same needs form a line, because only the first of
-    them can be the next to fit. So a check takes a time that grows with the number of different
-    needs, not of jobs.
+    """Jobs are integers. They wait in the order of their ranks, and those of the same rank in the
+    order of their arrival. A job that was taken back from a worker keeps its place.
+
+    Waiting jobs with the same needs form a line, because only the first of them can be the next to
+    fit. So a check takes a time that grows with the number of different needs, not of jobs.
 
     >>> resources = Resources({"memory": 8})
     >>> [resources.take_or_wait(job, {"memory": needed}, rank=0)
@@ -32,20 +34,24 @@ class Resources:
     def __init__(self, capacities: Needs) -> None:
         self.free = dict(capacities)
         self._lines: dict[tuple[tuple[str, int], ...], list[tuple[Any, int, int]]] = {}
+        self._places: dict[int, int] = {}
         self._arrivals = 0
         self._none_fits = True  # no waiting job fits, as far as is known
 
     def take_or_wait(self, job: int, needs: Needs, *, rank: Any) -> bool:
         """Takes what the job needs and returns True. If it is not there, or is reserved for a job
-        of the same or a lower rank, the job waits."""
-        first = self._first()
-        is_behind = first is not None and first[0] <= rank
+        that comes before, the job waits."""
+        if job not in self._places:
+            self._arrivals += 1
+            self._places[job] = self._arrivals
+        entry = (rank, self._places[job], job)
+        first = min((line[0] for line in self._lines.values()), default=None)
+        is_behind = first is not None and first < entry
         if self._fits(needs, self._needs_of_first() if is_behind else {}):
             self._take(needs)
             return True
-        self._arrivals += 1
         line = self._lines.setdefault(tuple(sorted(needs.items())), [])
-        heappush(line, (rank, self._arrivals, job))
+        heappush(line, entry)
         if not is_behind:  # what was reserved for the job that was the first is free now
             self._none_fits = False
         return False
@@ -55,12 +61,21 @@ class Resources:
             self.free[name] += amount
         self._none_fits = not self._lines
 
-    def next_rank(self) -> Any | None:
-        """The rank of the waiting job that `next` would return; None if none fits."""
-        if self._none_fits:
-            return None
-        line = self._next_line()
-        return line[1][0][0] if line is not None else None
+    def lose_place(self, job: int) -> None:
+        """When the job comes again, it is as if it came for the first time."""
+        self._places.pop(job, None)
+
+    def has_next_before(self, ready: tuple[Any, int] | None) -> bool:
+        """Whether a waiting job fits that comes before this one, given by its rank and number."""
+        found = self._next_line()
+        if found is None or ready is None:
+            return found is not None
+        rank, job = ready
+        return found[1][0][:2] < (rank, self._places.get(job, self._arrivals + 1))
+
+    @property
+    def may_have_next(self) -> bool:
+        return not self._none_fits
 
     def next(self) -> int | None:
         """Takes what the first waiting job that fits needs, and returns the job."""
@@ -94,9 +109,6 @@ class Resources:
                 reserved = dict(needs)
         self._none_fits = True
         return None
-
-    def _first(self) -> tuple[Any, int, int] | None:
-        return min((line[0] for line in self._lines.values()), default=None)
 
     def _needs_of_first(self) -> Needs:
         return dict(min(self._lines.items(), key=lambda item: item[1][0])[0])

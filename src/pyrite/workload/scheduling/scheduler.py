@@ -355,11 +355,8 @@ class Scheduler:
         in use wait until these are given back."""
         resources = self._resources
         while True:
-            rank = resources.next_rank()
-            if rank is not None:
-                ahead = self._queue.first_rank()
-                if ahead is None or rank <= ahead:
-                    return resources.next()
+            if resources.may_have_next and resources.has_next_before(self._queue.first()):
+                return resources.next()
             job = self._queue.take()
             if job is None:
                 return None
@@ -454,6 +451,7 @@ class Scheduler:
 
     def _retry(self, job: int, now: float) -> None:
         """The job runs again, at once or after its wait."""
+        self._resources.lose_place(job)
         wait = self._rules.retry_waits.get(job)
         if wait is None:
             self._back(job)

@@ -1,7 +1,6 @@
 """The journal: the state of each job in SQLite. The master writes it in batches; any process can
-read it.
-
-The results are in a table of their own (`result_table`), which outlives the run.
+read it (`journal_reading`). The results are in a table of their own (`result_table`), which
+outlives the run.
 
 The segments are ahead of the journal: a job has finished as soon as its record is in a segment. If
 a master died before it wrote its last batch, `catch_up` adds these records to the journal.
@@ -10,19 +9,24 @@ a master died before it wrote its last batch, `catch_up` adds these records to t
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage.cleanup_queue import Record, end_of, files_of, read_error, read_records
+from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
+from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of
+from pyrite.workload.storage.journal_reading import (
+    damaged,
+    entries_in,
+    extensions_in,
+    plan_in,
+    unwritten,
+)
 from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.result_table import (
     SCHEMA,
@@ -34,39 +38,6 @@ from pyrite.workload.storage.result_table import (
     used_segments,
 )
 from pyrite.workload.storage.store import FORMAT, Store
-
-
-class Entry(NamedTuple):
-    """The state of a job and its last attempt. The fields from `fingerprint` on describe its
-    result, which may be from an earlier run; the last four are in the table of results."""
-
-    state: JobState = JobState.WAITING
-    attempt: int = 0
-    worker: str | None = None
-    started: float | None = None
-    ended: float | None = None
-    error: str | None = None
-    segment: int | None = None
-    offset: int | None = None  # of the record of the last attempt; None if it wrote none
-    log_start: int = 0
-    log_end: int = 0
-    fingerprint: bytes | None = None
-    result_segment: int | None = None
-    result_offset: int | None = None
-    result_digest: bytes | None = None
-    result_seconds: float | None = None
-
-
-FRESH = Entry()
-_OWN = Entry._fields.index("fingerprint") + 1
-_COLUMNS = ", ".join(Entry._fields[:_OWN])
-_ENTRIES = f"""
-select jobs.id, {", ".join(f"jobs.{name}" for name in Entry._fields[:_OWN])},
-    results.segment, results.offset, results.digest, results.seconds
-from jobs left join results
-    on results.id = ifnull(jobs.results_id, jobs.id) and results.fingerprint = jobs.fingerprint
-order by number
-"""
 
 _SCHEMA = f"""
 create table if not exists jobs (
@@ -88,76 +59,10 @@ create table if not exists segments (
 pragma user_version = {FORMAT};
 """
 
-
-def with_record(
-    entry: Entry,
-    record: Record,
-    *,
-    segment: int,
-    worker: str,
-    error: str | None = None,
-) -> Entry:
-    """The entry of a job after the attempt that the record describes."""
-    if not record.succeeded:
-        result = entry[10:]
-    else:
-        result = (
-            record.fingerprint,
-            segment,
-            record.offset,
-            record.result_digest,
-            record.ended - record.started,
-        )
-    state = JobState.DONE if record.succeeded else JobState.FAILED
-    return Entry(
-        JobState.WAITING if record.has_elements else state,  # a map waits for its branches
-        record.attempt,
-        worker,
-        record.started,
-        record.ended,
-        error,
-        segment,
-        record.offset,
-        record.log_start,
-        record.log_end,
-        *result,
-    )
-
-
-def with_result(entry: Entry, result: Result) -> Entry:
-    """The entry of a job that has a result of an earlier run."""
-    return entry._replace(
-        segment=result.segment,
-        log_start=result.log_start,
-        log_end=result.log_end,
-        fingerprint=result.fingerprint,
-        result_segment=result.segment,
-        result_offset=result.offset,
-        result_digest=result.digest,
-        result_seconds=result.seconds,
-    )
-
-
-def result_of(id: str, entry: Entry, parts: bytes = b"") -> Result:
-    """The result of a job that is done."""
-    assert entry.fingerprint is not None
-    assert entry.result_segment is not None
-    assert entry.result_offset is not None
-    assert entry.result_digest is not None
-    assert entry.result_seconds is not None
-    assert entry.ended is not None
-    return Result(
-        id,
-        entry.fingerprint,
-        entry.result_segment,
-        entry.result_offset,
-        entry.result_digest,
-        entry.result_seconds,
-        entry.log_start,
-        entry.log_end,
-        entry.ended,
-        parts,
-    )
+_UPDATE = (
+    f"update jobs set ({', '.join(OWN_FIELDS)}) = ({', '.join('?' * len(OWN_FIELDS))}) "
+    "where number = ?"
+)
 
 
 class Journal:
@@ -181,7 +86,7 @@ class Journal:
 
     def entries(self) -> dict[str, Entry]:
         """The entries of all jobs by id, in the order of the workload."""
-        return dict(_entries(self.database))
+        return dict(entries_in(self.database))
 
     def new_segment(self, worker: str) -> int:
         """The number of a new segment, and of its log, that only this worker writes to."""
@@ -196,7 +101,7 @@ class Journal:
         """Adds the records of the segments that the previous master had not written to the
         journal."""
         with _explaining(self._store), transaction(self.database):
-            changed, scanned = _unwritten(self.database, self._store)
+            changed, scanned = unwritten(self.database, self._store)
             ids = self._results_ids() if changed else []
             self._update(changed.items())
             put_results(
@@ -212,7 +117,7 @@ class Journal:
     @property
     def plan(self) -> int:
         """The number of the plan that the entries belong to; 0 if there is no plan yet."""
-        return _plan_number(self.database)
+        return plan_in(self.database)
 
     def begin(self, number: int, plan: Plan) -> None:
         """Starts a run of this plan, in one transaction."""
@@ -244,7 +149,7 @@ class Journal:
     def extensions(self) -> list[tuple[int, int]]:
         """The maps whose branches are known, and the number of these, in the order of
         `extend`."""
-        return _extensions(self.database)
+        return extensions_in(self.database)
 
     def retract(self, first: int) -> None:
         """Removes all branches of all maps. Their numbers begin with `first`."""
@@ -282,8 +187,8 @@ class Journal:
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self.database.executemany(
-            f"update jobs set ({_COLUMNS}) = ({', '.join('?' * _OWN)}) where number = ?",
-            [(*entry[:_OWN], number) for number, entry in entries],
+            _UPDATE,
+            [(*entry[: len(OWN_FIELDS)], number) for number, entry in entries],
         )
 
     def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:
@@ -318,114 +223,9 @@ def files_of_segment(store: Store, number: int) -> list[Path]:
     return [file for file in files if file.exists()]
 
 
-def read_plan_number(store: Store) -> int:
-    store.check_exists()
-    with _reading(store.journal) as database:
-        return _plan_number(database)
-
-
-def _plan_number(database: sqlite3.Connection) -> int:
-    row = database.execute("select plan from run").fetchone()
-    return int(row[0]) if row is not None else 0
-
-
-def read_extensions(store: Store) -> list[tuple[int, int]]:
-    """The maps whose branches are known, and the number of these, for reading only."""
-    with _reading(store.journal) as database:
-        return _extensions(database)
-
-
-def _extensions(database: sqlite3.Connection) -> list[tuple[int, int]]:
-    return database.execute("select map, branches from extensions order by rowid").fetchall()
-
-
-def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dict[str, Entry]]:
-    """The number of the plan and the entries of its jobs, for reading only.
-
-    This works even if the disk is full or read-only. If the run was killed (`was_cut_short`), the
-    last records may be in the segments only, so these are read too.
-    """
-    store.check_exists()
-    with _reading(store.journal) as database:
-        entries = dict(_entries(database))
-        if was_cut_short:
-            ids = list(entries)
-            entries.update(
-                (ids[number], entry) for number, entry in _unwritten(database, store)[0].items()
-            )
-        return _plan_number(database), entries
-
-
-def _unwritten(
-    database: sqlite3.Connection, store: Store
-) -> tuple[dict[int, Entry], list[tuple[int, int]]]:
-    """The entries that are newer in the segments than in the journal, and the end position of each
-    segment. Records of another plan do not count: their numbers are those of other jobs."""
-    entries = [entry for _, entry in _entries(database)]
-    plan = _plan_number(database)
-    changed: dict[int, Entry] = {}
-    positions = []
-    for number, worker, scanned in database.execute(
-        "select number, worker, scanned from segments order by number"
-    ).fetchall():
-        path = store.segment(number)
-        if not path.exists():
-            continue
-        for record in read_records(path, scanned):
-            positions.append((number, end_of(record)))
-            if record.plan == plan and not _is_older(record, entries[record.job]):
-                error = None if record.succeeded else read_error(path, record.offset)[0]
-                entry = with_record(
-                    entries[record.job], record, segment=number, worker=worker, error=error
-                )
-                entries[record.job] = changed[record.job] = entry
-    return changed, positions
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    try:
-        with closing(
-            sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)
-        ) as database:
-            database.execute("select count(*) from jobs").fetchone()
-            yield database
-        return
-    except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
-            raise PyriteError(
-                f"the run in '{path.parent}' is still starting; try again in a moment"
-            ) from None
-    except sqlite3.DatabaseError as error:
-        raise _damaged(path, error) from error
-    # To read the WAL file, SQLite must write a shared-memory file next to it. If the folder cannot
-    # be written to, read copies of both files in another folder.
-    with tempfile.TemporaryDirectory(prefix="pyrite-") as folder:
-        for name in (path.name, f"{path.name}-wal"):
-            if (path.parent / name).exists():
-                shutil.copyfile(path.parent / name, Path(folder) / name)
-        with closing(sqlite3.connect(Path(folder) / path.name)) as database:
-            yield database
-
-
-def _entries(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
-    states = {state.value: state for state in JobState}
-    fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
-    for id, state, *rest in database.execute(_ENTRIES):
-        is_fresh = rest[0] == 0 and rest[9] is None and states[state] in fresh
-        yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
-
-
 def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
     for number, (id, above) in enumerate(zip(plan.ids, plan.upstream)):
         yield number, id, "WAITING" if above else "READY"
-
-
-def _is_older(record: Record, entry: Entry) -> bool:
-    """Whether the journal already has the end of this attempt, or a later attempt."""
-    return record.attempt < entry.attempt or (
-        record.attempt == entry.attempt and entry.state.has_ended
-    )
 
 
 def _check_format(store: Store) -> None:
@@ -439,10 +239,6 @@ def _check_format(store: Store) -> None:
         )
 
 
-def _quoted(path: Path) -> str:
-    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
 @contextmanager
 def _explaining(store: Store) -> Iterator[None]:
     try:
@@ -453,11 +249,4 @@ def _explaining(store: Store) -> Iterator[None]:
             "can be resumed"
         ) from error
     except sqlite3.DatabaseError as error:
-        raise _damaged(store.journal, error) from error
-
-
-def _damaged(path: Path, error: sqlite3.DatabaseError) -> PyriteError:
-    return PyriteError(
-        f"the store '{path.parent}' is damaged: its file {path.name} cannot be read ({error}); run "
-        "the workload again with another folder as store="
-    )
+        raise damaged(store.journal, error) from error

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage.cleanup_queue import read_element, read_result
 from pyrite.workload.storage.encoding import Encoded, gathered
-from pyrite.workload.storage.journal import Entry
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
 
 WHOLE = -1

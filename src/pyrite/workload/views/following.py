@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import end_of, read_records
-from pyrite.workload.storage.journal import Entry
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
 
 PAUSE_SECONDS = 0.1

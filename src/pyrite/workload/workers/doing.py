@@ -33,6 +33,7 @@ from pyrite.workload.workers.around import (
     checking_files,
     in_surroundings,
 )
+from pyrite.workload.workers.memory_watch import TooMuchMemory, watching
 from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000
@@ -55,7 +56,10 @@ class LoadingFailed(PyriteError):
     """The command of a job, its arguments or the result of an upstream job could not be loaded."""
 
 
-_OURS = (ProgramFailed, LoadingFailed, NotElements, NoSurroundings, FilesMissing, MissingSecret)
+_OURS = (
+    *(ProgramFailed, LoadingFailed, NotElements),
+    *(NoSurroundings, FilesMissing, MissingSecret, TooMuchMemory),
+)
 """Errors whose messages are whole sentences."""
 
 
@@ -64,15 +68,24 @@ def do(
     blob: bytes,
     load_command: Callable[[tuple[int, int]], Command],
     inputs: Sequence[Callable[[], Encoded]],
+    give_up: Callable[[Ending], None] | None = None,
 ) -> Ending:
-    """Runs a job. Never raises an exception, whatever the job does, unless it kills the process."""
+    """Runs a job. Never raises an exception, whatever the job does, unless it kills the process.
+
+    `give_up` records the end of a job that uses too much memory, and ends the process. It is called
+    in another thread. Without it, the memory has no limit.
+    """
     started = time.time()
     process = os.getpid()
     within, _ = unwrap(blob)
     try:
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
-        value = run_command(command, args, kwargs)
+        if give_up is None or within is None or not within.memory:
+            value = run_command(command, args, kwargs)
+        else:
+            with watching(within.memory, lambda error: give_up(failure(order, error, started))):
+                value = run_command(command, args, kwargs)
         ended = time.time()
         result = encode(value)
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker

@@ -17,8 +17,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 import cloudpickle
 
@@ -30,7 +31,10 @@ from pyrite.workload.system.origin import Origin
 Result = TypeVar("Result")
 
 LEAVING_SECONDS = 5.0
-LENGTH = struct.Struct("<I")
+LENGTH = struct.Struct("<Q")
+LEAVE = 0  # instead of a length: no more calls will come
+LAST = 1 << 63
+"""Added to the length of an answer after which the process ends."""
 
 
 class WorkerDied(BrokenExecutor):
@@ -67,10 +71,17 @@ class KillableFuture(Future[Any]):
         with self._lock:
             self._kill = None
 
+    @property
+    def is_killed(self) -> bool:
+        return self._is_killed
+
 
 class KillableExecutor(Executor, ABC):
     """An executor with up to `max_workers` threads. Each thread waits for one call at a time, which
     runs in another process. Calls are sent as bytes."""
+
+    is_here = True
+    """Whether the calls run on this machine."""
 
     def __init__(self, max_workers: int) -> None:
         self._max_workers = max_workers
@@ -110,6 +121,9 @@ class KillableExecutor(Executor, ABC):
                 self._is_shut_down = True
                 for _ in self._threads:
                     self._calls.put(None)
+        if cancel_futures:
+            for future in list(self._under_way):
+                future.cancel()
         if wait:
             for thread in self._threads:
                 thread.join()
@@ -154,9 +168,13 @@ class ProcessExecutor(KillableExecutor):
             process = _Process(self._reaper, self._origin)
         self._mine.process = None
         future.begin(process.kill)
-        answer = process.call(call)
-        future.over()
-        if process.calls < self._max_calls:
+        try:
+            answer = process.call(call)
+        finally:
+            future.over()  # first, because the id of a process that has ended may be used again
+        if answer is None:
+            raise WorkerDied(f"its worker died while it ran ({process.end()})")
+        if process.calls < self._max_calls and not process.is_leaving:
             self._mine.process = process
         else:
             process.end()
@@ -176,6 +194,7 @@ class ProcessExecutor(KillableExecutor):
 class _Process:
     def __init__(self, reaper: processes.Reaper, origin: Origin | None) -> None:
         self.calls = 0
+        self.is_leaving = False  # it said that its last answer is the last one
         self._reaper = reaper
         answers, their_answers = own_pipe()
         try:
@@ -192,29 +211,34 @@ class _Process:
         self._answers = os.fdopen(answers, "rb")
         reaper.watch(self._process.pid)
 
-    def call(self, data: bytes) -> bytes:
+    def call(self, data: bytes) -> bytes | None:
+        """The answer; None if the process died."""
         self.calls += 1
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(LENGTH.pack(len(data)) + data)
             self._process.stdin.flush()
-            head = self._answers.read(LENGTH.size)
-            answer = self._answers.read(LENGTH.unpack(head)[0]) if head else b""
         except BrokenPipeError:
-            answer = b""
-        if not answer:
-            raise WorkerDied(f"its worker died while it ran ({self.end()})")
-        return answer
+            pass
+        head = self._answers.read(LENGTH.size)
+        length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
+        self.is_leaving = bool(length & LAST)
+        size = length & ~LAST
+        answer = self._answers.read(size)
+        return answer if answer and len(answer) == size else None
 
     def kill(self) -> None:
         processes.kill_family(self._process.pid)
 
     def end(self) -> str:
+        """Ends the process, if it has not ended. Returns why it ended."""
         assert self._process.stdin is not None
-        try:
+        # The end of the input is not enough: a process that was forked from this one may keep the
+        # pipe open.
+        with suppress(OSError):
+            self._process.stdin.write(LENGTH.pack(LEAVE))
+        with suppress(OSError):
             self._process.stdin.close()
-        except OSError:
-            pass
         Identity.of(self._process.pid).wait(LEAVING_SECONDS)
         self.kill()  # before wait(), so that its process id cannot belong to another process yet
         code = self._process.wait()
@@ -233,13 +257,39 @@ def main(config: dict[str, Any]) -> NoReturn:
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
-    while head := calls.read(LENGTH.size):
-        answer = answer_call(calls.read(LENGTH.unpack(head)[0]))
+    _caller.answers = answers
+    while (head := calls.read(LENGTH.size)) and (size := LENGTH.unpack(head)[0]) != LEAVE:
+        answer = answer_call(calls.read(size))
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
     sys.stdout.flush()
     processes.end_children()
     os._exit(0)
+
+
+class _Caller:
+    """Where this process answers, if it is one of a ProcessExecutor."""
+
+    answers: IO[bytes] | None = None
+
+
+_caller = _Caller()
+
+
+def can_leave() -> bool:
+    """Whether this process is one of a ProcessExecutor, which may end with a call."""
+    return _caller.answers is not None
+
+
+def leave_with(value: Any) -> NoReturn:
+    """Answers the call that is running with this value, from another thread, and ends the process
+    and those that it started."""
+    assert _caller.answers is not None
+    answer = cloudpickle.dumps((True, value), protocol=5)
+    _caller.answers.write(LENGTH.pack(len(answer) | LAST) + answer)
+    _caller.answers.flush()
+    processes.kill_family(os.getpid())
+    os._exit(1)
 
 
 def answer_call(data: bytes) -> bytes:

@@ -1,8 +1,9 @@
 """What a job leaves running in its worker: processes are killed; threads cannot be, so a worker
 with such a thread is replaced.
 
-Two kinds stay, because later jobs of the worker need them: a Spark session, which serves all jobs
-of a process, and the two processes that `multiprocessing` starts once."""
+Some stay, because they serve later jobs of the worker: those of a Spark session and of Pyrite's
+engine, of which a process has one each, and the two processes that `multiprocessing` starts once.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ import threading
 import time
 
 from pyrite.workload.system import processes
+
+PACKAGES = ("py4j", "pyrite", "pyspark")
+"""Whose threads stay."""
 
 THREAD_SECONDS = 0.05
 """How long threads may take that are ending, for example those of a pool that was shut down."""
@@ -33,7 +37,7 @@ class Leftovers:
         give_up = time.monotonic() + THREAD_SECONDS
         staying = 0
         for thread in set(threading.enumerate()) - self._threads:
-            if _is_of_spark(thread):
+            if _stays(thread):
                 staying += 1
             else:
                 thread.join(max(0.0, give_up - time.monotonic()))
@@ -58,7 +62,7 @@ def _processes_that_stay() -> set[int]:
     return {pid for pid in found if pid is not None}
 
 
-def _is_of_spark(thread: threading.Thread) -> bool:
+def _stays(thread: threading.Thread) -> bool:
     target = getattr(thread, "_target", None)
     owners = (type(thread), type(getattr(target, "__self__", None)))
-    return any(owner.__module__.partition(".")[0] in ("py4j", "pyspark") for owner in owners)
+    return any(owner.__module__.partition(".")[0] in PACKAGES for owner in owners)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 CALLS_AT_A_TIME = 32
 CANCEL_SECONDS = 0.2
 _CRASHED = b"crashed"
+_ALL_CANCELLED = "cancelled as part of cancellation of all jobs"
 
 
 class SparkExecutor(KillableExecutor):
@@ -44,6 +45,16 @@ class SparkExecutor(KillableExecutor):
         self._session = LazySession(master=master, conf=None, spark=spark)
 
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
+        answer = None
+        while answer is None:
+            answer = self._try_call(future, call)
+        if answer == _CRASHED:
+            raise WorkerDied("the Python worker of its Spark task died while it ran")
+        return answer
+
+    def _try_call(self, future: KillableFuture, call: bytes) -> bytes | None:
+        """None if all jobs of the session were cancelled: PySpark does that when the user presses
+        Ctrl-C, which must not end the call."""
         spark = self._session.get()
         tagged = _Tagged(spark)
         future.begin(tagged.cancel)
@@ -52,13 +63,12 @@ class SparkExecutor(KillableExecutor):
                 frame = spark.createDataFrame([(call,)], "call binary").coalesce(1)
                 rows = frame.mapInArrow(_answer_calls, "answer binary").collect()
         except Exception as error:
+            if _ALL_CANCELLED in str(error) and not future.is_killed:
+                return None
             raise WorkerDied(
                 f"its Spark task failed while it ran ({_first_line(message_of(error))})"
             ) from None
-        answer = bytes(rows[0]["answer"])
-        if answer == _CRASHED:
-            raise WorkerDied("the Python worker of its Spark task died while it ran")
-        return answer
+        return bytes(rows[0]["answer"])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait, cancel_futures=cancel_futures)

@@ -3,7 +3,7 @@ handlers, limits and the like. They are restored after each job, because a job m
 
 from __future__ import annotations
 
-import inspect
+import _signal  # type: ignore[import-not-found]  # signal converts all to enums, which takes long
 import io
 import locale
 import os
@@ -19,8 +19,6 @@ _LIMITS = [  # those that people set; each takes half a microsecond
     getattr(resource, f"RLIMIT_{name}")
     for name in ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
 ]
-_getsignal = inspect.unwrap(signal.getsignal)  # without the conversion to enums, which takes long
-_sigmask = inspect.unwrap(signal.pthread_sigmask)
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _SIGNALS = [
     int(number)
@@ -35,7 +33,6 @@ class Surroundings:
     def __init__(self) -> None:
         self._log = os.dup(1)
         self._files = [(kept, _identity(kept)) for kept in (os.dup(0), self._log, self._log)]
-        self._stdin = sys.stdin
         self._umask = os.umask(0o077)
         os.umask(self._umask)
         self._set_streams()
@@ -61,10 +58,11 @@ class Surroundings:
             if _identity(file) != identity:
                 os.dup2(kept, file)
         try:
-            if sys.stdout is self._out and sys.stderr is self._err and sys.stdin is self._stdin:
+            if (sys.stdin, sys.stdout, sys.stderr) == (self._in, self._out, self._err):
                 self._out.flush()
                 self._err.flush()
-                return
+                if not self._in.closed:
+                    return
         except ValueError:  # it was closed or detached
             pass
         except OSError:
@@ -74,9 +72,11 @@ class Surroundings:
     def _set_streams(self) -> None:
         """Sets streams that do not close their files and that write each line at once, because a
         job may be killed at any time."""
-        self._out = sys.stdout = _stream(1)
-        self._err = sys.stderr = _stream(2)
-        sys.stdin = self._stdin
+        self._out = sys.stdout = stream(1)
+        self._err = sys.stderr = stream(2)
+        self._in = sys.stdin = io.TextIOWrapper(
+            io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"
+        )
 
 
 class Aspect(NamedTuple):
@@ -101,8 +101,8 @@ def _identity(file: int) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _stream(file: int) -> TextIO:
-    raw = io.FileIO(file, "w", closefd=False)
+def stream(file: int, *, closes: bool = False) -> TextIO:
+    raw = io.FileIO(file, "w", closefd=closes)
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
     )
@@ -125,7 +125,7 @@ def _environment() -> tuple[bool, dict[bytes, bytes]]:
 
 
 def _set_environment(before: tuple[bool, dict[bytes, bytes]]) -> None:
-    os.environ = _ENVIRON  # noqa: B003  (a job may have put another object there)
+    os.environ = _ENVIRON  # noqa: B003 - a job may have put another object there
     os.environb.clear()
     os.environb.update(before[1])
 
@@ -135,7 +135,7 @@ def _set_path(before: list[str]) -> None:
 
 
 def _handlers() -> list[Any]:
-    return [_getsignal(number) for number in _SIGNALS]
+    return [_signal.getsignal(number) for number in _SIGNALS]
 
 
 def _set_handlers(before: list[Any]) -> None:
@@ -171,7 +171,7 @@ _ASPECTS = [
     Aspect(_environment, _set_environment),
     Aspect(lambda: list(sys.path), _set_path),
     Aspect(_handlers, _set_handlers),
-    Aspect(lambda: _sigmask(signal.SIG_BLOCK, ()), _set_mask),
+    Aspect(lambda: _signal.pthread_sigmask(signal.SIG_BLOCK, ()), _set_mask),
     Aspect(_users, _set_users),
     Aspect(_limits, _set_limits),
     Aspect(

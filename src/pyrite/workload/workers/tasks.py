@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO, TextIOWrapper
-from typing import Any
+from typing import NoReturn
 
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
+from pyrite.workload.workers.capturing import LogEnd, capturing
 from pyrite.workload.workers.doing import do
+from pyrite.workload.workers.executors import can_leave, leave_with
 from pyrite.workload.workers.orders import Order
 
 
@@ -25,13 +25,15 @@ class Task:
     order: Order
     blob: bytes
     command: bytes
-    inputs: tuple[Encoded, ...]
+    inputs: tuple[Encoded | OSError, ...]  # an error if the result could not be read
     path: tuple[str, ...]
+    log: LogEnd
+    master: int  # its process id
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a task ended, and its output."""
+    """How a task ended, and the output that is not in the log."""
 
     ending: Ending
     output: bytes
@@ -42,92 +44,43 @@ def run_task(task: Task) -> Outcome:
     for folder in task.path:
         if folder not in sys.path:
             sys.path.append(folder)
-    inputs = [lambda encoded=encoded: encoded for encoded in task.inputs]
-    with _capturing() as output:
-        ending = do(task.order, task.blob, lambda span: pickle.loads(task.command), inputs)
+    _leave_interrupts_to(task.master)
+    inputs = [_reader(found) for found in task.inputs]
+    with capturing(task.log) as output:
+        ending = do(
+            task.order,
+            task.blob,
+            lambda span: pickle.loads(task.command),
+            inputs,
+            _give_up if can_leave() else None,
+        )
     return Outcome(ending, b"".join(output))
 
 
-@contextmanager
-def _capturing() -> Iterator[list[bytes]]:
-    """Captures the output of a job. In the main thread, that is all output of the process,
-    including the output of programs. In another thread, it is the output of Python code of that
-    thread."""
-    output: list[bytes] = []
-    if threading.current_thread() is not threading.main_thread():
-        with _of_this_thread() as captured:
-            yield output
-        output.append(b"" if captured.closed else captured.getvalue())
+def _give_up(ending: Ending) -> NoReturn:
+    """Ends this process together with the job that it runs. Its output is in the log, because it is
+    on the same machine as the master."""
+    leave_with(Outcome(ending, b""))
+
+
+def _reader(found: Encoded | OSError) -> Callable[[], Encoded]:
+    def read() -> Encoded:
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    return read
+
+
+def _leave_interrupts_to(master: int) -> None:
+    """Ctrl-C in a terminal goes to all processes of a group. In the process of a pool that is in
+    the group of the master it must end neither the job nor the process."""
+    if os.getpid() == master or threading.current_thread() is not threading.main_thread():
         return
-    with tempfile.TemporaryFile() as file:
-        kept = os.dup(1), os.dup(2)
-        _flush()
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-        try:
-            yield output
-        finally:
-            _flush()
-            os.dup2(kept[0], 1)
-            os.dup2(kept[1], 2)
-            os.close(kept[0])
-            os.close(kept[1])
-            file.seek(0)
-            output.append(file.read())
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
-
-
-_texts = threading.local()
-_capturing_threads = 0
-_redirecting = threading.Lock()
-
-
-class _ByThread:
-    """Replaces sys.stdout or sys.stderr: each thread that captures its output gets its own stream,
-    and the other threads get the real one."""
-
-    def __init__(self, real: Any) -> None:
-        self.real = real
-
-    def fileno(self) -> int:
-        """The descriptor of the real stream, because the stream of a thread has none."""
-        return int(self.real.fileno())
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(getattr(_texts, "text", None) or self.real, name)
-
-
-@contextmanager
-def _of_this_thread() -> Iterator[BytesIO]:
-    global _capturing_threads
-    output = BytesIO()
-    with _redirecting:
-        _capturing_threads += 1
-        if _capturing_threads == 1:
-            sys.stdout = _ByThread(sys.stdout)
-            sys.stderr = _ByThread(sys.stderr)
-    _texts.text = TextIOWrapper(
-        output, encoding="utf-8", errors="backslashreplace", write_through=True
-    )
     try:
-        yield output
-    finally:
-        text = _texts.text
-        del _texts.text
-        if not text.closed:
-            text.flush()
-            text.detach()
-        with _redirecting:
-            _capturing_threads -= 1
-            if not _capturing_threads:
-                for name in ("stdout", "stderr"):
-                    stream: Any = getattr(sys, name)
-                    if isinstance(stream, _ByThread):
-                        setattr(sys, name, stream.real)
+        is_in_its_group = os.getpgid(master) == os.getpgrp()
+    except OSError:  # the master is on another machine
+        return
+    if is_in_its_group and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Not SIG_IGN, because programs that the job starts would inherit that.
+        signal.signal(signal.SIGINT, lambda *_: None)

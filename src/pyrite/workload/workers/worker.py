@@ -18,7 +18,7 @@ import traceback
 from typing import Any, NoReturn
 
 from pyrite.workload.input.commands import Command
-from pyrite.workload.storage.cleanup_queue import SegmentWriter
+from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
 from pyrite.workload.storage.places import readers
 from pyrite.workload.storage.store import Commands, Store
 from pyrite.workload.system import processes
@@ -130,17 +130,25 @@ class Worker:
             self._commands.bytes_of(order.blob),
             self._load_command,
             readers(self._store, order.inputs) if order.inputs else (),
+            self._give_up,
         )
         is_restored = self._surroundings.restore()
         is_clean = self._leftovers.end() and is_restored
+        return self._post(ending, log_start), is_clean
+
+    def _give_up(self, ending: Ending) -> NoReturn:
+        """Ends this process together with the job that it runs, after the job's end is posted."""
+        os.write(self._reports, self._post(ending, self._log_end))
+        processes.kill_family(os.getpid())
+        os._exit(1)
+
+    def _post(self, ending: Ending, log_start: int) -> bytes:
         self._log_end = self._surroundings.log_size()
         try:
-            report = self._segment.append(
-                ending._replace(log_start=log_start, log_end=self._log_end)
-            )
+            return self._segment.append(ending._replace(log_start=log_start, log_end=self._log_end))
         except OSError as error:
-            report = TROUBLE + f"{error.strerror} ({os.path.basename(self._segment.path)})".encode()
-        return report, is_clean
+            text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
+            return TROUBLE + text.encode()
 
     def _fetch(self, order: Order) -> bytes:
         """The places of inputs that are too many for an order."""

@@ -88,11 +88,11 @@ def _globals(function: FunctionType) -> Iterator[Any]:
     names = sorted(_names(function.__code__))
     user = f"function {function.__qualname__} of {place_of(function)}"
     space = function.__globals__
-    yield from _variables(str(space.get("__name__", "")), space, names, user, frozenset())
+    yield from _variables(str(space.get("__name__", "")), space, names, user, set())
 
 
 def _variables(
-    module: str, space: dict[str, Any], names: list[str], user: str, seen: frozenset[int]
+    module: str, space: dict[str, Any], names: list[str], user: str, seen: set[int]
 ) -> Iterator[Any]:
     for name in names:
         if name not in space:
@@ -102,8 +102,9 @@ def _variables(
         if not isinstance(value, ModuleType) or not is_users_module(value):
             yield Global(module, name, value, user)
         elif id(value) not in seen:
+            seen.add(id(value))
             others = [other for other in names if other != name]
-            yield from _variables(value.__name__, vars(value), others, user, seen | {id(value)})
+            yield from _variables(value.__name__, vars(value), others, user, seen)
 
 
 def _imports(function: FunctionType) -> list[Source]:

@@ -13,11 +13,13 @@ from hashlib import sha256
 from pyrite.workload.input.fingerprints.digests import SIZE, digest
 from pyrite.workload.input.fingerprints.users_code import is_users
 
-READ_BYTES = 1 << 28  # of a larger file, its size and the time of its last change count
+READ_BYTES = 1 << 28  # of a file or of a folder; of what is beyond, sizes and times count
+READ_NAMES = 100_000  # in a folder and those below it; what is beyond does not count
 _SETTLED_NS = 100_000_000  # a file may change twice within one tick of the clock of its disk
 _OF_A_STORE = ("journal.sqlite", "segments", "lock")
 
 ABSENT = b""
+EMPTY_FOLDER = digest(b"folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +58,25 @@ class Settled:
 def settle(
     before: Mapping[str, bytes], after: Mapping[str, bytes], outputs: Collection[str]
 ) -> Settled:
-    """Tells what a job has written: the files that did not exist before, and those that are known
-    as its `outputs`. Any other file that changed may have been an input that was edited while the
-    job ran.
+    """Tells what a job has written: the files that did not exist before, the folders that were
+    empty, and those that are known as its `outputs`. Any other file that changed may have been an
+    input that was edited while the job ran.
 
     >>> settle({"in": b"1", "out": b""}, {"in": b"2", "out": b"3"}, ())
     Settled(made=('out',), disturbed=('in',))
     """
     changed = [path for path, content in after.items() if content != before.get(path, ABSENT)]
     kept = [path for path in outputs if path in after and path not in changed]
-    made = {path for path in changed if path in outputs or not before.get(path)}
+    nothing = (None, ABSENT, EMPTY_FOLDER)
+    made = {path for path in changed if path in outputs or before.get(path) in nothing}
     disturbed = {path for path in changed if path not in made and after[path] != ABSENT}
     return Settled(tuple(sorted([*made, *kept])), tuple(sorted(disturbed)))
 
 
 def digest_of_files(contents: Mapping[str, bytes]) -> bytes:
-    return digest(*[part for path in sorted(contents) for part in (path.encode(), contents[path])])
+    return digest(
+        *[part for path in sorted(contents) for part in (os.fsencode(path), contents[path])]
+    )
 
 
 class Files:
@@ -90,24 +95,33 @@ class Files:
         return found
 
     def content(self, path: str) -> bytes:
+        return self._content(path, _Left())
+
+    def _content(self, path: str, left: _Left) -> bytes:
         try:
             status = os.stat(path)
         except (OSError, ValueError):
             return ABSENT
         if stat.S_ISDIR(status.st_mode):
-            return self._of_folder(path)
-        return self._of_file(path, status)
+            return self._of_folder(path, left)
+        if not stat.S_ISREG(status.st_mode):
+            return digest(b"no regular file")  # a device or a pipe, which must not be read
+        left.bytes -= status.st_size
+        return self._of_file(path, status) if left.bytes >= 0 else _of_stamp(status)
 
-    def _of_folder(self, folder: str) -> bytes:
+    def _of_folder(self, folder: str, left: _Left) -> bytes:
         """The names in a folder, and the contents of its files. Links to folders count by their
         target. The store of a run is left out, because it changes while jobs run."""
         parts: list[bytes] = []
         for entry in _entries(folder):
+            left.names -= 1
+            if left.names < 0:
+                break
             parts.append(os.fsencode(entry.name))
             if entry.is_symlink() and entry.is_dir():
                 parts.append(os.fsencode(os.readlink(entry.path)))
             else:
-                parts.append(self.content(entry.path))
+                parts.append(self._content(entry.path, left))
         return digest(b"folder", *parts)
 
     def _of_file(self, path: str, status: os.stat_result) -> bytes:
@@ -115,20 +129,32 @@ class Files:
         known = self._known.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        if not stat.S_ISREG(status.st_mode) or status.st_size > READ_BYTES:
-            return digest(b"stamp", repr(stamp[:2]).encode())
         now = time.time_ns()
+        hashed = sha256()
         try:
             with open(path, "rb") as file:
-                hashed = sha256()
-                while piece := file.read(1 << 20):
+                unread = status.st_size  # not more: files in /proc have no end
+                while unread > 0 and (piece := file.read(min(unread, 1 << 20))):
                     hashed.update(piece)
+                    unread -= len(piece)
         except OSError:
-            return digest(b"stamp", repr(stamp[:2]).encode())
+            return _of_stamp(status)
         found = hashed.digest()[:SIZE]
         if now - status.st_mtime_ns > _SETTLED_NS:
             self._known[path] = (stamp, found)
         return found
+
+
+class _Left:
+    """What may still be read of a file or folder: it may be the whole disk."""
+
+    def __init__(self) -> None:
+        self.bytes = READ_BYTES
+        self.names = READ_NAMES
+
+
+def _of_stamp(status: os.stat_result) -> bytes:
+    return digest(b"stamp", repr((status.st_size, status.st_mtime_ns)).encode())
 
 
 def stamp_of(path: str) -> bytes | None:

@@ -54,6 +54,8 @@ class Fingerprints:
         return _Surveyor(self).survey(value)
 
     def node(self, value: Any) -> Node:
+        if isinstance(value, Source):
+            return _of_source(value)
         if not isinstance(value, (FunctionType, CodeType, type)):
             return of_value(value)
         known = self._known.get(id(value))
@@ -179,9 +181,7 @@ class _Surveyor:
     def _open(self, value: Any, frames: list[_Frame], depths: dict[int, int]) -> None:
         is_random = False
         try:
-            node = (
-                _of_source(value) if isinstance(value, Source) else self._fingerprints.node(value)
-            )
+            node = self._fingerprints.node(value)
         except Exception:
             is_random = True
             self._reasons[_why(value, frames)] = None

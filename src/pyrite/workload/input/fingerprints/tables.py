@@ -41,10 +41,13 @@ def _of_numpy(value: Any) -> Node | None:
     name = f"{type(value).__module__}.{type(value).__qualname__}"
     what = f"array {name} {value.shape} {value.dtype.descr if value.dtype.names else value.dtype}"
     if value.dtype.hasobject:
-        return Node(what, value.ravel().tolist())
+        return Node(what, [value.ravel().tolist()])
     hashed = sha256(what.encode())
     _update(hashed, np.asarray(value))
-    return Node(hashed.digest())
+    is_plain = type(value) is np.ndarray
+    return Node(
+        hashed.digest(), [] if is_plain else [type(value), getattr(value, "__dict__", None)]
+    )
 
 
 def _update(hashed: Any, values: Any) -> None:
@@ -68,9 +71,8 @@ def _of_pandas(value: Any) -> Node | None:
 
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, pd.DataFrame):
-        columns = [value.iloc[:, n].array for n in range(value.shape[1])]
-        extra = [getattr(value, name, None) for name in value._metadata]
-        return Node(kind, [value.columns, value.index, value.attrs, extra, *columns])
+        extra = [type(value), *(getattr(value, name, None) for name in value._metadata)]
+        return Node(kind, [value.columns, value.index, value.attrs, extra, *_of_columns(value)])
     if isinstance(value, pd.Series):
         return Node(kind, [value.name, value.index, value.attrs, value.array])
     if isinstance(value, pd.RangeIndex):
@@ -82,6 +84,22 @@ def _of_pandas(value: Any) -> Node | None:
     if isinstance(value, pd.api.extensions.ExtensionArray):
         return _of_pandas_array(value)
     return None
+
+
+def _of_columns(frame: Any) -> list[Any]:
+    """The columns, or one digest of them all if they are of one NumPy type. It does not depend on
+    how pandas keeps them: as one array or as several."""
+    import numpy as np
+
+    kinds = set(frame.dtypes)
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    if not isinstance(kind, np.dtype) or kind.hasobject:
+        return [frame.iloc[:, n].array for n in range(frame.shape[1])]
+    hashed = sha256(f"{kind} {frame.shape}".encode())
+    rows = max(1, PIECE_BYTES // (kind.itemsize * frame.shape[1]))
+    for start in range(0, len(frame), rows):
+        _update(hashed, frame.iloc[start : start + rows].to_numpy())
+    return [hashed.digest()]
 
 
 def _of_pandas_array(values: Any) -> Node:

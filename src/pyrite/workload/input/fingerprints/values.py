@@ -8,8 +8,9 @@ import marshal
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from itertools import chain
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -74,10 +75,19 @@ def of_atom(value: Any) -> bytes:
 
 
 def is_flat(value: Any) -> bool:
-    """Whether a list, tuple or dict contains only numbers, strings, bytes and None."""
+    """Whether a list, tuple or dict contains only numbers, strings, bytes and None, or only lists,
+    tuples or dicts of these, as the rows of a table are."""
     if type(value) is dict:
-        return set(map(type, value)) <= _FLAT and set(map(type, value.values())) <= _FLAT
-    return set(map(type, value)) <= _FLAT
+        return _are_flat(value) and is_flat(list(value.values()))
+    kinds = set(map(type, value))
+    if kinds == {dict}:
+        rows = chain.from_iterable(map(dict.values, value))
+        return _are_flat(chain.from_iterable(value)) and _are_flat(rows)
+    return kinds <= _FLAT or (kinds <= {list, tuple} and _are_flat(chain.from_iterable(value)))
+
+
+def _are_flat(values: Iterable[Any]) -> bool:
+    return set(map(type, values)) <= _FLAT
 
 
 def of_value(value: Any) -> Node:

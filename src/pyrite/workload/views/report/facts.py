@@ -12,7 +12,7 @@ from typing import Any
 from pyrite.workload.outcomes import row_of
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import read_error
-from pyrite.workload.storage.journal import Entry
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Status, Store
 
 FAILURES_SHOWN = 50
