@@ -37,6 +37,13 @@ def test_the_quick_start_of_durable_jobs_runs(tmp_path: Path) -> None:
         ),
         ("## The store", "", r"Pruned\(results=1, bytes=\d+.*\n"),
         ("### Failures as an exception", "", "6\n"),
+        (
+            "### Files that jobs read and write",
+            "",
+            r"\['DONE', 'DONE'\]\n\['SKIPPED', 'SKIPPED'\]\n",
+        ),
+        ("### What would run, and why", "", "load   run      the argument month changed\n.*"),
+        ("### Running a part", "", "a SKIPPED False\nb DONE True\n"),
     ],
 )
 def test_the_examples_of_workloads_run(

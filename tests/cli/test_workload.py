@@ -300,3 +300,28 @@ def test_with_json_an_error_is_a_document_too(folder: Path) -> None:
         assert "is not the store of a workload" in json.loads(done.stdout)["error"]
         assert "is not the store of a workload" in done.stderr
         assert done.returncode == 1
+
+
+def test_plan_says_what_would_run_and_why_and_a_part_can_be_run(folder: Path) -> None:
+    write(folder, GOOD)
+    assert "3 to run" in pyrite("plan", "jobs.yaml").stdout
+    assert not (folder / "jobs.run").exists()
+    pyrite("run", "jobs.yaml")
+    steps = folder / "steps.py"
+    steps.write_text(steps.read_text().replace("[1, 2, 3]", "[1, 2, 4]"))
+    document = json.loads(pyrite("plan", "jobs.yaml", "--json").stdout)
+    assert document["counts"] == {"run": 1, "may run": 1, "skip": 1}
+    assert {row["job"]: row["action"] for row in document["jobs"]} == {
+        "load": "run",
+        "total": "may run",
+        "hello": "skip",
+    }
+    why = pyrite("plan", "jobs.yaml", "--why", "load").stdout
+    assert why == "job 'load' would run: the code of load (steps.py line 1) changed\n"
+    assert "did you mean 'load'" in pyrite("plan", "jobs.yaml", "--why", "loda").stderr
+    done = pyrite("run", "jobs.yaml", "--to", "load")
+    assert "1 done" in done.stdout
+    only = pyrite("run", "jobs.yaml", "--only", "total", "--only", "hello")
+    assert "SKIPPED (not selected)" in only.stdout
+    assert Run.attach("jobs.run").results["total"] == 7
+    assert "2 skipped" in pyrite("run", "jobs.yaml", "--from", "load").stdout

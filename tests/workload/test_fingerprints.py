@@ -243,3 +243,17 @@ def test_a_value_that_cannot_be_analysed_never_has_the_same_fingerprint_twice() 
 
     closed = Closed()
     assert of(closed) != of(closed)
+
+
+def test_what_was_hashed_for_one_command_does_not_change_the_fingerprint_of_another() -> None:
+    source = (
+        "def make(n): return lambda: n\na, b = make(1), make(2)\nclass C:\n x = 1\n"
+        "def h(): return a() + C.x\ndef f(): return b() + h()\ndef g(): return a() + h() + b()\n"
+    )
+    space: dict[str, Any] = {"__name__": "module"}
+    exec(compile(source, "/home/someone/module.py", "exec"), space)
+    functions = [space[name] for name in "fhgabh"]
+    shared = Fingerprints()
+    assert [shared.of(f) for f in functions] == [of(f) for f in functions]
+    assert [shared.of(f) for f in reversed(functions)] == [of(f) for f in reversed(functions)]
+    assert len({of(f) for f in functions}) == 5

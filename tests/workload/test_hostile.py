@@ -364,7 +364,7 @@ def test_a_large_pool_is_no_slower_than_none() -> None:
     from tests.workload.test_scheduler import scheduler
 
     count = 20_000
-    s = scheduler(count, needs=dict.fromkeys(range(count), {"one": 1}), capacities={"one": 1})
+    s = scheduler(count, needs={job: {"one": 1} for job in range(count)}, capacities={"one": 1})
     for _ in range(count):
         (assignment,) = s.assignments(0)
         s.finished(assignment.job, 1, succeeded=True, now=0)

@@ -132,6 +132,18 @@ def test_a_launched_worker_that_ends_with_exit_code_0_is_replaced(tmp_path: Path
     assert states(run) == {"leaver": "CRASHED", "other": "DONE"}
 
 
+def test_a_launched_worker_that_cannot_be_made_clean_is_replaced(tmp_path: Path) -> None:
+    workload = Workload()
+    for n in range(3):
+        workload.add(f"j{n}", lambda: threading.Thread(target=threading.Event().wait).start())
+    with ThreadPoolExecutor(1) as pool:
+        run = workload.run(workers=1, launcher=pool.map, crashes_max=0, store=tmp_path / "run")
+        assert run.wait(60).counts() == {JobState.DONE: 3}
+    assert {(row["worker"], row["attempt"]) for row in run.table()} == {
+        (f"w{n}", 1) for n in (1, 2, 3)
+    }
+
+
 def test_the_signal_that_killed_a_launched_worker_is_named(tmp_path: Path) -> None:
     workload = Workload().add("job", commands.kill_worker)
     with ThreadPoolExecutor(1) as pool:

@@ -101,6 +101,20 @@ def test_a_daemon_of_a_job_that_kills_its_worker_ends_too(tmp_path: Path) -> Non
     assert not is_alive(int(commands.lines(tmp_path / "daemon")[0]))
 
 
+@pytest.mark.parametrize("holds_the_gil", [False, True])
+def test_a_daemon_of_a_job_ends_when_the_master_is_killed(
+    tmp_path: Path, holds_the_gil: bool
+) -> None:
+    def job() -> None:
+        commands.note(str(tmp_path / "daemon"), str(leave("daemon")))
+        sum(range(10**12)) if holds_the_gil else time.sleep(1000)
+
+    run = Workload().add("job", job).run(workers=1, store=tmp_path / "run")
+    wait_until(lambda: bool(commands.lines(tmp_path / "daemon")), 60)
+    os.kill(run.pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(int(commands.lines(tmp_path / "daemon")[0])), 5)
+
+
 def test_zombies_do_not_pile_up_during_a_run(tmp_path: Path) -> None:
     workload = Workload()
     for n in range(100):

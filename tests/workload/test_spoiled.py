@@ -90,6 +90,20 @@ def test_what_a_job_changed_in_its_worker_is_restored_for_the_next_one(tmp_path:
         assert run.log(f"after {name}") == "looked\nalso a program\n"
 
 
+def test_the_unfinished_line_of_a_job_that_replaced_its_stream_is_in_its_own_log(
+    tmp_path: Path,
+) -> None:
+    def replace_stream() -> None:
+        sys.modules["kept"] = sys.stdout  # type: ignore[assignment]  # so that it is not collected
+        sys.stdout.write("mine")
+        sys.stdout = None
+
+    workload = Workload().add("first", replace_stream)
+    workload.add("second", lambda: print("other"), after=["first"])
+    run = workload.run(workers=1, store=tmp_path / "run").wait()
+    assert (run.log("first"), run.log("second")) == ("mine", "other\n")
+
+
 def test_a_nice_value_is_restored_or_the_worker_is_replaced(tmp_path: Path) -> None:
     workload = Workload().add("spoil", os.nice, args=[5])
     workload.add("look", lambda: os.nice(0), after=["spoil"])

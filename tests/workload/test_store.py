@@ -98,8 +98,8 @@ def test_prune_removes_whole_segments_with_their_logs(tmp_path: Path) -> None:
     run_of(tmp_path / "run", a=lambda: print("output") or 1)
     run_of(tmp_path / "run", b=lambda: 2)
     Run.prune(tmp_path / "run")
-    assert len([*(tmp_path / "run" / "segments").iterdir()]) == 1
-    assert [*(tmp_path / "run" / "logs").iterdir()] == []
+    assert [path.stem for path in (tmp_path / "run" / "segments").iterdir()] == ["000002"]
+    assert not (tmp_path / "run" / "logs" / "000001.log").exists()
 
 
 def test_prune_keeps_the_latest_results_of_each_job_on_request(tmp_path: Path) -> None:

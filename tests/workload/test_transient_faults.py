@@ -4,6 +4,7 @@ and results that are gone."""
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -421,12 +422,16 @@ def test_nothing_is_left_of_200_jobs(tmp_path: Path) -> None:
     assert not {name for name in set(os.listdir("/tmp")) - temporary if "pyrite-workload" in name}
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_random_kills_of_processes_lose_and_double_nothing(tmp_path: Path, seed: int) -> None:
-    import random
-
-    rng = random.Random(seed)
-    out = str(tmp_path / "out")
+@pytest.mark.parametrize(
+    "options",
+    [{"max_jobs": 5}, {"executor": process_pool}],
+    ids=["own processes", "process pool"],
+)
+def test_random_kills_of_processes_lose_and_double_nothing(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    rng = random.Random(1)
+    count, out = 40, str(tmp_path / "out")
 
     def work(n: int) -> int:
         commands.note(out, f"begin {n} {os.getpid()}")
@@ -435,22 +440,20 @@ def test_random_kills_of_processes_lose_and_double_nothing(tmp_path: Path, seed:
         return n * n
 
     workload = Workload()
-    for n in range(60):
+    for n in range(count):
         workload.add(f"j{n}", work, args=[n], after=[f"j{n - 2}"] if n > 1 else [])
     run = workload.run(
-        kind="transient", max_jobs=5, crashes_max=1000, workers=2, store=tmp_path / "run"
+        kind="transient", crashes_max=1000, workers=2, store=tmp_path / "run", **options
     )
     kills = 0
     while not run.wait_for_master(rng.random() * 0.2):
         begun = [line.split() for line in commands.lines(out) if line.startswith("begin")]
-        if begun and kills < 10:
+        if begun and kills < 5:
             kills += 1
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(int(begun[-1][2]), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
     run.wait()
-    assert dict(run.results) == {f"j{n}": n * n for n in range(60)}
+    assert dict(run.results) == {f"j{n}": n * n for n in range(count)}
     ends = [line for line in commands.lines(out) if line.startswith("end")]
-    assert set(ends) == {f"end {n}" for n in range(60)}
-    assert len(ends) <= 60 + kills
+    assert set(ends) == {f"end {n}" for n in range(count)}
+    assert len(ends) <= count + 2 * kills  # all jobs of a pool run again when it breaks

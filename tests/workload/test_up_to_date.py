@@ -16,6 +16,7 @@ from pyrite.workload import JobState, Run, Workload
 from pyrite.workload.input.fingerprints.parts import Parts
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
+from pyrite.workload.yaml_file import read_yaml
 from tests.workload.conftest import row_of, states
 
 DONE, SKIPPED, FAILED = JobState.DONE, JobState.SKIPPED, JobState.FAILED
@@ -256,6 +257,16 @@ def test_a_missing_input_or_output_file_fails_the_job_with_a_sentence(folder: Pa
         "job that makes it as an upstream job"
     )
     assert "without writing its output file 'gone.txt'" in str(row_of(run, "writes")["error"])
+
+
+def test_files_can_be_named_in_yaml(folder: Path) -> None:
+    job = "command: [cp, in.txt, out.txt], files_in: [in.txt], files_out: out.txt"
+    (folder / "flow.yaml").write_text(f"jobs: {{job: {{{job}}}}}")
+    (folder / "in.txt").write_text("1")
+    assert state(read_yaml(folder / "flow.yaml").workload) is DONE
+    assert state(read_yaml(folder / "flow.yaml").workload) is SKIPPED
+    (folder / "out.txt").unlink()
+    assert state(read_yaml(folder / "flow.yaml").workload) is DONE
 
 
 def test_files_that_are_no_paths_are_refused() -> None:

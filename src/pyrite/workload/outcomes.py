@@ -85,7 +85,9 @@ def cut_short(entry: Entry, store: Store) -> Entry:
     )
 
 
-def row_of(id: str, entry: Entry) -> dict[str, Any]:
+def row_of(id: str, entry: Entry, *, selected: bool = True) -> dict[str, Any]:
+    """`selected` is False for a job that is not in the run, which is of a part of the workload; its
+    earlier result is used."""
     seconds = (
         entry.ended - entry.started
         if entry.ended is not None and entry.started is not None
@@ -100,4 +102,5 @@ def row_of(id: str, entry: Entry) -> dict[str, Any]:
         "ended": entry.ended,
         "seconds": seconds,
         "error": entry.error,
+        "selected": selected,
     }

@@ -28,12 +28,13 @@ from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.journal_reading import (
     read_entries,
+    read_entry,
     read_extensions,
     read_plan_number,
 )
 from pyrite.workload.storage.places import NoPlace, input_places, readers, result_places
 from pyrite.workload.storage.pruning import Pruned, prune
-from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.views.documents import phase_of
@@ -63,7 +64,6 @@ class Run:
             )
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
-        self._plan_folder = self._store.plan(number)
         self._first_plan = self._store.read_plan(number)
         self._set_plan([])
         self._last_status = self._stored_status()
@@ -199,11 +199,15 @@ class Run:
     def table(self) -> list[dict[str, Any]]:
         """A list with a dict per job, in the order of the workload: its state, the number of its
         last attempt, the worker, the times of start and end (in seconds since 1970), the duration,
-        and the error.
+        the error, and whether it is `selected`. In a run of a part of a workload, a job that is not
+        selected is in the table if its earlier result is used.
 
         If the master was killed, a job that was running is CANCELLED, and a job that was assigned
         to a worker is READY; the error says that `resume` runs it."""
-        return [row_of(id, entry) for id, entry in self._entries().items()]
+        given = {self._plan.ids[job] for job in self._plan.given}
+        return [
+            row_of(id, entry, selected=id not in given) for id, entry in self._entries().items()
+        ]
 
     def counts(self) -> dict[JobState, int]:
         """The number of jobs in each state."""
@@ -264,9 +268,12 @@ class Run:
         """The output of a job as it is written, until the job has ended. Each piece has the number
         of the `attempt` and its `text`. The job need not have started yet."""
         id = self._known(job)
-        return follow(
-            self._store, self._number[id], lambda: self._entries()[id], lambda: self.has_ended
-        )
+        number = self._number[id]
+
+        def look() -> Entry:
+            return self._entries()[id] if self.has_ended else read_entry(self._store, number)
+
+        return follow(self._store, number, look, lambda: self.has_ended)
 
     def traceback(self, job: str) -> str:
         """The traceback of a job that failed; empty if it raised no exception."""
@@ -333,7 +340,7 @@ class Run:
                 f"the upstream job '{plan.ids[above]}' of '{id}' has no result; its state is "
                 f"{entries[above].state}"
             ) from None
-        commands = Commands(self._plan_folder)
+        commands = self._store.open_commands(self._plan_number)
         try:
             command, args, kwargs = load(
                 commands.bytes_of(plan.blob_of(number)),

@@ -13,18 +13,21 @@ from functools import partial
 from typing import IO, Any
 
 from pyrite.errors import InvalidWorkload, PyriteError
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.jobs import pool_problem
 from pyrite.workload.input.options import Options, checked
-from pyrite.workload.input.plan import CommandBook, Plan
+from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.transient import TransientMaster
+from pyrite.workload.storage.given import given_results
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.private import write_private
+from pyrite.workload.storage.paper_journal import PaperJournal
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import temporary_store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
 from pyrite.workload.system.origin import Origin
+from pyrite.workload.system.private import write_private
 from pyrite.workload.workers import launching
 from pyrite.workload.workers.launching import Launcher, Post
 
@@ -71,6 +74,8 @@ def begin(
     supply: Supply,
 ) -> Started:
     """Starts a new run of a plan."""
+    if plan.given:  # before anything is written
+        _check_given(store, plan)
     place = Store(store) if store is not None else temporary_store()
     place.make()
     lock = place.lock()
@@ -87,7 +92,7 @@ def begin(
             journal.catch_up()
             number = journal.plan + 1
             place.write_plan(number, plan, book, origin)
-            journal.begin(number, plan)
+            journal.begin(number, plan, given_results(place, journal, plan))
         finally:
             journal.close()
         started = _start(place, options, status, lock, supply, origin)
@@ -97,6 +102,19 @@ def begin(
         raise
     finally:
         os.close(lock)
+
+
+def _check_given(store: str | os.PathLike[str] | None, plan: Plan) -> None:
+    if store is None:
+        id = plan.ids[min(plan.given)]
+        raise InvalidWorkload(
+            [f"job '{id}' is not selected, and its result is needed; give store=, where it is"]
+        )
+    journal = PaperJournal(Store(store))
+    try:
+        given_results(Store(store), journal, plan)
+    finally:
+        journal.close()
 
 
 def begin_again(store: Store, changes: dict[str, Any]) -> Started:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar, overload
 
-from pyrite.errors import InvalidWorkload
+from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import describe, shorten
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
 from pyrite.workload.input.maps import element_of
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
-from pyrite.workload.input.plan import CommandBook, Plan, make_plan
+from pyrite.workload.input.plan import Plan, make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.settings import Totals, totals
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.states import OnError
 from pyrite.workload.starting import Supply, begin
+from pyrite.workload.storage.store import Store
+from pyrite.workload.views.forecast import forecast
+from pyrite.workload.views.preview import Preview
 from pyrite.workload.workers.launching import Launcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -42,7 +47,8 @@ class Workload:
     working directory, which the job has while it runs. A `Secret("NAME")` in args, kwargs or env
     is replaced by an environment variable of the worker. `cpus` and `memory` (`"2 GB"`) are what
     the job needs: jobs run at the same time only as far as the cores and the memory of the machine
-    suffice, and a job that uses more memory is stopped.
+    suffice, and a job that uses more memory is stopped. `on_end` is a function that is called with
+    the row of the job (as in `run.table()`) when the job has ended for good.
 
     If a parameter of the function has the name of an upstream job, it gets the result of that job.
     With `inputs={"day": "load-2024", "parts": ["a", "b"]}`, the parameter `day` gets the result of
@@ -174,7 +180,31 @@ class Workload:
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
         checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals(cpus, memory))
+        self._plan(schedule, pools or {}, totals=totals(cpus, memory))
+
+    def plan(
+        self,
+        store: str | os.PathLike[str],
+        schedule: Schedule | None = None,
+        *,
+        pools: Mapping[str, int] | None = None,
+        rerun: bool = False,
+        only: Ids = None,
+        from_: Ids = None,
+        to: Ids = None,
+    ) -> Preview:
+        """What a run with this store would do, and why, without running anything: a table with an
+        action per job, "run", "may run" or "skip", and the reasons.
+
+        A job that "may run" is downstream of one that would run. It is skipped if that one has the
+        same result as before. Nothing is written to the store. The options are those of `run`.
+        """
+        part = Part.of(only=only, from_=from_, to=to)
+        if pools is None:  # their sizes do not matter here
+            pools = {job.pool: 1 for job in self._jobs if isinstance(job.pool, str)}
+        options = checked(Options(pools=pools, rerun=rerun))
+        plan, _ = self._plan(schedule, options.pools, part)
+        return forecast(Store(store), plan, options)
 
     def run(
         self,
@@ -193,6 +223,7 @@ class Workload:
         host: str = "127.0.0.1",
         cpus: float | None = None,
         memory: str | int | None = None,
+        on_end: Callable[[Run], Any] | str | None = None,
         only: Ids = None,
         from_: Ids = None,
         to: Ids = None,
@@ -220,12 +251,16 @@ class Workload:
         `memory` are what the running jobs with these options may use together, by default the cores
         and the memory of this machine.
 
+        `on_end` is called with the Run when the run has ended in whatever way, unless its master
+        was killed. It runs in a process of its own; its errors go to `hooks.log` in the store.
+
         `only`, `from_` and `to` are lists of ids that select a part of the jobs: exactly these,
         these and all downstream of them, or these and all upstream of them. With both `from_` and
         `to`, the jobs on the way from one to the other. The other jobs do not run. Their results
         stay in the store, and those that selected jobs need must be there. Selected jobs that are
         up to date are skipped, unless `rerun` is True.
         """
+        _refuse_in_spawned_process()
         part = Part.of(only=only, from_=from_, to=to)
         options = checked(
             Options(
@@ -243,14 +278,20 @@ class Workload:
             executor,
             launcher,
         )
-        plan, book = self._plan(schedule, options.pools, totals(cpus, memory))
-        if part is not None:
-            plan, book = cut(plan, book, selected(part, plan))
+        plan, book = self._plan(
+            schedule, options.pools, part, totals=totals(cpus, memory), on_end=on_end
+        )
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(
-        self, schedule: Schedule | None, pools: Mapping[str, int], total: Totals
+        self,
+        schedule: Schedule | None,
+        pools: Mapping[str, int],
+        part: Part | None = None,
+        *,
+        totals: Totals | None = None,
+        on_end: Any = None,
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise InvalidWorkload(
@@ -259,7 +300,8 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        return make_plan(self.jobs, schedule, pools=pools, totals=total)
+        plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals, on_end=on_end)
+        return (plan, book) if part is None else cut(plan, book, selected(part, plan))
 
     def _with_parameters(self, job: Job, ids: Collection[str]) -> Job:
         parameters = parameters_of(job.command)
@@ -274,6 +316,17 @@ class Workload:
             element = element_of(job.over, parameters, job.args, {*given, *job.after}, ids)
             names = [name for name in names if element is None or name != element.parameter]
         return job._replace(after=tuple(dict.fromkeys([*job.after, *names])))
+
+
+def _refuse_in_spawned_process() -> None:
+    """A process that `multiprocessing` spawned in a job imports the user's script. If that ran the
+    workload again, there would be no end of it."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and getattr(processes.current_process(), "_inheriting", False):
+        raise PyriteError(
+            "a process that multiprocessing started imports this script, which must not run the "
+            "workload then; put the call of run() under `if __name__ == '__main__':`"
+        )
 
 
 def _job(id: str, command: Any, options: dict[str, Any]) -> Job:

@@ -42,6 +42,7 @@ OPTIONS = (
     "max_jobs",
     "cpus",
     "memory",
+    "on_end",
 )
 SECTIONS = ("jobs", "schedule", *OPTIONS)
 
@@ -239,7 +240,15 @@ class _Reader:
 
 def _problems(options: Mapping[str, Any]) -> list[str]:
     try:
-        checked(Options(**{name: value for name, value in options.items() if name != "store"}))
+        checked(
+            Options(
+                **{
+                    name: value
+                    for name, value in options.items()
+                    if name not in ("store", "on_end")
+                }
+            )
+        )
     except InvalidWorkload as error:
         return error.problems
     return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -62,11 +62,9 @@ def run(
             kind=kind and kind.value,
             on_error=on_error and on_error.value,
             rerun=rerun or None,
-            only=only or None,
-            from_=from_ or None,
-            to=to or None,
         )
-        _see_through(written.workload.run(written.schedule, **written.options), answer)
+        part: dict[str, Any] = {"only": only or None, "from_": from_ or None, "to": to or None}
+        _see_through(written.workload.run(written.schedule, **written.options, **part), answer)
 
 
 def resume(

@@ -85,7 +85,8 @@ def _jobs_table(rows: list[dict[str, Any]]) -> Table:
         seconds = row["seconds"]
         table.add_row(
             escape(row["job"]),
-            f"[{STYLES.get(state, 'dim')}]{state.value}[/]",
+            f"[{STYLES.get(state, 'dim')}]{state.value}[/]"
+            + ("" if row["selected"] else " [dim](not selected)[/]"),
             str(row["attempt"] or ""),
             row["worker"] or "",
             "" if seconds is None else f"{seconds:.3f}",

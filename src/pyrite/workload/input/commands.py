@@ -4,6 +4,7 @@ function."""
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,15 +47,30 @@ def interpret(value: Any, *, light: bool = False) -> Command:
     if light:
         raise ValueError(f"has light=True, which is for DAGs only; it is {describe(value)}")
     if callable(value):
-        return Call(value)
+        return _call(value)
     if isinstance(value, str):
-        return Call(find_function(value), value)
+        return _call(find_function(value), value)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return Program(_argv(value))
     raise ValueError(
         "must be a function, a string 'package.module:function', a list of a program and its "
         f"arguments, or a DAG; got {shorten(value)}"
     )
+
+
+def _call(function: Callable[..., Any], reference: str | None = None) -> Call:
+    called = function
+    while isinstance(called, functools.partial):
+        called = called.func
+    if not inspect.isroutine(called) and not isinstance(called, type):
+        called = getattr(called, "__call__", called)  # noqa: B004  # the method of an object
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        kind = "an async generator" if inspect.isasyncgenfunction(called) else "a generator"
+        raise ValueError(
+            f"is {kind} function, {describe(called)}; its values cannot be stored one by one: "
+            "return a list"
+        )
+    return Call(function, reference)
 
 
 def find_function(text: str) -> Callable[..., Any]:

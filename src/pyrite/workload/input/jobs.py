@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ class Job(NamedTuple):
     cwd: str | os.PathLike[str] | None = None
     cpus: float | None = None
     memory: str | int | None = None
+    on_end: Callable[[dict[str, Any]], Any] | str | None = None
 
 
 OPTIONS = Job._fields[2:]

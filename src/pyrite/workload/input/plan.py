@@ -10,7 +10,6 @@ import difflib
 import importlib.machinery
 import pickle
 import sys
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -19,7 +18,8 @@ from typing import Any
 import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
-from pyrite.functions import message_of
+from pyrite.functions import message_of, shorten
+from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import (
     Call,
     Command,
@@ -35,36 +35,19 @@ from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
+from pyrite.workload.input.fingerprints.survey import Survey
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
+from pyrite.workload.input.large_data import LARGE, LargeData
 from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, Totals, settings_of
+from pyrite.workload.input.settings import totals as machine_totals
 from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 
 _PLAIN = (int, str, float, bool, bytes, type(None))
-
-
-@dataclass(slots=True)
-class CommandBook:
-    """The commands of all jobs as bytes. Equal commands are stored once. `spans` has two numbers
-    per job: the start and the end of its bytes."""
-
-    data: bytearray = field(default_factory=bytearray)
-    spans: array[int] = field(default_factory=lambda: array("Q"))
-    _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-
-    def put(self, blob: bytes) -> tuple[int, int]:
-        span = self._known.get(blob)
-        if span is None:
-            start = len(self.data)
-            self.data += blob
-            span = (start, len(self.data))
-            if len(blob) < 4096:
-                self._known[blob] = span
-        return span
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +69,9 @@ class Plan:
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
+    hooks: dict[int, bytes]  # the functions to call when these jobs have ended
     given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
+    left_out: frozenset[str] = frozenset()  # the jobs of the workload that are not in the plan
     maps: dict[int, Mapped] = field(default_factory=dict)
     branches: dict[int, range] = field(default_factory=dict)  # of the maps whose branches are known
     branch: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -112,7 +97,8 @@ def make_plan(
     schedule: Schedule | None,
     *,
     pools: Mapping[str, int],
-    totals: Totals,
+    totals: Totals | None = None,
+    on_end: Any = None,
 ) -> tuple[Plan, CommandBook]:
     """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
@@ -126,7 +112,7 @@ def make_plan(
     if len(order) < len(ids):
         cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
         problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
-    wrong |= _option_problems(jobs, pools, totals, problems)
+    wrong |= _option_problems(jobs, pools, totals or machine_totals(), problems)
     book = CommandBook()
     writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
@@ -145,6 +131,8 @@ def make_plan(
             over = number.get(job.over, -1)
             blob = len(jobs) + len(maps)
             files = writer.files.pop(n, None)
+            if n in book.uses:
+                book.uses[blob] = book.uses.pop(n)
             maps[n] = Mapped(over, blob, needed, fingerprint, job.timeout, files)
             branch_spans.extend(span)
             span, needed, fingerprint = writer.write_splitter(job.over), (over,), _SPLITTER
@@ -155,6 +143,13 @@ def make_plan(
         f"the id '{id}' is taken: the map '{map}' makes jobs with such ids; give it another id"
         for id, map in (taken_ids(ids, {ids[n] for n in maps}) if maps else ())
     )
+    hooks = {
+        n: writer.hook(f"job '{job.id}' has on_end=", "the row of the job", job.on_end)
+        for n, job in enumerate(jobs)
+        if job.on_end is not None
+    }
+    if on_end is not None:
+        book.on_end = writer.hook("the run has on_end=", "the Run", on_end)
     if problems:
         raise InvalidWorkload(problems)
     book.spans.extend(branch_spans)
@@ -174,6 +169,7 @@ def make_plan(
         files=writer.files,
         parts=list(writer.parts.values()),
         maps=maps,
+        hooks=hooks,
     )
     return plan, book
 
@@ -303,6 +299,7 @@ class _CommandWriter:
         self.files: dict[int, JobFiles] = {}
         self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
+        self._hooks: dict[int, bytes] = {}  # by id(); the jobs keep the functions alive
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
         self._plain: dict[tuple[Any, tuple[_Name, ...]], tuple[tuple[int, int], bytes]] = {}
         self._arguments = Arguments(self._fingerprints)
@@ -321,6 +318,8 @@ class _CommandWriter:
         if isinstance(known, str):
             self.problems.append(f"the command of job '{job.id}' {known}")
             return (0, 0), (), b""
+        if known.uses:
+            self._book.uses[number] = known.uses
         self.parts[number] = known.parts
         if known.argv:
             self.programs.add(number)
@@ -390,6 +389,28 @@ class _CommandWriter:
             digest(fingerprint, counts) if counts else fingerprint,
         )
 
+    def hook(self, who: str, argument: str, value: Any) -> bytes:
+        """A function that is called at an end, pickled. `argument` is what it gets."""
+        known = self._hooks.get(id(value))
+        if known is not None:
+            return known
+        try:
+            call = interpret(value)
+            if not isinstance(call, Call):
+                raise ValueError("must be a function or a string 'package.module:function'")
+            for problem in parameters_of(call.function).problems((), (None,), {}):
+                raise ValueError(f"is called with one argument, {argument}, but it {problem}")
+            if call.reference is None:
+                _travel_by_value(call.function)
+            self._hooks[id(value)] = cloudpickle.dumps(call, protocol=5)
+        except ValueError as error:
+            self.problems.append(f"{who}{shorten(value)}, which {error}")
+        except Exception as error:
+            self.problems.append(
+                f"{who}{shorten(value)}, which cannot be pickled: {message_of(error)}"
+            )
+        return self._hooks.get(id(value), b"")
+
     def _write_with_arguments(
         self, number: int, job: Job, known: _Known, names: tuple[_Name, ...]
     ) -> tuple[tuple[int, int], bytes]:
@@ -397,12 +418,12 @@ class _CommandWriter:
         try:
             if not given[0] and not given[1]:
                 arguments = b""
-            elif all(type(value) in _PLAIN for value in given[0]) and all(
-                type(value) in _PLAIN for value in given[1].values()
-            ):
+            elif all(map(_is_plain, given[0])) and all(map(_is_plain, given[1].values())):
                 arguments = pickle.dumps(given, protocol=5)
             else:
-                arguments = cloudpickle.dumps(given, protocol=5)
+                arguments, _, uses = self._book.large.pickle(given)
+                if uses:
+                    self._book.uses[number] = [*known.uses, *uses]
         except Exception as error:
             self.problems.append(
                 f"the arguments of job '{job.id}' cannot be pickled: {message_of(error)}"
@@ -459,9 +480,13 @@ class _CommandWriter:
             except PyriteError as error:
                 return f"is a DAG that is not valid: {error}"
         description = describe_command(command)
-        survey = self._fingerprints.survey(command)
+        if isinstance(command, Program):
+            words = [word.encode(errors="surrogateescape") for word in command.argv]
+            survey = Survey(digest(b"program", *words))
+        else:
+            survey = self._fingerprints.survey(command)
         try:
-            span = self._book.put(_pickled(command))
+            data, uses = _pickled(command, self._book.large)
         except _Unserializable as error:
             return f"cannot be pickled: {error}"
         except Exception as error:
@@ -469,7 +494,8 @@ class _CommandWriter:
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
         parts = of_command(_name_of(command, description), survey)
         return _Known(
-            span,
+            self._book.put(data),
+            uses,
             survey.digest,
             parts,
             with_arguments(parts),
@@ -489,12 +515,18 @@ def _name_of(command: Command, description: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Known:
     span: tuple[int, int]
+    uses: list[str]
     fingerprint: bytes
     parts_of_command: bytes
     parts: bytes
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return kind in _PLAIN and (kind not in (str, bytes) or len(value) < LARGE)
 
 
 def _as_bytes(name: _Name) -> bytes:
@@ -519,9 +551,10 @@ class _Unserializable(Exception):
     pass
 
 
-def _pickled(command: Command) -> bytes:
+def _pickled(command: Command, large: LargeData) -> tuple[bytes, list[str]]:
+    """The command as bytes, and the names of its large data."""
     if isinstance(command, Program):
-        return pickle.dumps(command, protocol=5)
+        return pickle.dumps(command, protocol=5), []
     if isinstance(command, RunDag):
         from pyrite.exchange.serializable import check_serializable
 
@@ -531,8 +564,7 @@ def _pickled(command: Command) -> bytes:
             raise _Unserializable(str(error)) from None
     if isinstance(command, Call) and command.reference is None:
         _travel_by_value(command.function)
-    data: bytes = cloudpickle.dumps(command, protocol=5)
-    return data
+    return large.pickle_command(command)
 
 
 def _travel_by_value(function: Callable[..., Any]) -> None:

@@ -15,18 +15,13 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.masters.files_of_jobs import FilesOfJobs
+from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import (
-    Record,
-    end_of,
-    read_digests,
-    read_error,
-    read_result,
-)
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_digests, read_error
 from pyrite.workload.storage.entries import FRESH, Entry, result_of, with_record, with_result
+from pyrite.workload.storage.given import is_there
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import input_places
 from pyrite.workload.storage.store import Store
@@ -39,8 +34,16 @@ BATCH_SECONDS = 0.02
 
 class Conductor:
     def __init__(
-        self, store: Store, plan: Plan, journal: Journal, options: Options, *, depth: int = DEPTH
+        self,
+        store: Store,
+        plan: Plan,
+        journal: Journal,
+        options: Options,
+        *,
+        hooks: Hooks | None = None,
+        depth: int = DEPTH,
     ) -> None:
+        self._hooks = hooks
         self._store = store
         self._journal = journal
         self._journal_plan = journal.plan
@@ -105,6 +108,13 @@ class Conductor:
 
     def timeout_of(self, job: int) -> float | None:
         return self._plan.timeouts[job]
+
+    def state_of(self, job: int) -> JobState:
+        return self._scheduler.states[job]
+
+    def explain(self, job: int) -> tuple[bytes, bytes]:
+        """The fingerprint of a job whose upstream jobs have results, and its parts, packed."""
+        return self._fingerprint(job), self._parts(job)
 
     def busy_workers(self) -> list[str]:
         return list(self._scheduler.busy_workers())
@@ -256,10 +266,7 @@ class Conductor:
         return result_digest == NO_FINGERPRINT or job in self._plan.programs
 
     def _result_is_there(self, segment: int, offset: int) -> bool:
-        try:
-            return encoding.is_there(read_result(self._store.segment(segment), offset))
-        except OSError:
-            return False
+        return is_there(self._store, segment, offset)
 
     # Maps
 
@@ -480,6 +487,9 @@ class Conductor:
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)
+        if scheduler.ended and self._hooks is not None:
+            self._hooks.tell([(job, self._entries[job]) for job in scheduler.ended])
+            scheduler.ended.clear()
         self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()

@@ -24,13 +24,14 @@ from pyrite.errors import RunBroken
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.private import write_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
+from pyrite.workload.system.private import write_private
 from pyrite.workload.workers import launching, orders
 from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink
 from pyrite.workload.workers.orders import Order
@@ -57,11 +58,13 @@ def main(config: dict[str, Any]) -> NoReturn:
         journal = Journal(store)
         try:
             options = Options(**config["options"])
+            plan = store.read_plan(journal.plan)
             master = Master(
                 store,
-                store.read_plan(journal.plan),
+                plan,
                 journal,
                 options,
+                hooks=start_hooks(store, journal.plan, plan, status),
                 lock=config["lock"],
                 start_seconds=config["start_seconds"],
             )
@@ -94,6 +97,7 @@ class Master:
         journal: Journal,
         options: Options,
         *,
+        hooks: Hooks | None = None,
         lock: int,
         start_seconds: float,
     ) -> None:
@@ -103,11 +107,13 @@ class Master:
         self._options = options
         self._lock = lock
         self._start_seconds = start_seconds
-        self._conductor = Conductor(store, plan, journal, options)
+        self._hooks = hooks
+        self._conductor = Conductor(store, plan, journal, options, hooks=hooks)
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
         self._stillbirths = 0
         self._last_end = ""  # of a worker: why it ended, and the last line of its log
+        self._starts_max = max(2, os.cpu_count() or 1)
         self._selector = selectors.EpollSelector()
         self._reaper = processes.Reaper()
         self._woken, self._wake = os.pipe()
@@ -177,9 +183,7 @@ class Master:
         # As many workers start at the same time as there are cores. More would start slower, and
         # the first ones may be enough for all jobs.
         starting = sum(not worker.is_ready for worker in self._workers.values())
-        most = min(
-            self._options.workers, len(self._workers) - starting + max(2, os.cpu_count() or 1)
-        )
+        most = min(self._options.workers, len(self._workers) - starting + self._starts_max)
         while len(self._workers) < most and self._conductor.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(
@@ -247,7 +251,8 @@ class Master:
     def _own_processes(self) -> set[int]:
         """The children of the master, without those that it adopted from workers that have died. A
         worker that lives adopts what its job leaves."""
-        return {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        own = {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        return own if self._hooks is None else own | {self._hooks.pid}
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:

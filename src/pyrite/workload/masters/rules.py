@@ -27,6 +27,7 @@ def rules_of(plan: Plan, options: Options, remaining: list[float] | None) -> Rul
             for job, settings in plan.settings.items()
             if settings.retry_wait is not None
         },
+        watched=plan.hooks.keys(),
         remaining=remaining,
         makers=plan.maps,
         on_error=options.on_error,

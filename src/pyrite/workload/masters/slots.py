@@ -10,8 +10,8 @@ import os
 
 from pyrite.workload.storage.cleanup_queue import Ending, Record, SegmentWriter, head
 from pyrite.workload.storage.journal import Journal
-from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.store import Store
+from pyrite.workload.system.private import open_private
 from pyrite.workload.workers.capturing import LogEnd
 
 

@@ -30,6 +30,7 @@ from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.masters.slots import Slot, Slots
 from pyrite.workload.masters.supply import MakeExecutor, Supply
 from pyrite.workload.scheduling.scheduler import Cause
@@ -37,12 +38,12 @@ from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import readers
-from pyrite.workload.storage.store import Commands, Status, Store
+from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.doing import span_of
-from pyrite.workload.workers.executors import ProcessExecutor, WorkerDied
+from pyrite.workload.workers.executors import KillableExecutor, WorkerDied
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.tasks import Outcome, Task, run_task
 
@@ -50,9 +51,6 @@ LOOK_SECONDS = 0.5  # how often it looks whether another process wants to cancel
 BEGINNING_SECONDS = 0.05  # how often it looks whether a job with a timeout has begun
 LEAVING_SECONDS = 5.0
 REFUSALS_MAX = 3  # consecutive new executors that may be broken before they take a job
-
-LOCAL = (ProcessExecutor, ProcessPoolExecutor, ThreadPoolExecutor)
-"""Executors whose jobs can always reach the store."""
 
 
 @dataclass(slots=True)
@@ -90,6 +88,7 @@ class TransientMaster:
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
+        self._hooks: Hooks | None = None
         self._names = 0
         self._refusals = 0
         self._process = os.getpid()
@@ -133,6 +132,8 @@ class TransientMaster:
         try:
             self._store.write_status(replace(status, ended=time.time()))
         finally:
+            if self._hooks is not None:
+                self._hooks.close()
             self._lock.close()
             _masters.discard(self)
             self._ended.set()
@@ -145,9 +146,14 @@ class TransientMaster:
         with ExitStack() as opened:
             self._slots = opened.enter_context(closing(Slots(self._store, self._journal)))
             plan = self._store.read_plan(self._journal.plan)
-            commands = Commands(self._store.plan(self._journal.plan))
+            commands = self._store.open_commands(self._journal.plan)
             self._commands = opened.enter_context(closing(commands))
-            self._conductor = Conductor(self._store, plan, self._journal, self._options, depth=1)
+            self._hooks = start_hooks(
+                self._store, self._journal.plan, plan, self._status, origin=self._origin
+            )
+            self._conductor = Conductor(
+                self._store, plan, self._journal, self._options, hooks=self._hooks, depth=1
+            )
             try:
                 self._run_jobs()
             except RunBroken:
@@ -225,7 +231,8 @@ class TransientMaster:
         command = self._commands.bytes_at(span_of(blob))
         inputs = tuple(_input(read) for read in readers(self._store, order.inputs))
         path = self._origin.path
-        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid())
+        luggage = self._commands.luggage_of(order.blob, is_here=_is_here(self._supply.get()))
+        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid(), luggage)
 
     # Taking results
 
@@ -265,7 +272,7 @@ class TransientMaster:
         now = time.monotonic()
         if flight.slot.has_begun:
             return now
-        if isinstance(flight.executor, LOCAL):
+        if _is_here(flight.executor):
             return None
         if flight.future.running():
             return now
@@ -378,6 +385,13 @@ def _input(read: Callable[[], Encoded]) -> Encoded | OSError:
         return read()
     except OSError as error:
         return error
+
+
+def _is_here(executor: Executor) -> bool:
+    """Whether its jobs run on this machine, so that they can reach the store."""
+    if isinstance(executor, KillableExecutor):
+        return executor.is_here
+    return isinstance(executor, (ProcessPoolExecutor, ThreadPoolExecutor))
 
 
 _masters: weakref.WeakSet[TransientMaster] = weakref.WeakSet()

@@ -38,7 +38,8 @@ LONG_SECONDS = 0.05
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The properties of the jobs of a run, by job number, and the options of the run. `needs` are
-    the amounts of resources that a job takes, out of their `capacities`."""
+    the amounts of resources that a job takes, out of their `capacities`. `watched` are the jobs
+    whose ends are listed."""
 
     upstream: Sequence[Sequence[int]]
     downstream: Sequence[Sequence[int]]
@@ -48,6 +49,7 @@ class Rules:
     needs: dict[int, Needs] = field(default_factory=dict)
     capacities: Needs = field(default_factory=dict)
     retry_waits: dict[int, RetryWait] = field(default_factory=dict)
+    watched: Collection[int] = frozenset()
     remaining: list[float] | None = (
         None  # for each job, the duration of the longest path from it, if durations are known
     )
@@ -115,6 +117,7 @@ class Scheduler:
         self.states: list[JobState] = [JobState.WAITING] * count
         self.attempts: list[int] = list(attempts) if attempts is not None else [0] * count
         self.changed: dict[int, None] = {}
+        self.ended: list[int] = []  # the watched jobs that have ended, in the order of their ends
         self.cancelled = False
         self._rules = rules
         self._depth = depth
@@ -374,6 +377,8 @@ class Scheduler:
     def _end(self, job: int, state: JobState) -> None:
         self.ended_count += 1
         self._set(job, state)
+        if job in self._rules.watched:
+            self.ended.append(job)
 
     def _succeed(self, job: int, state: JobState) -> None:
         if job not in self._rules.makers:

@@ -19,7 +19,7 @@ from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
-from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of
+from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of, with_result
 from pyrite.workload.storage.journal_reading import (
     damaged,
     entries_in,
@@ -27,7 +27,6 @@ from pyrite.workload.storage.journal_reading import (
     plan_in,
     unwritten,
 )
-from pyrite.workload.storage.private import open_private
 from pyrite.workload.storage.result_table import (
     SCHEMA,
     Result,
@@ -35,11 +34,15 @@ from pyrite.workload.storage.result_table import (
     latest_result,
     latest_seconds,
     put_results,
+    results_of,
     used_segments,
 )
 from pyrite.workload.storage.store import FORMAT, Store
+from pyrite.workload.system.private import open_private
 
-_SCHEMA = f"""
+NOTHING_GIVEN: Mapping[int, Result] = {}
+
+JOURNAL_SCHEMA = f"""
 create table if not exists jobs (
     number integer primary key,
     id text not null,
@@ -71,7 +74,7 @@ class Journal:
     def __init__(self, store: Store) -> None:
         self._store = store
         with _explaining(store):
-            script = f"begin immediate; {_SCHEMA} commit;"
+            script = f"begin immediate; {JOURNAL_SCHEMA} commit;"
             os.close(open_private(store.journal, os.O_RDWR))
             _check_format(store)
             self.database = open_database(store.journal, script)
@@ -119,8 +122,9 @@ class Journal:
         """The number of the plan that the entries belong to; 0 if there is no plan yet."""
         return plan_in(self.database)
 
-    def begin(self, number: int, plan: Plan) -> None:
-        """Starts a run of this plan, in one transaction."""
+    def begin(self, number: int, plan: Plan, given: Mapping[int, Result] = NOTHING_GIVEN) -> None:
+        """Starts a run of this plan, in one transaction. `given` has the earlier results of the
+        jobs that do not run."""
         with _explaining(self._store), transaction(self.database):
             self.database.execute("delete from jobs")
             self.database.execute("delete from extensions")
@@ -128,10 +132,16 @@ class Journal:
                 "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
                 _first_states(plan),
             )
+            skipped = Entry(JobState.SKIPPED)
+            self._update([(job, with_result(skipped, result)) for job, result in given.items()])
             self.database.execute("delete from run")
             self.database.execute("insert into run (plan) values (?)", (number,))
+        self.drop_unused(but=number)
+
+    def drop_unused(self, *, but: int) -> None:
+        """Removes the segments that nobody uses, and all plans but one."""
         self.drop_unused_segments()
-        self._store.drop_plans(but=number)
+        self._store.drop_plans(but=but)
 
     def extend(self, map: int, first: int, ids: Sequence[tuple[str, str]]) -> None:
         """Adds the branches of a map, in one transaction: their ids, and the ids under which their
@@ -167,6 +177,10 @@ class Journal:
 
     def latest_result(self, id: str) -> Result | None:
         return latest_result(self.database, id)
+
+    def results(self, id: str) -> list[Result]:
+        """All results of this job, the latest first."""
+        return results_of(self.database, id)
 
     def latest_seconds(self) -> dict[str, float]:
         """The duration of each job that has a result, the last time that it ran."""
@@ -230,8 +244,12 @@ def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
 
 def _check_format(store: Store) -> None:
     with closing(sqlite3.connect(store.journal, timeout=30)) as database:
-        (found,) = database.execute("pragma user_version").fetchone()
-        (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
+        check_format(store, database)
+
+
+def check_format(store: Store, database: sqlite3.Connection) -> None:
+    (found,) = database.execute("pragma user_version").fetchone()
+    (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
     if tables and found != FORMAT:
         raise PyriteError(
             f"the store '{store}' was written by another version of Pyrite; run the workload "

@@ -20,13 +20,12 @@ select jobs.id, {", ".join(f"jobs.{name}" for name in OWN_FIELDS)},
     results.segment, results.offset, results.digest, results.seconds
 from jobs left join results
     on results.id = ifnull(jobs.results_id, jobs.id) and results.fingerprint = jobs.fingerprint
-order by number
 """
 
 
 def read_plan_number(store: Store) -> int:
     store.check_exists()
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         return plan_in(database)
 
 
@@ -37,7 +36,7 @@ def plan_in(database: sqlite3.Connection) -> int:
 
 def read_extensions(store: Store) -> list[tuple[int, int]]:
     """The maps whose branches are known, and the number of these, for reading only."""
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         return extensions_in(database)
 
 
@@ -52,7 +51,7 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
     last records may be in the segments only, so these are read too.
     """
     store.check_exists()
-    with _reading(store.journal) as database:
+    with reading(store.journal) as database:
         entries = dict(entries_in(database))
         if was_cut_short:
             ids = list(entries)
@@ -60,6 +59,12 @@ def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dic
                 (ids[number], entry) for number, entry in unwritten(database, store)[0].items()
             )
         return plan_in(database), entries
+
+
+def read_entry(store: Store, number: int) -> Entry:
+    """The entry of one job, as the journal has it."""
+    with reading(store.journal) as database:
+        return next(entry for _, entry in entries_in(database, f"where number = {number:d}"))
 
 
 def unwritten(
@@ -89,7 +94,7 @@ def unwritten(
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(
             sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=30)
@@ -114,10 +119,12 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield database
 
 
-def entries_in(database: sqlite3.Connection) -> Iterator[tuple[str, Entry]]:
+def entries_in(
+    database: sqlite3.Connection, which: str = "order by number"
+) -> Iterator[tuple[str, Entry]]:
     states = {state.value: state for state in JobState}
     fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
-    for id, state, *rest in database.execute(_ENTRIES):
+    for id, state, *rest in database.execute(_ENTRIES + which):
         is_fresh = rest[0] == 0 and rest[9] is None and states[state] in fresh
         yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
+from pyrite.workload.input.command_book import data_used_by
 from pyrite.workload.storage.cleanup_queue import file_of_result
 from pyrite.workload.storage.database import transaction
 from pyrite.workload.storage.journal import Journal, files_of_segment
@@ -66,7 +67,9 @@ def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Prune
         unused = database.execute(_UNUSED, (keep,)).fetchall()
     finally:
         database.execute("drop index jobs_by_id")
-    files = _files(store, journal, unused)
+    left_out = store.read_plan(journal.plan).left_out if journal.plan else ()
+    unused = [row for row in unused if row[0] not in left_out]  # they may be needed by the next run
+    files = [*_files(store, journal, unused), *_unused_data(store, journal.plan)]
     pruned = Pruned(len(unused), sum(map(_size, files)))
     if not dry_run:
         with store.explaining("write to"):
@@ -95,6 +98,13 @@ def _files(store: Store, journal: Journal, unused: list[tuple[str, bytes, int, i
         if left[segment] and (file := file_of_result(store.segment(segment), offset)) is not None:
             files.add(file)
     return sorted(files)
+
+
+def _unused_data(store: Store, plan: int) -> list[Path]:
+    """The large arguments that the jobs of the plan do not have."""
+    used = data_used_by(store.plan(plan))
+    found = store.large_data.iterdir() if store.large_data.is_dir() else ()
+    return sorted(path for path in found if path.name not in used)
 
 
 def _size(path: Path) -> int:

@@ -63,6 +63,12 @@ def latest_result(database: sqlite3.Connection, id: str) -> Result | None:
     return None if row is None else Result(*row)
 
 
+def results_of(database: sqlite3.Connection, id: str) -> list[Result]:
+    """All results of a job, the latest first."""
+    rows = database.execute("select * from results where id = ? order by ended desc", (id,))
+    return [Result(*row) for row in rows]
+
+
 def latest_seconds(database: sqlite3.Connection) -> dict[str, float]:
     """How long each job took that has a result, the last time."""
     return {

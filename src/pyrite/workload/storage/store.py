@@ -6,6 +6,7 @@ status            the master and the phase of the run; it has a fixed size, so t
                   written even if the disk is full
 plans/            for each plan, its jobs and their pickled commands, and the working directory and
                   sys.path with which it was started; the journal has the number of the current plan
+arguments/        large data among the arguments of the jobs, in files named by their contents
 journal.sqlite    the state of each job, and the place of each result
 segments/         the cleanup queue: records of finished jobs with their results, one file per
                   worker; large results have their own files
@@ -20,7 +21,6 @@ import os
 import pickle
 import shutil
 import time
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -29,11 +29,12 @@ from typing import Any
 
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
 from pyrite.functions import message_of
-from pyrite.workload.input.plan import CommandBook, Plan
-from pyrite.workload.storage.private import make_private_folder, open_private, write_private
+from pyrite.workload.input.command_book import CommandBook, OpenCommandBook
+from pyrite.workload.input.plan import Plan
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import above_streams
 from pyrite.workload.system.origin import Origin
+from pyrite.workload.system.private import make_private_folder, open_private, write_private
 
 STATUS_BYTES = 8192
 LOCK_SECONDS = 10.0  # the workers of a master that was killed may need this time to end
@@ -85,6 +86,10 @@ class Store:
     @property
     def exists(self) -> bool:
         return self.journal.exists()
+
+    @property
+    def large_data(self) -> Path:
+        return self.folder / "arguments"
 
     def segment(self, number: int) -> Path:
         return self.folder / "segments" / f"{number:06d}.segment"
@@ -187,16 +192,37 @@ class Store:
         """The file with the places of the inputs of a job, if they are too many for its order."""
         return self.plan(plan) / f"inputs-{job}-{attempt}"
 
+    def on_end(self, plan: int) -> Path:
+        """The file with the function to call when the run has ended, if there is one."""
+        return self.plan(plan) / "on_end"
+
+    @property
+    def hooks_process(self) -> Path:
+        """The file with the identity of the process that calls the hooks."""
+        return self.folder / "hooks.json"
+
+    def wait_for_hooks(self, seconds: float) -> bool:
+        """Waits up to `seconds` for the hooks to end. Returns whether they have ended."""
+        try:
+            process = Identity(**json.loads(self.hooks_process.read_bytes()))
+        except (OSError, ValueError):
+            return True
+        return process.wait(seconds)
+
     def write_plan(self, number: int, plan: Plan, book: CommandBook, origin: Origin) -> None:
         """Writes the files of a plan. The plan is current only when the journal has its number."""
         folder = self.plan(number)
         with self.explaining("write to"):
             shutil.rmtree(folder, ignore_errors=True)
             make_private_folder(folder)
-            write_private(folder / "commands", book.data)
-            write_private(folder / "spans", book.spans.tobytes())
+            book.write(folder, large=self.large_data)
+            if book.on_end:
+                write_private(self.on_end(number), book.on_end)
             write_private(folder / "origin.json", json.dumps(asdict(origin)).encode())
             write_private(folder / "plan.pickle", pickle.dumps((FORMAT, plan), protocol=5))
+
+    def open_commands(self, plan: int) -> OpenCommandBook:
+        return OpenCommandBook(self.plan(plan), large=self.large_data)
 
     def read_plan(self, number: int) -> Plan:
         with self.explaining("read"):
@@ -259,22 +285,3 @@ class Store:
             return (self.folder / "cancelled").read_text() == str(session)
         except OSError:
             return False
-
-
-class Commands:
-    """The commands of a plan. They are read one at a time, because all together may be larger than
-    memory."""
-
-    def __init__(self, folder: Path) -> None:
-        self._spans = array("Q")
-        self._spans.frombytes((folder / "spans").read_bytes())
-        self._file = os.open(folder / "commands", os.O_RDONLY | os.O_CLOEXEC)
-
-    def bytes_of(self, job: int) -> bytes:
-        return self.bytes_at((self._spans[2 * job], self._spans[2 * job + 1]))
-
-    def bytes_at(self, span: tuple[int, int]) -> bytes:
-        return os.pread(self._file, span[1] - span[0], span[0])
-
-    def close(self) -> None:
-        os.close(self._file)

@@ -17,6 +17,8 @@ from pyrite.workload.storage.store import Store
 from pyrite.workload.system import janitor
 from pyrite.workload.system.copies import OwnFile, above_streams
 
+HOOKS_SECONDS = 70.0  # they end themselves some time after the run
+
 
 def temporary_store() -> Store:
     store = Store(tempfile.mkdtemp(prefix="pyrite-workload-"))
@@ -31,7 +33,8 @@ def remove_with(handle: object, store: Store) -> None:
 
 def _remove_if_ended(keeper: _Keeper, store: Store) -> None:
     status = store.status()
-    if keeper.is_of_here and (status is None or status.has_ended):
+    is_over = status is None or (status.has_ended and store.wait_for_hooks(0))
+    if keeper.is_of_here and is_over:
         keeper.remove(store)
 
 
@@ -76,6 +79,7 @@ class _Keeper:
         if self.is_of_here:
             for store in list(self._stores.values()):
                 self._cancel(store)
+                store.wait_for_hooks(HOOKS_SECONDS)
                 self.remove(store)
 
     def _cancel(self, store: Store) -> None:

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from math import inf
 
+from pyrite.workload.system.reaper import seen
+
 LONGEST_SECONDS = 0.5
 """How long a single wait takes at most. A signal that arrives just before a wait does not interrupt
 it: without a limit, Ctrl-C at that moment would have no effect."""
@@ -69,9 +71,5 @@ NOBODY = Identity(0, "")
 def _start_of(pid: int) -> str:
     """The start time of the process in clock ticks, as the kernel gives it; empty if there is no
     such process, or only a zombie."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+    process = seen(pid)
+    return "" if process is None or process.is_dead else process.started

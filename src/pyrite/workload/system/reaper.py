@@ -32,6 +32,15 @@ class Seen:
         self.started = fields[19].decode()
 
 
+def seen(pid: int) -> Seen | None:
+    """The process with this id, which may be a zombie; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return Seen(pid, file.read().rpartition(b")")[2].split())
+    except OSError:
+        return None
+
+
 def kill_families(leaders: set[int]) -> None:
     """Kills leaders of sessions, and all processes that they started, directly or not.
 
@@ -103,14 +112,14 @@ def _is_reaped(pid: int) -> bool:
 
 def _leads(pid: int) -> bool:
     """Whether it lives and is the leader of a session, not another process with its old number."""
-    one = _seen(pid)
+    one = seen(pid)
     return one is not None and not one.is_dead and one.session == pid
 
 
 def _below(pid: int) -> Iterator[int]:
     """The living processes below a process."""
     for child in children_of(pid):
-        if (one := _seen(child)) and not one.is_dead:
+        if (one := seen(child)) and not one.is_dead:
             yield child
             yield from _below(child)
 
@@ -131,16 +140,8 @@ def _left_of(sessions: set[int]) -> set[int]:
 
 def _all_processes() -> Iterator[Seen]:
     for name in os.listdir("/proc"):
-        if name.isdigit() and (process := _seen(int(name))):
+        if name.isdigit() and (process := seen(int(name))):
             yield process
-
-
-def _seen(pid: int) -> Seen | None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return Seen(pid, file.read().rpartition(b")")[2].split())
-    except OSError:
-        return None
 
 
 def main() -> None:
@@ -157,7 +158,7 @@ def main() -> None:
         else:
             leaders.discard(int(rest[0]))
     for pid, started in single:
-        if (one := _seen(pid)) and one.started == started:
+        if (one := seen(pid)) and one.started == started:
             _send(pid, signal.SIGKILL)
     kill_families(leaders)
 

@@ -14,7 +14,6 @@ from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
 
 PAUSE_SECONDS = 0.1
-SHARE_OF_TIME = 5  # to look at the state of a job may take a fifth of the time, at most
 PIECE_BYTES = 1 << 20
 
 
@@ -38,9 +37,7 @@ def follow(
     tail: _Tail | None = None
     while True:
         is_last = has_ended()  # asked first, so that the entry below is final if it is true
-        before = time.monotonic()
         entry = look()
-        seconds = time.monotonic() - before
         if entry.segment is not None and _has_output(entry):
             if tail is None or not tail.is_of(entry):
                 if tail is not None:
@@ -49,7 +46,7 @@ def follow(
             yield from tail.read(None if entry.state is JobState.RUNNING else entry.log_end)
         if is_last or entry.state.has_ended:
             return
-        pause(max(PAUSE_SECONDS, SHARE_OF_TIME * seconds))
+        pause(PAUSE_SECONDS)
 
 
 def _has_output(entry: Entry) -> bool:

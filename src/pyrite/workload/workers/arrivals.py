@@ -15,6 +15,7 @@ from pyrite.wire.sockets import Limits
 from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
 from pyrite.workload.scheduling.scheduler import MOST_SHORT_JOBS
 from pyrite.workload.workers.links import Listeners, WorkerLink
+from pyrite.workload.workers.orders import DONE
 from pyrite.workload.workers.parcels import PURPOSE, Label
 
 
@@ -118,7 +119,8 @@ class LaunchedWorker(WorkerLink):
     def _ended(self, *, orders: int, why: str) -> None:
         """Its worker has ended. Of the orders that were sent, the host had got so many."""
         for _ in range(self._sent - orders):
-            self._listeners.on_return(self._last_sent.pop())
+            if (order := self._last_sent.pop()) != DONE:
+                self._listeners.on_return(order)
         self.lost(why)
 
     def lost(self, why: str) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 import os
 import pickle
 import signal
 import subprocess
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,7 @@ from pyrite.workload.workers.around import (
     checking_files,
     in_surroundings,
 )
+from pyrite.workload.workers.main_module import introduce
 from pyrite.workload.workers.memory_watch import TooMuchMemory, watching
 from pyrite.workload.workers.orders import Order
 
@@ -81,6 +83,9 @@ def do(
     try:
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
+        called = command.command if isinstance(command, Surrounded) else command
+        if isinstance(called, Call):
+            introduce(called.function, (*args, *kwargs.values()) if args or kwargs else ())
         if give_up is None or within is None or not within.memory:
             value = run_command(command, args, kwargs)
         else:
@@ -173,12 +178,30 @@ def run_command(
     of a DAG is a dict of the maps and lists that it wrote. Exceptions of the command are passed
     on."""
     if isinstance(command, Call):
-        return command.function(*args, **(kwargs or {}))
+        value = command.function(*args, **(kwargs or {}))
+        return _awaited(value) if value is not None and inspect.isawaitable(value) else value
     if isinstance(command, Program):
         return _run_program(command.argv)
     if isinstance(command, Surrounded):
         return _run_surrounded(command, args, kwargs)
     return _run_dag(command)
+
+
+def _awaited(value: Awaitable[Any]) -> Any:
+    """Runs what an async function returned. In a thread that runs an event loop already, as that of
+    a notebook, another thread has to do it."""
+    import asyncio  # it takes a while, and few jobs need it
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def wait() -> Any:
+        return await value
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, wait()).result()
 
 
 def _run_surrounded(

@@ -14,8 +14,8 @@ import time
 
 from pyrite.workload.system import processes
 
-PACKAGES = ("py4j", "pyrite", "pyspark")
-"""Whose threads stay."""
+PACKAGES = ("py4j", "pyrite", "pyspark", "tqdm")
+"""Whose threads stay. That of tqdm only looks after progress bars that are shown."""
 
 THREAD_SECONDS = 0.05
 """How long threads may take that are ending, for example those of a pool that was shut down."""

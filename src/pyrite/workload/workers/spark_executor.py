@@ -3,6 +3,7 @@ a shared file system."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of
-from pyrite.spark.session import LazySession
+from pyrite.spark.liveness import is_connect
+from pyrite.spark.session import DEFAULT_MASTER, LazySession
 from pyrite.workload.workers.executors import (
     KillableExecutor,
     KillableFuture,
@@ -43,6 +45,7 @@ class SparkExecutor(KillableExecutor):
             raise PyriteError(f"max_workers must be an integer above 0; got {max_workers!r}")
         super().__init__(max_workers)
         self._session = LazySession(master=master, conf=None, spark=spark)
+        self.is_here = _is_local(spark, master)
 
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
         answer = None
@@ -84,14 +87,14 @@ class _Tagged:
         self._is_over = threading.Event()
 
     def __enter__(self) -> None:
-        if self._is_connect:
+        if is_connect(self._spark):
             self._spark.addTag(self._tag)
         else:
             self._spark.sparkContext.addJobTag(self._tag)
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
-        if self._is_connect:
+        if is_connect(self._spark):
             self._spark.removeTag(self._tag)
         else:
             self._spark.sparkContext.removeJobTag(self._tag)
@@ -104,17 +107,13 @@ class _Tagged:
     def _cancel(self) -> None:
         while not self._is_over.is_set():
             try:
-                if self._is_connect:
+                if is_connect(self._spark):
                     self._spark.interruptTag(self._tag)
                 else:
                     self._spark.sparkContext.cancelJobsWithTag(self._tag)
             except Exception:
                 pass  # the session is stopping
             time.sleep(CANCEL_SECONDS)
-
-    @property
-    def _is_connect(self) -> bool:
-        return "connect" in type(self._spark).__module__
 
 
 def _answer_calls(batches: Iterator[Any]) -> Iterator[Any]:
@@ -129,6 +128,12 @@ def _answer_calls(batches: Iterator[Any]) -> Iterator[Any]:
         calls = batch.column(0).to_pylist()
         answers = [_CRASHED if is_retry else answer_call(call) for call in calls]
         yield pa.RecordBatch.from_arrays([pa.array(answers, pa.binary())], names=["answer"])
+
+
+def _is_local(spark: SparkSession | None, master: str | None) -> bool:
+    if spark is None:
+        return (master or os.environ.get("SPARK_MASTER") or DEFAULT_MASTER).startswith("local")
+    return not is_connect(spark) and str(spark.sparkContext.master).startswith("local")
 
 
 def _first_line(text: str) -> str:

@@ -58,11 +58,11 @@ class Surroundings:
             if _identity(file) != identity:
                 os.dup2(kept, file)
         try:
-            if (sys.stdin, sys.stdout, sys.stderr) == (self._in, self._out, self._err):
-                self._out.flush()
-                self._err.flush()
-                if not self._in.closed:
-                    return
+            self._out.flush()
+            self._err.flush()
+            streams = (sys.stdin, sys.stdout, sys.stderr)
+            if streams == (self._in, self._out, self._err) and not self._in.closed:
+                return
         except ValueError:  # it was closed or detached
             pass
         except OSError:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from pyrite.workload.input.large_data import NO_LUGGAGE, Luggage
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.workers.capturing import LogEnd, capturing
@@ -29,6 +30,7 @@ class Task:
     path: tuple[str, ...]
     log: LogEnd
     master: int  # its process id
+    luggage: Luggage = NO_LUGGAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def run_task(task: Task) -> Outcome:
             sys.path.append(folder)
     _leave_interrupts_to(task.master)
     inputs = [_reader(found) for found in task.inputs]
-    with capturing(task.log) as output:
+    with capturing(task.log) as output, task.luggage.unpacked():
         ending = do(
             task.order,
             task.blob,

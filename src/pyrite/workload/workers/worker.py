@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from pyrite.workload.input.commands import Command
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
 from pyrite.workload.storage.places import readers
-from pyrite.workload.storage.store import Commands, Store
+from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.workers import orders
@@ -104,7 +104,7 @@ class Worker:
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
-        self._commands = Commands(store.plan(plan))
+        self._commands = store.open_commands(plan)
         self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
         self._surroundings = Surroundings()
         self._leftovers = Leftovers()

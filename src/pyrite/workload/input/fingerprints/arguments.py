@@ -11,7 +11,7 @@ from pyrite.workload.input.fingerprints.digests import digest
 from pyrite.workload.input.fingerprints.node import Named
 from pyrite.workload.input.fingerprints.parts import RANDOM, SHORT
 from pyrite.workload.input.fingerprints.paths import paths_in
-from pyrite.workload.input.fingerprints.survey import Fingerprints
+from pyrite.workload.input.fingerprints.survey import Fingerprints, Survey
 from pyrite.workload.input.fingerprints.values import of_atom
 
 _LONG = 256
@@ -32,6 +32,9 @@ class Looked:
 class Arguments:
     def __init__(self, fingerprints: Fingerprints) -> None:
         self._fingerprints = fingerprints
+        self._known: dict[
+            tuple[str, int], tuple[Any, Survey]
+        ] = {}  # by name and id(), with the value kept alive: jobs may share a large value
 
     def look(self, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str]) -> Looked:
         """`names` are those of the positional parameters. The order of kwargs does not count."""
@@ -47,7 +50,11 @@ class Arguments:
             if type(value) in _PLAIN:
                 found = parts[name] = _of_plain(value)
             else:
-                survey = self._fingerprints.survey(Named(name, value))
+                known = self._known.get((name, id(value)))
+                if known is None:
+                    named = Named(name, value)
+                    known = self._known[name, id(value)] = value, self._fingerprints.survey(named)
+                survey = known[1]
                 found = survey.digest
                 parts[name] = RANDOM if survey.reasons else found
                 reasons.extend(survey.reasons)

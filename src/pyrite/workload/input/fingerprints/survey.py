@@ -39,13 +39,13 @@ def digest_of(value: Any) -> bytes:
 
 
 class Fingerprints:
-    """Makes surveys. Functions and classes, which many commands share, are taken apart only
-    once."""
+    """Makes surveys. Units, which many commands share, are taken apart and hashed only once."""
 
     def __init__(self) -> None:
         self._known: dict[
             int, tuple[Any, Node]
         ] = {}  # by id(); the object is kept alive, so that no other object gets the same id
+        self.hashed: dict[Any, _Hashed] = {}
 
     def of(self, value: Any) -> bytes:
         return self.survey(value).digest
@@ -62,6 +62,15 @@ class Fingerprints:
         if known is None:
             known = self._known[id(value)] = (value, of_value(value))
         return known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hashed:
+    """A unit that was hashed, and the names by which it referred to others then."""
+
+    unit: Any
+    digest: bytes
+    references: list[tuple[Any, str]]
 
 
 class _Frame:
@@ -88,7 +97,8 @@ class _Surveyor:
         self._kept: list[Any] = []  # kept alive, so that no two values have the same id
         self._names: dict[Any, str] = {}  # of units
         self._counts: dict[str, int] = {}
-        self._waiting: list[tuple[str, Any]] = []
+        self._waiting: list[tuple[str, Any, Any]] = []
+        self._references: list[tuple[Any, str]] = []
         self._places: dict[str, str] = {}
         self._reasons: dict[str, None] = {}
         self._random: set[str] = set()
@@ -99,14 +109,25 @@ class _Surveyor:
             root = self._hash(value).digest()
         units: dict[str, bytes] = {}
         while self._waiting:
-            name, unit = self._waiting.pop()
-            frame = self._hash(unit)
-            units[name] = frame.digest()
-            if frame.is_random:
-                self._random.add(name)
+            name, key, unit = self._waiting.pop()
+            units[name] = self._digest_of_unit(name, key, unit)
         names = sorted(units)
         whole = digest(root, *[part for name in names for part in (name.encode(), units[name])])
         return Survey(whole, units, self._places, tuple(self._reasons), frozenset(self._random))
+
+    def _digest_of_unit(self, name: str, key: Any, unit: Any) -> bytes:
+        known = self._fingerprints.hashed.get(key)
+        if known is not None and all(self._unit(u) == n for u, n in known.references):
+            return known.digest
+        self._references = []
+        self._done = {}
+        frame = self._hash(unit)
+        found = frame.digest()
+        if frame.is_random:
+            self._random.add(name)
+        else:
+            self._fingerprints.hashed[key] = _Hashed(unit, found, self._references)
+        return found
 
     def _hash(self, root: Any) -> _Frame:
         """Hashes a value from the digests of its children. Not a recursive function, because values
@@ -140,6 +161,7 @@ class _Surveyor:
             return b"a" + of_atom(value)
         name = self._unit(value)
         if name is not None:
+            self._references.append((value, name))
             return b"u" + name.encode("utf-8", "surrogatepass")
         done = self._done.get(id(value))
         if done is not None:
@@ -173,7 +195,7 @@ class _Surveyor:
             name = f"{name} #{count}"
         self._names[key] = name
         self._kept.append(value)
-        self._waiting.append((name, value))
+        self._waiting.append((name, key, value))
         if isinstance(value, FunctionType):
             self._places[name] = place_of(value)
         return name

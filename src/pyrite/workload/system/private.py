@@ -15,7 +15,7 @@ def open_private(path: str | os.PathLike[str], flags: int) -> int:
     return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
 
 
-def write_private(path: Path, data: bytes | bytearray) -> None:
+def write_private(path: Path, data: bytes | bytearray | memoryview) -> None:
     with open(path, "wb", opener=open_private) as file:
         file.write(data)
 

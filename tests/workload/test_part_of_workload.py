@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from pyrite.errors import InvalidWorkload
-from pyrite.workload import Workload
+from pyrite.workload import Run, Workload
 from pyrite.workload.input.part import Part, cut, selected
 from pyrite.workload.input.plan import Plan, make_plan
 from tests.workload import commands
@@ -26,8 +28,8 @@ def plan_of(edges: list[tuple[int, int]], count: int) -> Plan:
     return make_plan(workload_of(edges, count).jobs, None, pools={})[0]
 
 
-OF_NUMBERS = ("upstream", "downstream", "order", "passed", "given")
-"""The fields of a plan with the numbers of jobs, which change when a plan is cut."""
+OF_OTHERS = ("upstream", "downstream", "order", "passed", "given", "left_out")
+"""The fields of a plan that relate jobs to other jobs, which change when a plan is cut."""
 
 counts = some.integers(1, 9)
 graphs = counts.flatmap(
@@ -73,6 +75,13 @@ def test_from_is_closed_downwards_and_to_upwards(graph) -> None:  # type: ignore
             selected(both, plan)
 
 
+def of_job(values: Any, job: int) -> Any:
+    """What a field of a plan says of a job."""
+    if isinstance(values, set):
+        return job in values
+    return values.get(job) if isinstance(values, dict) else values[job]
+
+
 @given(graphs)
 def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # type: ignore[no-untyped-def]
     count, edges, chosen, _ = graph
@@ -81,6 +90,7 @@ def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # t
     names = set(ids(chosen))
     given = {part.ids[n] for n in part.given}
     assert set(part.ids) == names | given
+    assert part.left_out == set(plan.ids) - names - given
     assert set(part.edges) == {edge for edge in plan.edges if edge[1] in names}
     assert given == {a for a, _ in part.edges} - names
     assert [part.ids[n] for n in part.order] == [
@@ -88,11 +98,8 @@ def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # t
     ]
     for n, id in enumerate(part.ids):
         old = plan.ids.index(id)
-        for name in (field.name for field in fields(Plan) if field.name not in OF_NUMBERS):
-            is_dict = isinstance(getattr(plan, name), dict)
-            before = getattr(plan, name).get(old) if is_dict else getattr(plan, name)[old]
-            after = getattr(part, name).get(n) if is_dict else getattr(part, name)[n]
-            assert before == after
+        for name in (field.name for field in fields(Plan) if field.name not in OF_OTHERS):
+            assert of_job(getattr(plan, name), old) == of_job(getattr(part, name), n)
         assert commands_of_it.spans[2 * n : 2 * n + 2] == book.spans[2 * old : 2 * old + 2]
         assert sorted(part.downstream[n]) == [
             b for b in range(len(part.ids)) if (id, part.ids[b]) in part.edges
@@ -110,3 +117,48 @@ def test_unknown_jobs_and_options_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(InvalidWorkload, match=r"no job is selected by only=\[\]"):
         selected(Part(only=()), plan)
     assert Part.of() is None
+
+
+def chain() -> Workload:
+    workload = Workload().add("a", max, args=[1, 2])
+    return workload.add("b", abs_of, after="a").add("c", abs_of_b, after="b")
+
+
+def abs_of(a: int) -> int:
+    return abs(a)
+
+
+def abs_of_b(b: int) -> int:
+    return abs(b)
+
+
+def outcome(run: Run) -> dict[str, tuple[str, bool]]:
+    return {row["job"]: (row["state"].value, row["selected"]) for row in run.wait().table()}
+
+
+def test_a_part_runs_with_the_results_of_the_others_which_stay(tmp_path: Path) -> None:
+    store = tmp_path / "s"
+    chain().run(workers=1, store=store).wait()
+    run = chain().run(workers=1, store=store, only="b", rerun=True)
+    assert outcome(run) == {"a": ("SKIPPED", False), "b": ("DONE", True)}
+    assert run.raise_for_failures().results["b"] == 2
+    run = chain().run(workers=1, store=store, from_=["b"], rerun=True)
+    assert outcome(run) == {
+        "a": ("SKIPPED", False),
+        "b": ("DONE", True),
+        "c": ("DONE", True),
+    }
+    run = chain().run(workers=1, store=store, to=["b"], rerun=True)
+    assert outcome(run) == {"a": ("DONE", True), "b": ("DONE", True)}
+    assert Run.prune(store).results == 0
+    run = chain().run(workers=1, store=store)
+    assert {state for state, _ in outcome(run).values()} == {"SKIPPED"}
+
+
+def test_a_part_whose_upstream_results_are_missing_is_refused(tmp_path: Path) -> None:
+    message = "job 'a' is not selected, but 'b' needs its result, and it has no result in the store"
+    with pytest.raises(InvalidWorkload, match=message):
+        chain().run(store=tmp_path / "s", only=["b", "c"])
+    assert not (tmp_path / "s").exists()
+    with pytest.raises(InvalidWorkload, match=r"job 'b' is not selected.* give store="):
+        chain().run(only="c")

@@ -1,0 +1,101 @@
+"""The master's side of on_end hooks. The hooks run in a process of their own, so that a hook can
+neither break nor delay the run. The master appends each end of a job to a file, and wakes that
+process through a pipe, which never blocks. The end of the pipe means that the run has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.storage.entries import Entry
+from pyrite.workload.storage.store import Status, Store
+from pyrite.workload.system import processes
+from pyrite.workload.system.alive import Identity
+from pyrite.workload.system.copies import OwnFile, above_streams
+from pyrite.workload.system.origin import Origin
+from pyrite.workload.system.private import open_private, write_private
+
+_LENGTH = struct.Struct("<I")
+
+
+class Hooks:
+    def __init__(
+        self, store: Store, number: int, status: Status, *, origin: Origin | None = None
+    ) -> None:
+        self._ends = open_private(ends_of(store, status.session), os.O_WRONLY | os.O_TRUNC)
+        self._process = processes.start(
+            "hooks",
+            {"store": str(store), "plan": number, "session": status.session},
+            log=store.folder / "hooks.log",
+            waits=True,
+            origin=origin,
+        )
+        write_private(
+            store.hooks_process, json.dumps(asdict(Identity.of(self._process.pid))).encode()
+        )
+        assert self._process.stdin is not None
+        # A process forked from this one must not keep the pipe open.
+        self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
+        self._process.stdin.close()
+        os.set_blocking(self._pipe.file, False)
+        threading.Thread(target=self._process.wait, name="workload hooks", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def tell(self, ends: list[tuple[int, Entry]]) -> None:
+        """Some jobs have reached their final states, in this order."""
+        records = [pickle.dumps((job, tuple(entry)), protocol=5) for job, entry in ends]
+        try:
+            os.write(self._ends, b"".join([_LENGTH.pack(len(r)) + r for r in records]))
+            os.write(self._pipe.file, b".")
+        except OSError:  # the disk or the pipe is full, or the process was killed
+            pass
+
+    def close(self) -> None:
+        """The final status of the run has been written."""
+        self._pipe.close()
+        os.close(self._ends)
+
+
+def start_hooks(
+    store: Store, number: int, plan: Plan, status: Status, *, origin: Origin | None = None
+) -> Hooks | None:
+    """None if the run has no hooks, or their process cannot be started."""
+    if not plan.hooks and not store.on_end(number).exists():
+        return None
+    try:
+        return Hooks(store, number, status, origin=origin)
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def ends_of(store: Store, session: int) -> Path:
+    """The file of the ends of the jobs of one session."""
+    return store.folder / f"hooks-{session}.ends"
+
+
+def read_ends(path: Path, start: int) -> Iterator[tuple[int, Entry, int]]:
+    """The jobs that have ended, their entries, and the position in the file after each."""
+    with open(path, "rb") as file:
+        file.seek(start)
+        data = file.read()
+    position = 0
+    while len(data) - position >= _LENGTH.size:
+        length = _LENGTH.unpack_from(data, position)[0]
+        record = data[position + _LENGTH.size : position + _LENGTH.size + length]
+        if len(record) < length:
+            return
+        position += _LENGTH.size + length
+        job, entry = pickle.loads(record)
+        yield job, Entry(*entry), start + position

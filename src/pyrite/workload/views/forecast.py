@@ -1,0 +1,134 @@
+"""Finds out what a run would do, without running anything.
+
+The conductor that the masters use decides on a copy of the journal which jobs it would skip. So the
+forecast and the run cannot disagree. What is downstream of a job that would run is not decided yet:
+it depends on the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyrite.workload.input.fingerprints.parts import Parts, differences, unpack_planned
+from pyrite.workload.input.options import Options
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.masters.conductor import Conductor
+from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.storage.entries import Entry
+from pyrite.workload.storage.given import given_results, is_there
+from pyrite.workload.storage.paper_journal import PaperJournal
+from pyrite.workload.storage.result_table import Result
+from pyrite.workload.storage.store import Store
+from pyrite.workload.views.preview import Planned, Preview
+
+UPSTREAM_NAMED = 3
+
+
+def forecast(store: Store, plan: Plan, options: Options) -> Preview:
+    """What a new run of this plan in this store would do. Nothing is written, and no lock is
+    needed; the store need not exist."""
+    journal = PaperJournal(store)
+    try:
+        return _Forecast(store, plan, options, journal).preview()
+    finally:
+        journal.close()
+
+
+class _Forecast:
+    def __init__(self, store: Store, plan: Plan, options: Options, journal: PaperJournal) -> None:
+        self._store = store
+        self._journal = journal
+        self._options = options
+        self._before: dict[str, Entry] = journal.entries()
+        journal.begin(journal.plan + 1, plan, given_results(store, journal, plan))
+        conductor = Conductor(store, plan, journal, options, depth=len(plan.ids) + 1)
+        conductor.joined("nobody")
+        conductor.assign(0.0, 0.0)  # skips what is up to date, and all that this makes ready
+        self._conductor = conductor
+        self._plan = plan
+
+    def preview(self) -> Preview:
+        found: dict[int, Planned] = {}
+        for job in self._plan.order:
+            found[job] = self._planned(job, found)
+        return Preview([found[job] for job in range(len(self._plan.ids))])
+
+    def _planned(self, job: int, found: dict[int, Planned]) -> Planned:
+        id = self._plan.ids[job]
+        if job in self._plan.given:
+            return Planned(id, "skip", ("it is not selected, and its earlier result is used",))
+        state = self._conductor.state_of(job)
+        if state is JobState.SKIPPED:
+            return Planned(id, "skip", ("it is up to date",))
+        if self._options.rerun:
+            return Planned(id, "run", ("rerun is True",))
+        if state is not JobState.WAITING:
+            return Planned(id, "run", tuple(self._why(job)))
+        above = [found[u] for u in self._plan.upstream[job] if found[u].action != "skip"]
+        named = [
+            f"its upstream job {one.job} {'would' if one.action == 'run' else 'may'} run"
+            for one in above[:UPSTREAM_NAMED]
+        ]
+        if len(above) > UPSTREAM_NAMED:
+            named.append(
+                f"{len(above) - UPSTREAM_NAMED} more of its upstream jobs would or may run"
+            )
+        own = self._own(job)
+        return Planned(id, "run" if own else "may run", (*own, *named))
+
+    def _why(self, job: int) -> list[str]:
+        """Why a job runs whose upstream jobs are all up to date."""
+        id = self._plan.ids[job]
+        results = self._journal.results(id)
+        if not results:
+            return [self._never_done(id)]
+        fingerprint, parts = self._conductor.explain(job)
+        same = next((result for result in results if result.fingerprint == fingerprint), None)
+        if same is not None and not is_there(self._store, same.segment, same.offset):
+            return ["its result is gone, or a file that its result names has changed"]
+        if same is not None:
+            return ["another version of it ran since then, and may have overwritten what it wrote"]
+        return _changes(results, Parts.unpack(parts)) or ["something that it uses has changed"]
+
+    def _own(self, job: int) -> list[str]:
+        """Why a job runs whatever the results of its upstream jobs will be; empty if it may be
+        skipped."""
+        id = self._plan.ids[job]
+        results = self._journal.results(id)
+        if not results:
+            return [self._never_done(id)]
+        new = unpack_planned(self._plan.parts[job])
+        if not new.unsure and any(_may_be_of(result, new) for result in results):
+            return []
+        return _changes(results, new, is_planned=True)
+
+    def _never_done(self, id: str) -> str:
+        last = self._before.get(id)
+        if last is None or not last.attempt:
+            return "it never ran"
+        return f"it has no result: it was {last.state} in the last run"
+
+
+def _changes(results: list[Result], new: Parts, *, is_planned: bool = False) -> list[str]:
+    """What is different from the result that is most like it. `is_planned` says that the files and
+    the results of the upstream jobs are not known yet."""
+    found = []
+    for old in (Parts.unpack(result.parts) for result in results if result.parts):
+        known = replace(old, files={}, upstream={}, made=()) if is_planned else old
+        found.append(differences(known, new))
+    if not found:
+        return ["what its earlier result was made of is not known"]
+    return min(found, key=len)
+
+
+def _may_be_of(result: Result, new: Parts) -> bool:
+    """Whether a result can be of a job with these parts, of which the files and the results of the
+    upstream jobs are not known yet."""
+    if not result.parts:
+        return True
+    old = Parts.unpack(result.parts)
+    return (
+        not old.unsure
+        and sorted(old.code.values()) == sorted(new.code.values())
+        and sorted(old.arguments.values()) == sorted(new.arguments.values())
+    )
