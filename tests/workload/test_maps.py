@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -202,8 +203,8 @@ def test_a_maker_is_skipped_if_all_jobs_that_it_made_are(current: set[int], stat
 # Runs
 
 
-@pytest.mark.parametrize("kind", ["persistent", "transient"])
-def test_results_of_maps_and_of_maps_over_maps(kind: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["persistent", "transient", "launched"])
+def test_results_of_maps_and_of_maps_over_maps(kind: str, tmp_path: Path) -> None:
     workload = shards((3, 1, 2)).add("model", lambda: 10).add("nothing", list)
     workload.map("score", lambda shard, model: shard * model, over="shards", priority=1)
     workload.map("root", math.sqrt, over="score")
@@ -211,9 +212,14 @@ def test_results_of_maps_and_of_maps_over_maps(kind: Any, tmp_path: Path) -> Non
     workload.map("whole", lambda shards, x, score: (x, score), over="shards", args=[5], pool="p")
     below = ["score", "root", "empty"]
     workload.add("below", lambda score, root, empty: [score, len(root), empty], after=below)
-    options: Any = {"max_jobs": 50} if kind == "transient" else {}
-    run = workload.run(kind=kind, workers=2, store=tmp_path / "run", pools={"p": 1}, **options)
-    run.wait()
+    launcher = ThreadPoolExecutor(2)
+    options: dict[str, dict[str, Any]] = {
+        "persistent": {},
+        "transient": {"kind": "transient", "max_jobs": 50},
+        "launched": {"launcher": launcher.map},
+    }
+    run = workload.run(workers=2, store=tmp_path / "run", pools={"p": 1}, **options[kind]).wait()
+    launcher.shutdown()
     assert run.results["shards"] == (3, 1, 2)
     assert run.results["score"] == [30, 10, 20]
     assert run.results["score[0]"] == 30
@@ -261,6 +267,29 @@ def test_branches_are_skipped_one_by_one(tmp_path: Path) -> None:
     other, ran = run([2, 1], 2)
     assert ran == ["1", "2", "say 11", "say 22"]
     assert other.results["below"] == ["22", "11"]
+
+
+def test_a_plan_knows_the_branches_if_the_elements_are_known(tmp_path: Path) -> None:
+    def workload(factor: int) -> Workload:
+        made = shards([1, 2]).map("score", lambda x, f: x * f, over="shards", kwargs={"f": factor})
+        made.map("again", lambda x: x + 1, over="score").add("below", print, after="score")
+        return made
+
+    store = tmp_path / "run"
+    before = workload(1).plan(store)
+    assert "one job per element of shards, known when shards has ended" in before.why("score")
+    workload(1).run(workers=1, store=store).wait()
+    assert workload(1).plan(store).counts()["skip"] == 8
+    after = {row["job"]: (row["action"], row["reasons"]) for row in workload(2).plan(store).table()}
+    assert after["score[1]"] == ("run", ["the argument f changed"])
+    assert after["score"] == ("run", ["2 of its 2 jobs would run"])
+    assert after["again"][0] == "may run"
+    part = workload(2).run(workers=1, store=store, only=["again"]).wait()
+    assert part.results["again"] == [3, 5]
+    assert states(part)["shards"] == "SKIPPED"
+    assert "below" not in states(part)
+    # Those of the factor 1, and none of the job below, nor of the element that `again` has again.
+    assert Run.prune(store).results == 3
 
 
 def test_a_branch_that_fails_blocks_its_map_but_not_the_other_branches(tmp_path: Path) -> None:

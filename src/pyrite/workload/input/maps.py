@@ -52,14 +52,19 @@ def results_id(map: str, element: bytes) -> str:
     return branch_id(map, element.hex())
 
 
+def map_of(id: str) -> str:
+    """The map of the branch that has this id, or whose results are kept under it; else the id."""
+    match = _BRANCH.fullmatch(id)
+    return match[1] if match else id
+
+
 def taken_ids(ids: Iterable[str], maps: Collection[str]) -> list[tuple[str, str]]:
     """The ids that are reserved for branches, each with its map.
 
     >>> taken_ids(["score[7]", "score[x]", "other[7]"], {"score"})
     [('score[7]', 'score')]
     """
-    matches = ((id, _BRANCH.fullmatch(id)) for id in ids)
-    return [(id, match[1]) for id, match in matches if match and match[1] in maps]
+    return [(id, map) for id in ids if (map := map_of(id)) != id and map in maps]
 
 
 def element_of(

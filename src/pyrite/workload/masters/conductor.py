@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.workload.input import maps
 from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.parts import Parts, with_run
-from pyrite.workload.input.maps import branch_id, results_id
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -63,7 +63,7 @@ class Conductor:
         self._due: float | None = None
         self._finished: list[int] = []  # their results are not in the journal yet
         self._known_seconds = known = journal.latest_seconds()
-        ids = map(self._results_id, range(len(plan.ids))) if plan.branch else plan.ids
+        ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
         seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
         self._has_results = {*seconds}
         self._may_skip = bool(known) and not options.rerun
@@ -108,6 +108,11 @@ class Conductor:
 
     def timeout_of(self, job: int) -> float | None:
         return self._plan.timeouts[job]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with the branches of maps that are known. Its order is that without them."""
+        return self._plan
 
     def state_of(self, job: int) -> JobState:
         return self._scheduler.states[job]
@@ -192,7 +197,7 @@ class Conductor:
         elif job in plan.branch:
             map, number = plan.branch[job]
             over = plan.maps[map].over
-            found[branch_id(plan.ids[over], "")] = self._element_digest(map, number)
+            found[maps.branch_id(plan.ids[over], "")] = self._element_digest(map, number)
             above = [u for u in above if u != over or u in plan.maps[map].passed]
         if len(above) > 1:
             above = sorted(above, key=plan.ids.__getitem__)
@@ -203,7 +208,7 @@ class Conductor:
     def _settled(self, job: int) -> bytes:
         """The fingerprint of a job that has ended. If a file that it may have read was changed
         while it ran, the fingerprint is random, so that the job runs again the next time."""
-        earlier = self._journal.latest_result(self._results_id(job))
+        earlier = self._journal.latest_result(self.results_id(job))
         made = Parts.unpack(earlier.parts).made if earlier is not None and earlier.parts else ()
         found = self._files.settle(job, made)
         return digest(self._without_files(job), found)
@@ -240,7 +245,7 @@ class Conductor:
         if packed is None:
             entry = self._entries[job]
             fingerprint = entry.fingerprint or NO_FINGERPRINT
-            known = self._journal.result(self._results_id(job), fingerprint)
+            known = self._journal.result(self.results_id(job), fingerprint)
             packed = self._parts_of[job] = known.parts if known is not None else b""
         parts = Parts.unpack(packed) if packed else Parts()
         return [parts.files[path] for path in parts.made]
@@ -251,7 +256,7 @@ class Conductor:
             return True  # the elements are the results of branches; there is nothing to take apart
         if not self._may_skip or job not in self._has_results:
             return False
-        id = self._results_id(job)
+        id = self.results_id(job)
         found = self._journal.result(id, self._fingerprint(job))
         if found is None or not self._result_is_there(found.segment, found.offset):
             return False
@@ -310,7 +315,7 @@ class Conductor:
         add_branches(self._rules, map, branches)
         self._entries.extend([FRESH] * count)
         self._fingerprints.extend([None] * count)
-        ids = [(plan.ids[branch], self._results_id(branch)) for branch in branches]
+        ids = [(plan.ids[branch], self.results_id(branch)) for branch in branches]
         if self._known_seconds:
             self._has_results.update(
                 branch for branch, (_, id) in zip(branches, ids) if id in self._known_seconds
@@ -319,13 +324,13 @@ class Conductor:
         self._journal.extend(map, branches.start, ids)
         return count
 
-    def _results_id(self, job: int) -> str:
+    def results_id(self, job: int) -> str:
         """The id under which the results of a job are kept."""
         plan = self._plan
         if job not in plan.branch:
             return plan.ids[job]
         map, number = plan.branch[job]
-        return results_id(plan.ids[map], self._element_digest(map, number))
+        return maps.results_id(plan.ids[map], self._element_digest(map, number))
 
     def _element_digest(self, map: int, number: int) -> bytes:
         over = self._plan.maps[map].over
@@ -483,7 +488,7 @@ class Conductor:
             self._entries[job] = entry
             batch.append((job, entry))
         results = [
-            result_of(self._results_id(job), self._entries[job], self._parts(job))
+            result_of(self.results_id(job), self._entries[job], self._parts(job))
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)
