@@ -325,3 +325,25 @@ def test_plan_says_what_would_run_and_why_and_a_part_can_be_run(folder: Path) ->
     assert "SKIPPED (not selected)" in only.stdout
     assert Run.attach("jobs.run").results["total"] == 7
     assert "2 skipped" in pyrite("run", "jobs.yaml", "--from", "load").stdout
+
+
+def test_status_says_what_is_known_when_the_master_is_dead(folder: Path) -> None:
+    marker = folder / "marker"
+    write(folder, f"jobs:\n  a: steps:load\n  slow: [sh, -c, 'touch {marker}; sleep 1000']\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pyrite", "workload", "run", "jobs.yaml"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    commands.wait_for(str(marker))
+    master = Run.attach("jobs.run").pid
+    os.kill(master, signal.SIGKILL)
+    assert process.wait(60) == 1
+    shown = pyrite("status", "jobs.run").stdout
+    assert f"its master (process {master}) was killed, so nothing runs any more" in shown
+    assert "its master was killed while it ran; resume runs it again" in shown
+    assert "killed after" in shown
+    assert f"pyrite workload resume {folder}/jobs.run" in shown
+    document = json.loads(pyrite("status", "jobs.run", "--json").stdout)
+    assert (document["phase"], document["counts"].get("RUNNING")) == ("killed", None)
+    assert "was killed" in document["problem"]

@@ -115,10 +115,12 @@ def test_a_killed_run_is_reported(tmp_path: Path) -> None:
     workload = Workload().add("a", commands.tell_and_wait, args=[said, str(tmp_path / "never")])
     run = workload.add("b", commands.nothing, after="a").run(workers=1, store=tmp_path / "s")
     commands.wait_for(said)
-    os.kill(run.pid, signal.SIGKILL)
+    pid = run.pid
+    os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not processes_of(tmp_path), 60)
     text = Seen(Run.attach(tmp_path / "s").to_html()).text
-    assert "The master of the run was killed." in text
+    assert f"Its master (process {pid}) was killed" in text
+    assert "its master was killed while it ran; resume runs it again" in text
 
 
 times = some.floats(0, 1e5)

@@ -14,7 +14,7 @@ from pyrite.cli.progress import duration
 from pyrite.cli.workload.answers import Answer
 from pyrite.workload import JobState, Run
 from pyrite.workload.progress import STYLES
-from pyrite.workload.views.documents import phase_of, run_document
+from pyrite.workload.views.documents import killed_sentence, phase_of, run_document
 from pyrite.workload.views.failures import log_command
 
 ROWS_SHOWN = 100
@@ -60,6 +60,8 @@ def _show(run: Run, console: Console, *, everything: bool) -> None:
         f"{duration(longest)}",
         style="dim",
     )
+    if phase == "killed":
+        console.print(f"[red]{escape(killed_sentence(status.master.pid))}[/]", soft_wrap=True)
     if status.problem:
         console.print(f"[red]{escape(status.problem)}[/]", soft_wrap=True)
     failed = run.failed()

@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
 def run_document(run: Run) -> dict[str, Any]:
     """A run and all of its jobs. Times are in seconds, those of a clock in seconds since 1970."""
-    status = run.status
+    status, phase = run.status, phase_of(run)
+    problem = killed_sentence(status.master.pid) if phase == "killed" else status.problem
     length, critical_path = run.lengths()
     return {
         "store": str(run.store),
-        "phase": phase_of(run),
+        "phase": phase,
         "started": status.started,
         "ended": status.ended,
         "seconds": length,
         "critical_path_seconds": critical_path,
-        "problem": status.problem or None,
+        "problem": problem or None,
         "counts": {state.value: count for state, count in run.counts().items()},
         "jobs": [{**row, "state": row["state"].value} for row in run.table()],
     }
@@ -45,3 +46,11 @@ def phase_of(run: Run) -> str:
     store says that the run is running but its master is dead."""
     status = run.status
     return status.phase if status.has_ended or not run.has_ended else "killed"
+
+
+def killed_sentence(pid: int) -> str:
+    """What is known about a run in the phase `killed`."""
+    return (
+        f"its master (process {pid}) was killed, so nothing runs any more; the table shows what "
+        "had been recorded until then"
+    )

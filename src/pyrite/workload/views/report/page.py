@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 
 from pyrite.workload.scheduling.states import JobState
+from pyrite.workload.views.documents import killed_sentence
 from pyrite.workload.views.report.facts import Facts
 from pyrite.workload.views.report.graph import graph
 from pyrite.workload.views.report.jobs_table import failures_section, jobs_table, state_badge
@@ -139,9 +140,8 @@ def _advice(facts: Facts) -> list[str]:
     if facts.status.problem:
         lines.append(escape(facts.status.problem))
     if facts.phase == "killed":
-        lines.append(
-            "The master of the run was killed. What is shown is what had been recorded until then."
-        )
+        sentence = killed_sentence(facts.status.master.pid)
+        lines.append(escape(f"{sentence[0].upper()}{sentence[1:]}."))
     if facts.phase in ("killed", "broken", "cancelled"):
         command = f"pyrite workload resume {shlex.quote(str(facts.store))}"
         lines.append(f"To continue, run: <code>{escape(command)}</code>")
