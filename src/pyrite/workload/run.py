@@ -379,8 +379,17 @@ class Run:
         from pyrite.workload.views.report.page import page
 
         _, critical_path = self.lengths()
-        status, phase, entries = self.status, phase_of(self), self._entries()
-        return page(facts_of(self._store, status, phase, entries, self._plan.edges, critical_path))
+        return page(
+            facts_of(
+                self._store,
+                self.status,
+                phase_of(self),
+                self.table(),
+                self._entries(),
+                self._plan.edges,
+                critical_path,
+            )
+        )
 
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
         boxes = [

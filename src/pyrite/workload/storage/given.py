@@ -32,8 +32,8 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
         what = "no result in" if result is None else "a result whose files are gone in"
         below = ", ".join(f"'{plan.ids[job]}'" for job in plan.downstream[job][:3])
         problems.append(
-            f"job '{id}' is not selected, but {below} needs its result, and it has {what} the "
-            f"store '{store}'; run '{id}' first, or select it too"
+            f"job '{id}' is not selected, but its result is needed by {below}, and it has {what} "
+            f"the store '{store}'; run '{id}' first, or select it too"
         )
     if problems:
         raise InvalidWorkload(problems)
