@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload.input.fingerprints import SIZE
+from pyrite.workload.input.fingerprints.parts import with_run
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
@@ -97,16 +99,16 @@ class Journal:
         journal."""
         with _explaining(self._store), transaction(self.database):
             changed, scanned = unwritten(self.database, self._store)
-            ids = list(self.entries()) if changed else []
+            plan = self._store.read_plan(self.plan) if changed else None
+            results = []
+            for job, entry in changed.items():
+                if plan is not None and entry.state is JobState.DONE:
+                    parts = b""
+                    if job in plan.files:
+                        changed[job], parts = _unsettled(entry, plan.parts[job])
+                    results.append(result_of(plan.ids[job], changed[job], parts))
             self._update(changed.items())
-            put_results(
-                self.database,
-                [
-                    result_of(ids[job], entry)
-                    for job, entry in changed.items()
-                    if entry.state is JobState.DONE
-                ],
-            )
+            put_results(self.database, results)
             self._set_scanned(scanned)
 
     @property
@@ -203,6 +205,14 @@ def files_of_segment(store: Store, number: int) -> list[Path]:
 def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
     for number, (id, above) in enumerate(zip(plan.ids, plan.upstream)):
         yield number, id, "WAITING" if above else "READY"
+
+
+def _unsettled(entry: Entry, planned: bytes) -> tuple[Entry, bytes]:
+    """The entry and the packed parts of a job with files whose end no master has seen. Its record
+    has the fingerprint from before it ran, and nobody has looked at what it wrote. So it gets a
+    random one, and the job runs again in the next run."""
+    why = "its master was killed before it looked at the files that the job wrote"
+    return entry._replace(fingerprint=os.urandom(SIZE)), with_run(planned, disturbed=(why,))
 
 
 def _check_format(store: Store) -> None:
