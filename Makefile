@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 
 PYTHONS := 3.11 3.12 3.13
 
+# Tests and benchmarks start processes by the hundred. Without compiled files, each of them would
+# compile the whole package again, which takes longer than anything else that it does.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-all lint unit soak bench lock clean help
 
 help:

@@ -76,13 +76,16 @@ SPOILERS: dict[str, Callable[[], object]] = {
 }
 
 
-def test_what_a_job_changed_in_its_worker_is_restored_for_the_next_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {"kind": "transient", "max_jobs": 1000}])
+def test_what_a_job_changed_in_its_worker_is_restored_for_the_next_one(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
     workload = Workload().add("before", look)
     last = "before"
     for name, spoil in SPOILERS.items():
         workload.add(name, lambda spoil=spoil: bool(spoil()), after=[last])
         workload.add(last := f"after {name}", look, after=[name])
-    run = workload.run(workers=1, store=tmp_path / "run").wait()
+    run = workload.run(workers=1, store=tmp_path / "run", **options).wait()
     assert not run.failed(), run.failed()
     before = run.results["before"]
     for name in SPOILERS:

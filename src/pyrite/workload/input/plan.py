@@ -108,7 +108,7 @@ def make_plan(
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
-        if job[2:] != _DEFAULTS:
+        if not _is_plain_job(job):
             span, fingerprint = writer.surround(n, job, span, fingerprint)
         book.spans.extend(span)
         passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
@@ -143,7 +143,7 @@ def make_plan(
 
 
 def _settings(jobs: Sequence[Job]) -> dict[int, Settings]:
-    found = {n: settings_of(job) for n, job in enumerate(jobs) if job[2:] != _DEFAULTS}
+    found = {n: settings_of(job) for n, job in enumerate(jobs) if job[4:] != _DEFAULTS}
     return {n: settings for n, settings in found.items() if settings != NO_SETTINGS}
 
 
@@ -168,7 +168,7 @@ def _option_problems(
     """The jobs with invalid options."""
     wrong = set()
     for n, job in enumerate(jobs):
-        if job[2:] == _DEFAULTS:
+        if _is_plain_job(job):
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
@@ -246,7 +246,18 @@ def _near(id: str, ids: Mapping[str, int]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-_DEFAULTS = Job("", None)[2:]
+_DEFAULTS = Job("", None)[4:]  # of the options besides args and kwargs
+
+
+def _is_plain_job(job: Job) -> bool:
+    """Whether the job has no options besides plain arguments, so that there is little to check."""
+    return (
+        job[4:] == _DEFAULTS
+        and type(job.args) in (list, tuple)
+        and type(job.kwargs) is dict
+        and all(map(_is_plain, job.args))
+        and all(type(name) is str and _is_plain(value) for name, value in job.kwargs.items())
+    )
 
 
 class _CommandWriter:
@@ -383,10 +394,9 @@ class _CommandWriter:
         positional = known.parameters.positional if known.parameters is not None else ()
         looked = self._arguments.look(*given, positional)
         self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
-        inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
-        files = JobFiles(known.argv, looked.paths, inputs, outputs)
-        if files:
-            self.files[number] = files
+        if looked.paths or job.files_in or job.files_out:
+            inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
+            self.files[number] = JobFiles(known.argv, looked.paths, inputs, outputs)
         blob = pickle.dumps((known.span, arguments, names), protocol=5)
         fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
         return self._book.put(blob), fingerprint

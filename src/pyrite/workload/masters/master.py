@@ -183,9 +183,7 @@ class Master:
         # As many workers start at the same time as there are cores. More would start slower, and
         # the first ones may be enough for all jobs.
         starting = sum(not worker.is_ready for worker in self._workers.values())
-        most = min(
-            self._options.workers, len(self._workers) - starting + self._starts_max
-        )
+        most = min(self._options.workers, len(self._workers) - starting + self._starts_max)
         while len(self._workers) < most and self._conductor.has_work_for_a_worker:
             if self._stillbirths >= STILLBIRTHS_MAX:
                 raise RunBroken(

@@ -27,6 +27,8 @@ from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import own_pipe
 from pyrite.workload.system.origin import Origin
+from pyrite.workload.workers.leftovers import Leftovers
+from pyrite.workload.workers.surroundings import Surroundings
 
 Result = TypeVar("Result")
 
@@ -258,9 +260,16 @@ def main(config: dict[str, Any]) -> NoReturn:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
     _caller.answers = answers
-    while (head := calls.read(LENGTH.size)) and (size := LENGTH.unpack(head)[0]) != LEAVE:
+    surroundings, leftovers = Surroundings(), Leftovers()
+    is_clean = True
+    while is_clean and (head := calls.read(LENGTH.size)):
+        size = LENGTH.unpack(head)[0]
+        if size == LEAVE:
+            break
         answer = answer_call(calls.read(size))
-        answers.write(LENGTH.pack(len(answer)) + answer)
+        is_restored = surroundings.restore()
+        is_clean = leftovers.end() and is_restored
+        answers.write(LENGTH.pack(len(answer) | (0 if is_clean else LAST)) + answer)
         answers.flush()
     sys.stdout.flush()
     processes.end_children()

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple, TextIO
 
 _ENVIRON = os.environ
 _VARIABLES: dict[bytes, bytes] = vars(os.environb)["_data"]  # a copy of os.environ takes long
-_LIMITS = [  # those that people set; each takes half a microsecond
+_LIMITS = [
     getattr(resource, f"RLIMIT_{name}")
     for name in ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
 ]
-_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _SIGNALS = [
     int(number)
     for number in signal.Signals
@@ -37,20 +36,25 @@ class Surroundings:
         os.umask(self._umask)
         self._set_streams()
         self._before = [(aspect, aspect.read()) for aspect in _ASPECTS]
+        self._limits = _LIMITS_ASPECT.read()
+        # A job that changes limits imports this module. It is not in the table until then, so the
+        # limits need not be read after each job; that would take half of the time of `restore`.
+        sys.modules.pop("resource", None)
 
     def log_size(self) -> int:
         return os.fstat(self._log).st_size
 
     def restore(self) -> bool:
         """Returns False if something cannot be restored."""
-        for timer in _TIMERS:
-            signal.setitimer(timer, 0)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
         os.umask(self._umask)
         self._restore_streams()
         is_restored = True
         for aspect, before in self._before:
             if aspect.read() != before:
                 is_restored = aspect.restore(before) and is_restored
+        if "resource" in sys.modules and _LIMITS_ASPECT.read() != self._limits:
+            is_restored = _LIMITS_ASPECT.restore(self._limits) and is_restored
         return is_restored
 
     def _restore_streams(self) -> None:
@@ -139,6 +143,8 @@ def _handlers() -> list[Any]:
 
 
 def _set_handlers(before: list[Any]) -> None:
+    for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)  # their signals would kill the worker without a handler
     for number, handler in zip(_SIGNALS, before):
         if handler is not None:  # None: it was not set by Python
             signal.signal(number, handler)
@@ -172,8 +178,7 @@ _ASPECTS = [
     Aspect(lambda: list(sys.path), _set_path),
     Aspect(_handlers, _set_handlers),
     Aspect(lambda: _signal.pthread_sigmask(signal.SIG_BLOCK, ()), _set_mask),
-    Aspect(_users, _set_users),
-    Aspect(_limits, _set_limits),
+    *([Aspect(_users, _set_users)] if os.geteuid() == 0 else []),  # others cannot change them
     Aspect(
         lambda: os.getpriority(os.PRIO_PROCESS, 0),
         lambda nice: os.setpriority(os.PRIO_PROCESS, 0, nice),
@@ -184,3 +189,5 @@ _ASPECTS = [
         lambda name: (locale.setlocale(locale.LC_ALL, name), None)[1],
     ),
 ]
+
+_LIMITS_ASPECT = Aspect(_limits, _set_limits)
