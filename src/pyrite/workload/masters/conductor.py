@@ -58,6 +58,7 @@ class Conductor:
         known = journal.latest_seconds()
         seconds = {n: known[id] for n, id in enumerate(plan.ids) if id in known} if known else {}
         self._has_results = seconds.keys()
+        self._spoiled = self._tried_since() if seconds else set()
         remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
         rules = rules_of(plan, options, remaining)
         self._scheduler = Scheduler(
@@ -220,11 +221,22 @@ class Conductor:
         found = self._journal.result(id, self._fingerprint(job))
         if found is None or not self._result_is_there(found.segment, found.offset):
             return False
-        if self._says_nothing(job, found.digest) and found != self._journal.latest_result(id):
-            return False  # what it wrote elsewhere was overwritten by another version of the job
+        if self._says_nothing(job, found.digest) and (
+            id in self._spoiled or found != self._journal.latest_result(id)
+        ):
+            return False  # what it wrote elsewhere may have been overwritten by another attempt
         self._entries[job] = with_result(self._entries[job], found)
         self._parts_of.pop(job, None)
         return True
+
+    def _tried_since(self) -> set[str]:
+        """The jobs whose last attempt was later than their results, and has none."""
+        here = (
+            id
+            for id, entry in zip(self._plan.ids, self._entries)
+            if entry.attempt and not entry.state.has_result
+        )
+        return self._journal.failed_since().union(here)
 
     def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
         """Whether the result is None or an exit code, which says nothing about what a job did."""

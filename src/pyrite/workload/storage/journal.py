@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -26,9 +27,11 @@ from pyrite.workload.storage.journal_reading import damaged, entries_in, plan_in
 from pyrite.workload.storage.result_table import (
     SCHEMA,
     Result,
+    failed_since,
     find_result,
     latest_result,
     latest_seconds,
+    put_failures,
     put_results,
     results_of,
     used_segments,
@@ -120,6 +123,7 @@ class Journal:
         """Starts a run of this plan, in one transaction. `given` has the earlier results of the
         jobs that do not run."""
         with _explaining(self._store), transaction(self.database):
+            put_failures(self.database, time.time())
             self.database.execute("delete from jobs")
             self.database.executemany(
                 "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
@@ -150,6 +154,10 @@ class Journal:
     def latest_seconds(self) -> dict[str, float]:
         """The duration of each job that has a result, the last time that it ran."""
         return latest_seconds(self.database)
+
+    def failed_since(self) -> set[str]:
+        """The jobs that were tried in earlier runs, without a result, since they had one."""
+        return failed_since(self.database)
 
     def write(
         self,
