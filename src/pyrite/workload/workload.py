@@ -177,10 +177,11 @@ class Workload:
         pools: Mapping[str, int] | None = None,
         cpus: float | None = None,
         memory: str | int | None = None,
+        on_end: Any = None,
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
         checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals=totals(cpus, memory))
+        self._plan(schedule, pools or {}, totals=totals(cpus, memory), on_end=on_end)
 
     def plan(
         self,

@@ -45,12 +45,13 @@ class Encoded:
 NOTHING = Encoded(Kind.NOTHING, b"")
 
 
-def encode(value: Any) -> Encoded:
-    """Encodes a result. Raises ValueError, with a full sentence, if that is not possible."""
+def encode(value: Any, *, folder: str = "") -> Encoded:
+    """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
+    sentence, if it cannot be encoded."""
     if value is None:
         return NOTHING
     if type(value) is Elements:
-        return gathered([encode(element) for element in value])
+        return gathered([encode(element, folder=folder) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
@@ -62,9 +63,9 @@ def encode(value: Any) -> Encoded:
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    stamps = _stamps(value) if b"pathlib" in data else None  # most results need no search
+    stamps = _stamps(value, folder) if b"pathlib" in data else None  # most need no search
     if stamps:
-        data = pickle.dumps((_with_whole_paths(value), stamps), protocol=5)
+        data = pickle.dumps((_with_whole_paths(value, folder), stamps), protocol=5)
     return Encoded(Kind.PATHS if stamps else Kind.PICKLE, data)
 
 
@@ -110,11 +111,11 @@ def is_there(encoded: Encoded) -> bool:
     return all(stamp_of(path) == stamp for path, stamp in stamps.items())
 
 
-def _stamps(value: Any) -> dict[str, bytes]:
+def _stamps(value: Any, folder: str) -> dict[str, bytes]:
     """What tells whether the files and folders of a result have changed, by their paths."""
     stamps = {}
     for path in paths_in(value):
-        absolute = os.path.abspath(path)
+        absolute = os.path.abspath(os.path.join(folder, path))
         stamp = stamp_of(absolute)
         if stamp is None:
             which = "is the path" if isinstance(value, PurePath) else "has the path"
@@ -129,15 +130,19 @@ def _stamps(value: Any) -> dict[str, bytes]:
 class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
     """Makes the paths absolute, because another process may read them in another folder."""
 
+    folder = ""
+
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Path):
-            return type(value), (os.path.abspath(value),)
+            return type(value), (os.path.abspath(os.path.join(self.folder, value)),)
         return super().reducer_override(value)
 
 
-def _with_whole_paths(value: Any) -> bytes:
+def _with_whole_paths(value: Any, folder: str) -> bytes:
     out = io.BytesIO()
-    _WholePaths(out, protocol=5).dump(value)
+    pickler = _WholePaths(out, protocol=5)
+    pickler.folder = folder
+    pickler.dump(value)
     return out.getvalue()
 
 
