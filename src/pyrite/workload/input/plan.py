@@ -65,7 +65,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: set[int]
+    programs: set[int]  # and DAGs with other sinks: their results do not tell what they did
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
@@ -332,8 +332,9 @@ class _CommandWriter:
         if known.uses:
             self._book.uses[number] = known.uses
         self.parts[number] = known.parts
-        if known.argv:
+        if known.acts_outside:
             self.programs.add(number)
+        if known.argv:
             self.files[number] = JobFiles(mentioned=known.argv)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
@@ -512,6 +513,7 @@ class _CommandWriter:
             parameters,
             description,
             command.argv if isinstance(command, Program) else (),
+            isinstance(command, Program) or (isinstance(command, RunDag) and command.acts_outside),
         )
 
 
@@ -532,6 +534,7 @@ class _Known:
     parameters: Parameters | None
     description: str
     argv: tuple[str, ...]
+    acts_outside: bool
 
 
 def _is_plain(value: Any) -> bool:

@@ -115,6 +115,8 @@ def _stamps(value: Any, folder: str) -> dict[str, bytes]:
     """What tells whether the files and folders of a result have changed, by their paths."""
     stamps = {}
     for path in paths_in(value):
+        if not isinstance(path, Path):
+            continue  # a PurePath may be one of another machine
         absolute = os.path.abspath(os.path.join(folder, path))
         stamp = stamp_of(absolute)
         if stamp is None:

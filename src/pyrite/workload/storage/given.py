@@ -6,7 +6,7 @@ from __future__ import annotations
 from pyrite.errors import InvalidWorkload
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import read_result
+from pyrite.workload.storage.cleanup_queue import has_whole_result, read_result
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.result_table import Result
 from pyrite.workload.storage.store import Store
@@ -42,7 +42,8 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
 
 def is_there(store: Store, segment: int, offset: int) -> bool:
     """Whether a result can be read, and the files that it names have not changed."""
+    path = store.segment(segment)
     try:
-        return encoding.is_there(read_result(store.segment(segment), offset))
+        return has_whole_result(path, offset) or encoding.is_there(read_result(path, offset))
     except OSError:
         return False
