@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path, PurePath
@@ -15,8 +16,10 @@ from typing import Any
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
+from pyrite.workload.input.elements import Elements
 from pyrite.workload.input.fingerprints.files import stamp_of
 from pyrite.workload.input.fingerprints.paths import paths_in
+from pyrite.workload.storage.parts import all_parts, joined
 
 
 class Kind(IntEnum):
@@ -26,6 +29,7 @@ class Kind(IntEnum):
     POLARS = 3
     ARROW = 4
     PATHS = 5  # of files and folders, alone or in lists, tuples, sets, dicts and dataclasses
+    ELEMENTS = 6  # of a list, each encoded separately
 
     @property
     def suffix(self) -> str:
@@ -45,6 +49,8 @@ def encode(value: Any) -> Encoded:
     """Encodes a result. Raises ValueError, with a full sentence, if that is not possible."""
     if value is None:
         return NOTHING
+    if type(value) is Elements:
+        return gathered([encode(element) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
@@ -62,12 +68,23 @@ def encode(value: Any) -> Encoded:
     return Encoded(Kind.PATHS if stamps else Kind.PICKLE, data)
 
 
+def gathered(results: Sequence[Encoded]) -> Encoded:
+    """Several results as one, which is a list."""
+    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+
+
+def _parts(encoded: Encoded) -> Iterator[Encoded]:
+    return (Encoded(Kind(kind), data) for kind, data in all_parts(encoded.data))
+
+
 def decode(encoded: Encoded) -> Any:
     kind, data = encoded.kind, encoded.data
     if kind is Kind.NOTHING:
         return None
     if kind is Kind.PICKLE:
         return pickle.loads(data)
+    if kind is Kind.ELEMENTS:
+        return [decode(part) for part in _parts(encoded)]
     if kind is Kind.PATHS:
         return pickle.loads(pickle.loads(data)[0])
     import pyarrow.parquet
@@ -82,14 +99,10 @@ def decode(encoded: Encoded) -> Any:
     return table
 
 
-def is_there(encoded: Encoded) -> bool:
-    """Whether the result still exists. If it has paths: whether none of the files and folders has
-    changed since the job ended."""
-    return not changed_paths(encoded)
-
-
 def changed_paths(encoded: Encoded) -> list[str]:
     """The files and folders of a result that have changed since the job ended, or are gone."""
+    if encoded.kind is Kind.ELEMENTS:
+        return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
         return []
     stamps: dict[str, bytes] = pickle.loads(encoded.data)[1]

@@ -15,12 +15,11 @@ import pickle
 import signal
 import threading
 import traceback
-from pathlib import Path
 from typing import Any, NoReturn
 
 from pyrite.workload.input.commands import Command
-from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter, read_result
-from pyrite.workload.storage.encoding import Encoded
+from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
+from pyrite.workload.storage.places import readers
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.copies import OwnFile
@@ -128,9 +127,9 @@ class Worker:
         log_start = self._log_end
         ending = do(
             order,
-            self._commands.bytes_of(order.job),
+            self._commands.bytes_of(order.blob),
             self._load_command,
-            [self._reader(place) for place in order.inputs],
+            readers(self._store, order.inputs) if order.inputs else (),
             self._give_up,
         )
         is_restored = self._surroundings.restore()
@@ -161,11 +160,3 @@ class Worker:
     def _read_command(self, span: tuple[int, int]) -> Command:
         command: Command = pickle.loads(self._commands.bytes_at(span))
         return command
-
-    def _reader(self, place: tuple[int, int]) -> Any:
-        segment, offset = place
-
-        def read() -> Encoded:
-            return read_result(Path(self._store.segment(segment)), offset)
-
-        return read
