@@ -100,7 +100,7 @@ class _Forecast:
         if same is not None and (gone := why_gone(self._store, same.segment, same.offset)):
             return [gone]
         if same is not None:
-            return ["another version of it ran since then, and may have overwritten what it wrote"]
+            return ["another version or attempt of it may have overwritten what it wrote"]
         return _changes(results, Parts.unpack(parts)) or ["something that it uses has changed"]
 
     def _own(self, job: int) -> list[str]:
