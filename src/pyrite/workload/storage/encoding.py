@@ -100,15 +100,14 @@ def decode(encoded: Encoded) -> Any:
     return table
 
 
-def is_there(encoded: Encoded) -> bool:
-    """Whether the result still exists. If it has paths: whether none of the files and folders has
-    changed since the job ended."""
+def changed_paths(encoded: Encoded) -> list[str]:
+    """The files and folders of a result that have changed since the job ended, or are gone."""
     if encoded.kind is Kind.ELEMENTS:
-        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
+        return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
-        return True
+        return []
     stamps: dict[str, bytes] = pickle.loads(encoded.data)[1]
-    return all(stamp_of(path) == stamp for path, stamp in stamps.items())
+    return [path for path, stamp in stamps.items() if stamp_of(path) != stamp]
 
 
 def _stamps(value: Any, folder: str) -> dict[str, bytes]:

@@ -3,6 +3,8 @@ not in the run."""
 
 from __future__ import annotations
 
+import os
+
 from pyrite.errors import InvalidWorkload
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage import encoding
@@ -40,10 +42,21 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
     return found
 
 
-def is_there(store: Store, segment: int, offset: int) -> bool:
-    """Whether a result can be read, and the files that it names have not changed."""
+def why_gone(store: Store, segment: int, offset: int) -> str:
+    """Why a result is not there, as a sentence; empty if it is there."""
     path = store.segment(segment)
     try:
-        return has_whole_result(path, offset) or encoding.is_there(read_result(path, offset))
+        if has_whole_result(path, offset):
+            return ""
+        changed = encoding.changed_paths(read_result(path, offset))
     except OSError:
-        return False
+        return "its result is gone"
+    if not changed:
+        return ""
+    how = "changed" if os.path.exists(changed[0]) else "is gone"
+    return f"the file {changed[0]}, which its result names, {how}"
+
+
+def is_there(store: Store, segment: int, offset: int) -> bool:
+    """Whether a result can be read, and the files that it names have not changed."""
+    return not why_gone(store, segment, offset)
