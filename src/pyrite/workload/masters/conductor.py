@@ -66,7 +66,8 @@ class Conductor:
             done=[
                 n
                 for n, entry in enumerate(self._entries)
-                if entry.state.has_result and self._result_is_there(*self._result_place(n))
+                if entry.state.has_result
+                and (n in plan.given or self._result_is_there(*self._result_place(n)))
             ],
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if seconds and not options.rerun else None,
