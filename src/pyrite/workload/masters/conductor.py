@@ -39,7 +39,9 @@ class Conductor:
         *,
         hooks: Hooks | None = None,
         depth: int = DEPTH,
+        folder: str = "",
     ) -> None:
+        """`folder` is the working directory of the run, unless it is that of this process."""
         self._hooks = hooks
         self._store = store
         self._plan = plan
@@ -47,7 +49,7 @@ class Conductor:
         self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
-        self._files = FilesOfJobs(plan.files)
+        self._files = FilesOfJobs(plan.files, folder)
         self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
