@@ -21,9 +21,9 @@ class Seen:
 
 
 class FilesOfJobs:
-    def __init__(self, files: Mapping[int, JobFiles]) -> None:
+    def __init__(self, files: Mapping[int, JobFiles], folder: str = "") -> None:
         self._named = files
-        self._files = Files()
+        self._files = Files(folder)
         self._seen: dict[int, Seen] = {}
 
     def look(self, job: int) -> bytes:

@@ -17,7 +17,8 @@ import cloudpickle
 
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.elements import Elements
-from pyrite.workload.input.fingerprints.files import stamp_of
+from pyrite.workload.input.fingerprints import digest
+from pyrite.workload.input.fingerprints.files import Files, stamp_of
 from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.storage.parts import all_parts, joined
 
@@ -41,6 +42,14 @@ class Encoded:
     kind: Kind
     data: bytes
 
+    @property
+    def digest(self) -> bytes:
+        """What downstream jobs see of the result. Of its files, only the contents count."""
+        if self.kind is not Kind.PATHS:
+            return digest(self.data)
+        value, files = pickle.loads(self.data)
+        return digest(value, *[content for _, (_, content) in sorted(files.items())])
+
 
 NOTHING = Encoded(Kind.NOTHING, b"")
 
@@ -63,10 +72,10 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    stamps = _stamps(value, folder) if b"pathlib" in data else None  # most need no search
-    if stamps:
-        data = pickle.dumps((_with_whole_paths(value, folder), stamps), protocol=5)
-    return Encoded(Kind.PATHS if stamps else Kind.PICKLE, data)
+    files = _files(value, folder) if b"pathlib" in data else None  # most results need no search
+    if files:
+        data = pickle.dumps((_with_whole_paths(value, folder), files), protocol=5)
+    return Encoded(Kind.PATHS if files else Kind.PICKLE, data)
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
@@ -106,13 +115,18 @@ def changed_paths(encoded: Encoded) -> list[str]:
         return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
         return []
-    stamps: dict[str, bytes] = pickle.loads(encoded.data)[1]
-    return [path for path, stamp in stamps.items() if stamp_of(path) != stamp]
+    files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]
+    return [
+        path
+        for path, (stamp, content) in files.items()
+        if (found := stamp_of(path)) != stamp
+        and (found is None or Files().content(path) != content)
+    ]
 
 
-def _stamps(value: Any, folder: str) -> dict[str, bytes]:
-    """What tells whether the files and folders of a result have changed, by their paths."""
-    stamps = {}
+def _files(value: Any, folder: str) -> dict[str, tuple[bytes, bytes]]:
+    """The stamps and the digests of the files and folders of a result, by their paths."""
+    files = {}
     for path in paths_in(value):
         if not isinstance(path, Path):
             continue  # a PurePath may be one of another machine
@@ -124,8 +138,8 @@ def _stamps(value: Any, folder: str) -> dict[str, bytes]:
                 f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
                 "write the file before the job returns its path, or return the path as a str"
             )
-        stamps[absolute] = stamp
-    return stamps
+        files[absolute] = stamp, Files().content(absolute)
+    return files
 
 
 class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]

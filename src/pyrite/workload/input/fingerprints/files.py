@@ -80,22 +80,27 @@ def digest_of_files(contents: Mapping[str, bytes]) -> bytes:
 
 
 class Files:
-    """Reads the contents of files. A file whose size, time and inode are the same is not read
-    again."""
+    """Reads the contents of files. A file whose size, times and inode are the same is not read
+    again. Relative paths start at `folder`, or else at the working directory."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "") -> None:
+        self._folder = folder
         self._known: dict[str, tuple[tuple[int, ...], bytes]] = {}
 
     def contents(self, files: JobFiles) -> dict[str, bytes]:
         """The digest of each file or folder by its path, ABSENT if there is none. The arguments of
         a program that are no files, or that are installed programs, are left out."""
-        found = {path: self.content(path) for path in files.mentioned if _is_users_file(path)}
+        found = {
+            path: self.content(path)
+            for path in files.mentioned
+            if _is_users_file(os.path.join(self._folder, path))
+        }
         for path in (*files.arguments, *files.inputs, *files.outputs):
             found[path] = self.content(path)
         return found
 
     def content(self, path: str) -> bytes:
-        return self._content(path, _Left())
+        return self._content(os.path.join(self._folder, path), _Left())
 
     def _content(self, path: str, left: _Left) -> bytes:
         try:
@@ -125,7 +130,10 @@ class Files:
         return digest(b"folder", *parts)
 
     def _of_file(self, path: str, status: os.stat_result) -> bytes:
-        stamp = (status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+        stamp = (
+            *(status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+            *(status.st_ino, status.st_dev),
+        )
         known = self._known.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
@@ -158,14 +166,15 @@ def _of_stamp(status: os.stat_result) -> bytes:
 
 
 def stamp_of(path: str) -> bytes | None:
-    """What tells, without reading it, whether a file or a folder has changed: the sizes and the
-    times of its files. None if there is none."""
+    """What tells, without reading it, that a file or a folder has not changed: the sizes and the
+    times of its files. Nobody can set the time of the last change of a file (ctime). If the stamp
+    is another one, the content may still be the same. None if there is none."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
     if not stat.S_ISDIR(status.st_mode):
-        return repr((status.st_size, status.st_mtime_ns)).encode()
+        return repr((status.st_size, status.st_mtime_ns, status.st_ctime_ns)).encode()
     parts: list[bytes] = []
     for entry in _entries(path):
         inner = b"link" if entry.is_symlink() and entry.is_dir() else stamp_of(entry.path)
