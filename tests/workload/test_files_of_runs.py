@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -123,3 +124,35 @@ def test_a_file_that_a_job_wrote_before_its_other_arguments_changed_is_still_its
 
     assert [found(write, args=[1, Path("out")]) for _ in range(2)] == [DONE, SKIPPED]
     assert [found(write, args=[2, Path("out")]) for _ in range(2)] == [DONE, SKIPPED]
+
+
+def test_a_path_that_a_job_returns_counts_by_content_and_not_by_time(folder: Path) -> None:
+    def write() -> list[Path]:
+        (folder / "data").mkdir(exist_ok=True)
+        (folder / "data" / "x").write_text("1")
+        (folder / "y").write_text("2")
+        return [Path("data"), Path("y")]
+
+    workload = Workload().add("write", write).add("read", str, after="write")
+    workload.add("again", lambda write: write[1].read_text(), after="write")
+    ran(workload)
+    os.utime("y", (1, 1))
+    os.utime("data/x", (1, 1))
+    assert set(states(ran(workload)).values()) == {SKIPPED}
+    (folder / "y").write_text("3")  # the same size and, next, the same time
+    os.utime("y", (1, 1))
+    assert states(ran(workload)) == {"write": DONE, "read": SKIPPED, "again": SKIPPED}
+
+
+def test_elements_that_are_paths_count_by_content(folder: Path) -> None:
+    def write() -> list[Path]:
+        for name in "ab":
+            (folder / name).write_text(name)
+        return [Path("a"), Path("b")]
+
+    workload = Workload().add("write", write)
+    workload.map("size", lambda path: path.stat().st_size, over="write")
+    ran(workload)
+    (folder / "a").write_text("x")
+    after = states(ran(workload))
+    assert (after.pop("write"), set(after.values())) == (DONE, {SKIPPED})

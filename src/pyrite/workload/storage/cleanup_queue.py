@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE, digest
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
 from pyrite.workload.storage import parts
-from pyrite.workload.storage.encoding import Encoded, Kind
+from pyrite.workload.storage.encoding import Encoded, Kind, identity
 from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
@@ -116,7 +116,7 @@ class SegmentWriter:
         kind, data = ending.result.kind, ending.result.data
         if kind is Kind.NOTHING:
             return kind, b"", NO_FINGERPRINT
-        result_digest = digest(data)
+        result_digest = identity(kind, data)
         if len(data) <= INLINE_BYTES:
             return kind, data, result_digest
         path = self.path.with_name(f"{self.path.stem}-{ending.job}-{ending.attempt}{kind.suffix}")
@@ -163,9 +163,10 @@ def read_result(path: Path, offset: int) -> Encoded:
         raise OSError(f"the record at offset {offset} of {path.name} has an error, not a result")
     if kind & _IN_FILE:
         data = path.with_name(payload.decode()).read_bytes()
-        if digest(data) != record.result_digest:
+        kind &= ~_IN_FILE
+        if identity(kind, data) != record.result_digest:
             raise OSError(f"the result file {payload.decode()} is damaged")
-        return Encoded(Kind(kind & ~_IN_FILE), data)
+        return Encoded(Kind(kind), data)
     return Encoded(Kind(kind), payload)
 
 
@@ -178,7 +179,7 @@ def read_digests(path: Path, offset: int) -> list[bytes]:
 def read_element(path: Path, offset: int, number: int) -> Encoded:
     """One element of the result at `offset`. Raises OSError if it is damaged."""
     with _payload_of(path, offset) as read:
-        kind, data = parts.part(read, number)
+        kind, data = parts.part(read, number, identity)
     return Encoded(Kind(kind), data)
 
 

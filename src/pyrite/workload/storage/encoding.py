@@ -17,9 +17,16 @@ import cloudpickle
 
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.elements import Elements
-from pyrite.workload.input.fingerprints.files import stamp_of
+from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.storage.parts import all_parts, joined
+from pyrite.workload.storage.result_files import (
+    are_there,
+    look_at,
+    value_in,
+    what_counts,
+    with_files,
+)
 
 
 class Kind(IntEnum):
@@ -62,15 +69,17 @@ def encode(value: Any) -> Encoded:
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    stamps = _stamps(value) if b"pathlib" in data else None  # most results need no search
-    if stamps:
-        data = pickle.dumps((_with_whole_paths(value), stamps), protocol=5)
-    return Encoded(Kind.PATHS if stamps else Kind.PICKLE, data)
+    paths = paths_in(value) if b"pathlib" in data else None  # most results need no search
+    if not paths:
+        return Encoded(Kind.PICKLE, data)
+    files = look_at([_absolute(path, value) for path in paths])
+    return Encoded(Kind.PATHS, with_files(_with_whole_paths(value), files))
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
     """Several results as one, which is a list."""
-    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+    data = joined([(result.kind, result.data) for result in results], identity)
+    return Encoded(Kind.ELEMENTS, data)
 
 
 def _parts(encoded: Encoded) -> Iterator[Encoded]:
@@ -86,7 +95,7 @@ def decode(encoded: Encoded) -> Any:
     if kind is Kind.ELEMENTS:
         return [decode(part) for part in _parts(encoded)]
     if kind is Kind.PATHS:
-        return pickle.loads(pickle.loads(data)[0])
+        return pickle.loads(value_in(data))
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(io.BytesIO(data))
@@ -106,24 +115,23 @@ def is_there(encoded: Encoded) -> bool:
         return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
     if encoded.kind is not Kind.PATHS:
         return True
-    stamps: dict[str, bytes] = pickle.loads(encoded.data)[1]
-    return all(stamp_of(path) == stamp for path, stamp in stamps.items())
+    return are_there(encoded.data)
 
 
-def _stamps(value: Any) -> dict[str, bytes]:
-    """What tells whether the files and folders of a result have changed, by their paths."""
-    stamps = {}
-    for path in paths_in(value):
-        absolute = os.path.abspath(path)
-        stamp = stamp_of(absolute)
-        if stamp is None:
-            which = "is the path" if isinstance(value, PurePath) else "has the path"
-            raise ValueError(
-                f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
-                "write the file before the job returns its path, or return the path as a str"
-            )
-        stamps[absolute] = stamp
-    return stamps
+def identity(kind: int, data: bytes) -> bytes:
+    """The digest by which downstream jobs know a result. Of files, only the contents count."""
+    return digest(what_counts(data) if kind == Kind.PATHS else data)
+
+
+def _absolute(path: PurePath, value: Any) -> str:
+    absolute = os.path.abspath(path)
+    if os.path.exists(absolute):
+        return absolute
+    which = "is the path" if isinstance(value, PurePath) else "has the path"
+    raise ValueError(
+        f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
+        "write the file before the job returns its path, or return the path as a str"
+    )
 
 
 class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
