@@ -18,7 +18,7 @@ from zlib import crc32
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
 from pyrite.workload.storage import parts
-from pyrite.workload.storage.encoding import Encoded, Kind
+from pyrite.workload.storage.encoding import Encoded, Kind, identity
 from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
@@ -191,7 +191,7 @@ def read_digests(path: Path, offset: int) -> list[bytes]:
 def read_element(path: Path, offset: int, number: int) -> Encoded:
     """One element of the result at `offset`. Raises OSError if it is damaged."""
     with _payload_of(path, offset) as read:
-        kind, data = parts.part(read, number)
+        kind, data = parts.part(read, number, identity)
     return Encoded(Kind(kind), data)
 
 

@@ -54,6 +54,10 @@ class Encoded:
 NOTHING = Encoded(Kind.NOTHING, b"")
 
 
+def identity(kind: int, data: bytes) -> bytes:
+    return Encoded(Kind(kind), data).digest
+
+
 def encode(value: Any, *, folder: str = "") -> Encoded:
     """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
     sentence, if it cannot be encoded."""
@@ -80,7 +84,8 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
     """Several results as one, which is a list."""
-    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+    data = joined([(result.kind, result.data) for result in results], identity)
+    return Encoded(Kind.ELEMENTS, data)
 
 
 def _parts(encoded: Encoded) -> Iterator[Encoded]:
