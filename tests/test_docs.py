@@ -35,6 +35,12 @@ def test_the_quick_start_of_durable_jobs_runs(tmp_path: Path) -> None:
             "assert not workload.run(store='run').wait().failed()",
             "",
         ),
+        ("### Inputs", "", ""),
+        (
+            "### One job per element of a result",
+            "",
+            r"\[3, 6, 12\]\n21\n\['score\[0\]'\]\n",
+        ),
         ("## The store", "", r"Pruned\(results=1, bytes=\d+.*\n"),
         ("### Failures as an exception", "", "6\n"),
         (

@@ -157,7 +157,7 @@ def test_a_part_runs_with_the_results_of_the_others_which_stay(tmp_path: Path) -
 
 
 def test_a_part_whose_upstream_results_are_missing_is_refused(tmp_path: Path) -> None:
-    message = "job 'a' is not selected, but 'b' needs its result, and it has no result in the store"
+    message = "job 'a' is not selected, but its result is needed by 'b', and it has no result in"
     with pytest.raises(InvalidWorkload, match=message):
         chain().run(store=tmp_path / "s", only=["b", "c"])
     assert not (tmp_path / "s").exists()
@@ -207,5 +207,7 @@ def test_a_job_that_is_not_selected_does_not_run_when_the_run_is_resumed(tmp_pat
     workload.run(**options).wait()
     workload.run(**options, only="fail").wait()
     (tmp_path / "out").write_text("changed")
-    with pytest.raises(InvalidWorkload, match="'write' is not selected, but 'fail' needs its"):
+    with pytest.raises(
+        InvalidWorkload, match="'write' is not selected, but its result is needed by 'fail'"
+    ):
         Run.resume(tmp_path / "store", executor=options["executor"])

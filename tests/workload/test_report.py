@@ -29,7 +29,7 @@ HOSTILE = "</pre><script>alert('x')</script><img src=x onerror=alert(1)>\"'&\x1b
 
 def row(job: str, state: JobState = JobState.DONE, **fields: Any) -> dict[str, Any]:
     names = ("attempt", "worker", "started", "ended", "seconds", "error")
-    return {"job": job, "state": state, **dict.fromkeys(names), **fields}
+    return {"job": job, "state": state, **dict.fromkeys(names), "selected": True, **fields}
 
 
 def facts(rows: list[dict[str, Any]], **fields: Any) -> Facts:

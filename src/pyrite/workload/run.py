@@ -11,12 +11,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir, nullcontext
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload.input.branches import extended
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, cut_short, row_of
 from pyrite.workload.progress import wait_with_progress
@@ -25,7 +27,13 @@ from pyrite.workload.starting import Started, begin_again
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.entries import Entry
-from pyrite.workload.storage.journal_reading import read_entries, read_entry, read_plan_number
+from pyrite.workload.storage.journal_reading import (
+    read_entries,
+    read_entry,
+    read_extensions,
+    read_plan_number,
+)
+from pyrite.workload.storage.places import NoPlace, input_places, readers, result_places
 from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import remove_with
@@ -57,8 +65,8 @@ class Run:
             )
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
-        self._plan = self._store.read_plan(number)
-        self._number = {id: n for n, id in enumerate(self._plan.ids)}
+        self._first_plan = self._store.read_plan(number)
+        self._set_plan([])
         self._last_status = self._stored_status()
         self._transient = _started.master if _started is not None else None
         self._session = self._last_status.session
@@ -236,6 +244,10 @@ class Run:
                 f"job '{id}' has no result; its state is "
                 f"{entry.state}{f' ({entry.error})' if entry.error else ''}"
             )
+        if self._number[id] in self._plan.maps:
+            entries = list(self._entries().values())
+            places = list(result_places(self._plan, entries, self._number[id]))
+            return decode(readers(self._store, places)[0]())
         assert entry.result_segment is not None
         assert entry.result_offset is not None
         return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
@@ -314,35 +326,35 @@ class Run:
         """Runs one job again in this process, with the same results of its upstream jobs. Returns
         its return value, or raises its exception.
 
-        Breakpoints in its code work. With `debugger=True`, an exception opens the debugger at the
-        line that raised it. Nothing is written to the store.
+        It has the working directory of the run. Breakpoints in its code work. With
+        `debugger=True`, an exception opens the debugger at the line that raised it. Nothing is
+        written to the store.
         """
         id = self._known(job)
         self._check_not_replaced()
-        entries = self._entries()
-        commands = self._store.open_commands(self._plan_number)
-        number = self._number[id]
-
-        def reader(above: str) -> Any:
-            def read() -> Any:
-                entry = entries[above]
-                if entry.result_segment is None or entry.result_offset is None:
-                    raise NoResult(f"it has no result; its state is {entry.state}")
-                return read_result(self._store.segment(entry.result_segment), entry.result_offset)
-
-            return read
-
+        entries = list(self._entries().values())
+        plan, number = self._plan, self._number[id]
         try:
-            inputs = [reader(self._plan.ids[above]) for above in self._plan.passed[number]]
+            inputs = readers(self._store, input_places(plan, entries, number))
+        except NoPlace as missing:
+            above = missing.args[0]
+            raise NoResult(
+                f"the upstream job '{plan.ids[above]}' of '{id}' has no result; its state is "
+                f"{entries[above].state}"
+            ) from None
+        commands = self._store.open_commands(self._plan_number)
+        try:
             command, args, kwargs = load(
-                commands.bytes_of(number),
+                commands.bytes_of(plan.blob_of(number)),
                 lambda span: pickle.loads(commands.bytes_at(span)),
                 inputs,
             )
         finally:
             commands.close()
+        folder = self._store.read_origin(self._plan_number).on_this_machine().folder
         try:
-            return run_command(command, args, kwargs)
+            with chdir(folder) if folder is not None else nullcontext():
+                return run_command(command, args, kwargs)
         except Exception as error:
             if debugger:
                 import pdb
@@ -371,8 +383,17 @@ class Run:
         from pyrite.workload.views.report.page import page
 
         _, critical_path = self.lengths()
-        status, phase, entries = self.status, phase_of(self), self._entries()
-        return page(facts_of(self._store, status, phase, entries, self._plan.edges, critical_path))
+        return page(
+            facts_of(
+                self._store,
+                self.status,
+                phase_of(self),
+                self.table(),
+                self._entries(),
+                self._plan.edges,
+                critical_path,
+            )
+        )
 
     def _picture(self) -> tuple[list[drawing.Box], list[drawing.Arrow]]:
         boxes = [
@@ -399,11 +420,27 @@ class Run:
         plan, entries = read_entries(self._store, was_cut_short=was_cut_short)
         if plan != self._plan_number:
             raise self._replaced()
+        if self._plan.maps:
+            self._add_branches(len(entries))
         if was_cut_short:
             return {id: cut_short(entry, self._store) for id, entry in entries.items()}
         if is_over and self.status.session == status.session:
             self._final = (status.session, entries)
         return entries
+
+    def _add_branches(self, count: int) -> None:
+        """Makes the plan have as many jobs as there are entries: branches may have been added to
+        it."""
+        extensions = read_extensions(self._store)
+        while extensions and len(self._first_plan.ids) + sum(n for _, n in extensions) > count:
+            extensions.pop()
+        if extensions != self._extensions:
+            self._set_plan(extensions)
+
+    def _set_plan(self, extensions: list[tuple[int, int]]) -> None:
+        self._extensions = extensions
+        self._plan = extended(self._first_plan, extensions)
+        self._number = {id: n for n, id in enumerate(self._plan.ids)}
 
     def _stored_status(self) -> Status:
         status = self._store.status()
@@ -437,6 +474,8 @@ class Run:
 
     def _known(self, job: object) -> str:
         id = str(job)
+        if id not in self._number and self._plan.maps:
+            self._entries()
         if id not in self._number:
             near = difflib.get_close_matches(id, self._number, 1)
             raise NoResult(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar, overload
 
@@ -13,6 +13,7 @@ from pyrite.functions import describe, shorten
 from pyrite.workload.input.command_book import CommandBook
 from pyrite.workload.input.commands import parameters_of
 from pyrite.workload.input.jobs import OPTIONS, Job
+from pyrite.workload.input.maps import element_of
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import Plan, make_plan
@@ -38,7 +39,8 @@ class Workload:
     `timeout` in seconds; `retries` after a failure or a timeout; `priority` (among the ready jobs,
     the one with the lowest number starts first); `pool` (a limit for the number of jobs of this
     pool that run at the same time); `light` (whether a DAG runs as a light job); `after`, the
-    ids of upstream jobs; and `inputs`, the upstream jobs whose results the parameters get.
+    ids of upstream jobs; `inputs`, the upstream jobs whose results the parameters get; and `over`
+    (see `map`).
     `retry_wait` is how long the job waits before a retry: a number of seconds, which doubles with
     each further retry, or a RetryWait. `files_in` and `files_out` are the paths of files and
     folders that the job reads and writes. `env` is a dict of environment variables, and `cwd` the
@@ -133,6 +135,24 @@ class Workload:
             raise InvalidWorkload([f"@workload.job is for a function; got {shorten(function)}"])
         return make(function)
 
+    def map(self, id: str, function: Any, *, over: str, **options: Any) -> Workload:
+        """Adds a map and returns the workload: one job per element of the result of the job `over`.
+        These jobs, the branches, are made when that result is known. Their ids are `score[0]`,
+        `score[1]` and so on if `id` is `score`. The result of the map is the list of their results.
+
+        The element goes to the first parameter of the function that gets no other value. As with
+        the decorator, other parameters can be the ids of upstream jobs. The options apply to each
+        branch. A branch is skipped if the same element was processed before and nothing else has
+        changed.
+
+        >>> workload = Workload().add("shards", lambda: [1, 2, 3])
+        >>> workload.map("score", lambda shard: shard * 10, over="shards")
+        <Workload of 2 jobs>
+        """
+        self.add(id, function, over=over, **options)
+        self._by_parameters.add(len(self._jobs) - 1)
+        return self
+
     def __len__(self) -> int:
         return len(self._jobs)
 
@@ -157,10 +177,11 @@ class Workload:
         pools: Mapping[str, int] | None = None,
         cpus: float | None = None,
         memory: str | int | None = None,
+        on_end: Any = None,
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
         checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals=totals(cpus, memory))
+        self._plan(schedule, pools or {}, totals=totals(cpus, memory), on_end=on_end)
 
     def plan(
         self,
@@ -283,7 +304,7 @@ class Workload:
         plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals, on_end=on_end)
         return (plan, book) if part is None else cut(plan, book, selected(part, plan))
 
-    def _with_parameters(self, job: Job, ids: Iterable[str]) -> Job:
+    def _with_parameters(self, job: Job, ids: Collection[str]) -> Job:
         parameters = parameters_of(job.command)
         inputs = job.inputs if isinstance(job.inputs, Mapping) else {}
         given = {*parameters.positional[: len(job.args)], *job.kwargs, *inputs}
@@ -292,6 +313,9 @@ class Workload:
             for name in (*parameters.positional, *sorted(parameters.named))
             if name in ids and name not in given and name != job.id
         ]
+        if job.over is not None:
+            element = element_of(job.over, parameters, job.args, {*given, *job.after}, ids)
+            names = [name for name in names if element is None or name != element.parameter]
         return job._replace(after=tuple(dict.fromkeys([*job.after, *names])))
 
 
@@ -317,6 +341,8 @@ def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
         options["after"] = tuple(
             map(str, after if isinstance(after, (list, tuple, dict)) else [after])
         )
+    if isinstance(options.get("over"), int):
+        options["over"] = str(options["over"])
     for name in ("files_in", "files_out"):
         if isinstance(options.get(name), (str, os.PathLike)):
             options[name] = (options[name],)

@@ -31,6 +31,7 @@ class Job(NamedTuple):
     light: bool = False
     after: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = NO_INPUTS
+    over: str | None = None
     retry_wait: float | RetryWait | None = None
     files_in: Sequence[str | PathLike[str]] = ()
     files_out: Sequence[str | PathLike[str]] = ()
@@ -57,6 +58,7 @@ def option_problems(job: Job) -> list[str]:
     problems = []
     pool: object = job.pool
     light: object = job.light
+    over: object = job.over
     if not isinstance(job.args, Sequence) or isinstance(job.args, (str, bytes)):
         problems.append(f"has args={shorten(job.args)}; args must be a list")
     if not isinstance(job.kwargs, Mapping) or not all(isinstance(name, str) for name in job.kwargs):
@@ -78,6 +80,16 @@ def option_problems(job: Job) -> list[str]:
         problems.append(f"has pool={shorten(pool)}; pool must be the name of a pool")
     if not isinstance(light, bool):
         problems.append(f"has light={shorten(light)}; light must be True or False")
+    if over is not None and not isinstance(over, str):
+        problems.append(
+            f"has over={shorten(over)}; over must be the id of the job whose result has the "
+            "elements"
+        )
+    if over is not None and job.files_out:
+        problems.append(
+            "has files_out, but all jobs of a map would write the same files; return the path of "
+            "each file instead"
+        )
     for name in ("files_in", "files_out"):
         paths: object = getattr(job, name)
         if not isinstance(paths, (list, tuple)) or not all(map(_is_path, paths)):

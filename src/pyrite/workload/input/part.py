@@ -89,7 +89,10 @@ def reachable(first: Iterable[int], steps: Sequence[Sequence[int]]) -> set[int]:
 def cut(plan: Plan, book: CommandBook, chosen: set[int]) -> tuple[Plan, CommandBook]:
     """The plan of these jobs. It also has their direct upstream jobs, without the upstream jobs of
     those: they are `given`, which means that they do not run, and their earlier results are used.
+    Except maps: their branches are known only in a run, where those that are up to date are
+    skipped.
     """
+    chosen = _with_maps(plan, chosen)
     given = {above for job in chosen for above in plan.upstream[job]} - chosen
     kept = sorted(chosen | given)
     new = {job: n for n, job in enumerate(kept)}
@@ -107,12 +110,28 @@ def cut(plan: Plan, book: CommandBook, chosen: set[int]) -> tuple[Plan, CommandB
         "given": frozenset(new[job] for job in given),
         "left_out": frozenset(id for job, id in enumerate(plan.ids) if job not in new),
     }
+    blobs = list(kept)
+    changes["maps"] = {}
+    for job in kept:
+        if job in plan.maps:
+            mapped = plan.maps[job]
+            passed = tuple(new[u] for u in mapped.passed)
+            cut_map = replace(mapped, over=new[mapped.over], blob=len(blobs), passed=passed)
+            changes["maps"][new[job]] = cut_map
+            blobs.append(mapped.blob)
     for field in fields(plan):
         if field.name not in changes:
             changes[field.name] = _picked(getattr(plan, field.name), kept, new)
-    spans = array("Q", [end for job in kept for end in book.spans[2 * job : 2 * job + 2]])
-    uses = {new[job]: names for job, names in book.uses.items() if job in new}
+    spans = array("Q", [end for blob in blobs for end in book.spans[2 * blob : 2 * blob + 2]])
+    uses = {n: book.uses[blob] for n, blob in enumerate(blobs) if blob in book.uses}
     return replace(plan, **changes), replace(book, spans=spans, uses=uses)
+
+
+def _with_maps(plan: Plan, chosen: set[int]) -> set[int]:
+    """These jobs and the maps that they need."""
+    above = {above for job in chosen for above in plan.upstream[job]}
+    maps = above.intersection(plan.maps) - chosen
+    return _with_maps(plan, chosen | maps) if maps else chosen
 
 
 def _picked(values: Any, kept: Sequence[int], new: dict[int, int]) -> Any:

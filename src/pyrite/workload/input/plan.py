@@ -11,7 +11,7 @@ import importlib.machinery
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -30,6 +30,7 @@ from pyrite.workload.input.commands import (
     interpret,
     parameters_of,
 )
+from pyrite.workload.input.elements import elements_of
 from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
@@ -38,6 +39,7 @@ from pyrite.workload.input.fingerprints.survey import Survey
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.large_data import LARGE, LargeData
+from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 from pyrite.workload.input.settings import NO_SETTINGS, Settings, Totals, settings_of
 from pyrite.workload.input.settings import totals as machine_totals
@@ -70,11 +72,23 @@ class Plan:
     hooks: dict[int, bytes]  # the functions to call when these jobs have ended
     given: frozenset[int] = frozenset()  # jobs that do not run: their earlier results are used
     left_out: frozenset[str] = frozenset()  # the jobs of the workload that are not in the plan
+    maps: dict[int, Mapped] = field(default_factory=dict)
+    branches: dict[int, range] = field(default_factory=dict)  # of the maps whose branches are known
+    branch: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """For each branch, its map and the number of its element."""
+
+    def blob_of(self, job: int) -> int:
+        """The number of the command of a job in the command book. Branches share one."""
+        return self.maps[self.branch[job][0]].blob if job in self.branch else job
 
     @property
     def edges(self) -> list[tuple[str, str]]:
         return [
-            (self.ids[a], self.ids[b]) for a, below in enumerate(self.downstream) for b in below
+            (self.ids[a], self.ids[b])
+            for a, below in enumerate(self.downstream)
+            for b in below
+            # Between the upstream jobs of a map and the map itself are its branches.
+            if not self.branches.get(b) or a in self.branches[b]
         ]
 
 
@@ -102,6 +116,8 @@ def make_plan(
     book = CommandBook()
     writer = _CommandWriter(book, problems)
     passed, fingerprints = [], []
+    maps: dict[int, Mapped] = {}
+    branch_spans: list[int] = []  # they follow those of the jobs
     for n, job in enumerate(jobs):
         if n in wrong:
             continue
@@ -110,9 +126,23 @@ def make_plan(
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
         if not _is_plain_job(job):
             span, fingerprint = writer.surround(n, job, span, fingerprint)
+        needed = tuple([number.get(name, -1) for name in wanted]) if wanted else ()
+        if job.over is not None:
+            over = number.get(job.over, -1)
+            blob = len(jobs) + len(maps)
+            files = writer.files.pop(n, None)
+            if n in book.uses:
+                book.uses[blob] = book.uses.pop(n)
+            maps[n] = Mapped(over, blob, needed, fingerprint, job.timeout, files)
+            branch_spans.extend(span)
+            span, needed, fingerprint = writer.write_splitter(job.over), (over,), _SPLITTER
         book.spans.extend(span)
-        passed.append(tuple([number.get(name, -1) for name in wanted]) if wanted else ())
+        passed.append(needed)
         fingerprints.append(fingerprint)
+    problems.extend(
+        f"the id '{id}' is taken: the map '{map}' makes jobs with such ids; give it another id"
+        for id, map in (taken_ids(ids, {ids[n] for n in maps}) if maps else ())
+    )
     hooks = {
         n: writer.hook(f"job '{job.id}' has on_end=", "the row of the job", job.on_end)
         for n, job in enumerate(jobs)
@@ -122,6 +152,7 @@ def make_plan(
         book.on_end = writer.hook("the run has on_end=", "the Run", on_end)
     if problems:
         raise InvalidWorkload(problems)
+    book.spans.extend(branch_spans)
     plan = Plan(
         ids=ids,
         upstream=upstream,
@@ -129,7 +160,7 @@ def make_plan(
         order=order,
         priorities=[job.priority for job in jobs],
         retries=[job.retries for job in jobs],
-        timeouts=[job.timeout for job in jobs],
+        timeouts=[job.timeout if job.over is None else None for job in jobs],
         pools=[job.pool for job in jobs],
         passed=passed,
         fingerprints=fingerprints,
@@ -137,6 +168,7 @@ def make_plan(
         settings=_settings(jobs),
         files=writer.files,
         parts=list(writer.parts.values()),
+        maps=maps,
         hooks=hooks,
     )
     return plan, book
@@ -219,12 +251,15 @@ def _edges(
             (number[a], number[b]): None for a, b in schedule.edges if a in number and b in number
         }
     for n, job in enumerate(jobs):
-        if not job.after:
+        if not job.after and job.over is None:
             continue
-        for id in job.after:
+        named = [("after", id) for id in job.after or ()]
+        for option, id in [*named, ("over", job.over)] if isinstance(job.over, str) else named:
             if id not in number:
                 near = _near(id, number) if len(problems) < NEAR_MAX else ""
-                problems.append(f"job '{job.id}' has after='{id}', but there is no such job{near}")
+                problems.append(
+                    f"job '{job.id}' has {option}='{id}', but there is no such job{near}"
+                )
             else:
                 edges[number[id], n] = None
     for n, several in inputs.items():
@@ -246,6 +281,10 @@ def _near(id: str, ids: Mapping[str, int]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
+_Name = str | Input | Element
+"""How a parameter gets the result of upstream jobs. A str is both the parameter and the job."""
+
+_SPLITTER = digest(b"elements")
 _DEFAULTS = Job("", None)[4:]  # of the options besides args and kwargs
 
 
@@ -273,7 +312,7 @@ class _CommandWriter:
         self._commands: dict[Any, _Known | str] = {}
         self._hooks: dict[int, bytes] = {}  # by id(); the jobs keep the functions alive
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
-        self._plain: dict[tuple[Any, tuple[str | Input, ...]], tuple[tuple[int, int], bytes]] = {}
+        self._plain: dict[tuple[Any, tuple[_Name, ...]], tuple[tuple[int, int], bytes]] = {}
         self._arguments = Arguments(self._fingerprints)
 
     def write(
@@ -299,16 +338,24 @@ class _CommandWriter:
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
+        by_name = [one.parameter for one in inputs] if inputs else []
+        element = None
+        if job.over is not None:
+            element = self._element(job, known, upstream, by_name)
+            if element is None:
+                return (0, 0), (), b""
+            if element.is_positional:
+                args = [*args, element]
+            elif element.parameter is not None:
+                by_name.append(element.parameter)
         if parameters is not None:
-            if args or kwargs or inputs or parameters.required:
+            if args or kwargs or by_name or parameters.required:
                 self.problems.extend(
                     f"the command of job '{job.id}', {known.description}, {problem}"
-                    for problem in parameters.problems(
-                        upstream, args, kwargs, [one.parameter for one in inputs]
-                    )
+                    for problem in parameters.problems(upstream, args, kwargs, by_name)
                 )
             if upstream and parameters.named:
-                given = {**kwargs, **{one.parameter: one for one in inputs}} if inputs else kwargs
+                given = {**kwargs, **dict.fromkeys(by_name)} if by_name else kwargs
                 wanted = parameters.wanted(upstream, args, given)
         elif args or kwargs:
             self.problems.append(
@@ -320,11 +367,13 @@ class _CommandWriter:
                 f"job '{job.id}' has inputs, but its command, {known.description}, has no "
                 "parameters to get them; to run it after these jobs, give after=[...]"
             )
-        names: tuple[str | Input, ...] = tuple(wanted)
+        names: tuple[_Name, ...] = tuple(wanted)
         if inputs:
             names = (*wanted, *inputs)
             wanted = [*wanted, *(id for one in inputs for id in one.ids)]
-        if not args and not kwargs and not job.files_in and not job.files_out:
+        if element is not None:
+            names = (element, *names)
+        if not job.args and not kwargs and not job.files_in and not job.files_out:
             found = self._plain.get((key, names))
             if found is None:
                 blob = pickle.dumps((known.span, b"", names), protocol=5)
@@ -374,7 +423,7 @@ class _CommandWriter:
         return self._hooks.get(id(value), b"")
 
     def _write_with_arguments(
-        self, number: int, job: Job, known: _Known, names: tuple[str | Input, ...]
+        self, number: int, job: Job, known: _Known, names: tuple[_Name, ...]
     ) -> tuple[tuple[int, int], bytes]:
         given = (tuple(job.args), dict(job.kwargs))
         try:
@@ -400,6 +449,34 @@ class _CommandWriter:
         blob = pickle.dumps((known.span, arguments, names), protocol=5)
         fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
         return self._book.put(blob), fingerprint
+
+    def _element(
+        self, job: Job, known: _Known, upstream: Sequence[str], by_name: Sequence[str]
+    ) -> Element | None:
+        """The parameter that gets the element of a map."""
+        assert job.over is not None
+        if known.parameters is None:
+            self.problems.append(
+                f"job '{job.id}' has over='{job.over}', but its command, {known.description}, is "
+                "not a function"
+            )
+            return None
+        others = [id for id in upstream if id != job.over]
+        given = {*job.kwargs, *by_name, *others}
+        element = element_of(job.over, known.parameters, job.args, given)
+        if element is None:
+            self.problems.append(
+                f"the command of job '{job.id}', {known.description}, has no parameter that is "
+                f"free for the element of '{job.over}'"
+            )
+        return element
+
+    def write_splitter(self, over: str) -> tuple[int, int]:
+        """The span of the command that takes the result of a job apart."""
+        command = self._book.put(pickle.dumps(Call(elements_of), protocol=5))
+        arguments = pickle.dumps(((), {"job": over}), protocol=5)
+        names = (Input("result", (over,), is_single=True),)
+        return self._book.put(pickle.dumps((command, arguments, names), protocol=5))
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
         """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
@@ -462,7 +539,7 @@ def _is_plain(value: Any) -> bool:
     return kind in _PLAIN and (kind not in (str, bytes) or len(value) < LARGE)
 
 
-def _as_bytes(name: str | Input) -> bytes:
+def _as_bytes(name: _Name) -> bytes:
     return name.encode() if isinstance(name, str) else repr(tuple(name)).encode()
 
 

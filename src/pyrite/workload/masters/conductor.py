@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.workload.input import maps
+from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.parts import Parts, with_run
 from pyrite.workload.input.options import Options
@@ -14,13 +16,14 @@ from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.hooks import Hooks
-from pyrite.workload.masters.rules import rules_of
+from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
-from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_digests, read_error
+from pyrite.workload.storage.entries import FRESH, Entry, result_of, with_record, with_result
 from pyrite.workload.storage.given import is_there
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.places import input_places
 from pyrite.workload.storage.store import Store
 from pyrite.workload.workers.orders import Order
 
@@ -44,11 +47,15 @@ class Conductor:
         """`folder` is the working directory of the run, unless it is that of this process."""
         self._hooks = hooks
         self._store = store
-        self._plan = plan
         self._journal = journal
         self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
+        done = self._look_back(plan)
+        plan = self._plan
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
+        self._split: dict[int, tuple[int, int]] = {}  # maps whose record has just come
+        self._elements: dict[int, list[bytes]] = {}  # digests of the elements of each map
+        self._gathered: dict[int, bytes] = {}  # digests of the results of maps
         self._files = FilesOfJobs(plan.files, folder)
         self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
@@ -57,23 +64,22 @@ class Conductor:
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
         self._finished: list[int] = []  # their results are not in the journal yet
-        known = journal.latest_seconds()
-        seconds = {n: known[id] for n, id in enumerate(plan.ids) if id in known} if known else {}
-        self._has_results = seconds.keys()
+        self._known_seconds = known = journal.latest_seconds()
+        ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
+        seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
+        self._has_results = {*seconds}
         self._spoiled = self._tried_since() if seconds else set()
+        self._may_skip = bool(known) and not options.rerun
         remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
-        rules = rules_of(plan, options, remaining)
+        self._rules = rules_of(plan, options, remaining)
         self._scheduler = Scheduler(
-            rules,
-            done=[
-                n
-                for n, entry in enumerate(self._entries)
-                if entry.state.has_result
-                and (n in plan.given or self._result_is_there(*self._result_place(n)))
-            ],
+            self._rules,
+            done=done,
             attempts=[entry.attempt for entry in self._entries],
-            is_current=self._is_current if seconds and not options.rerun else None,
+            is_current=self._is_current if self._may_skip or plan.maps else None,
             depth=depth,
+            grow=self._grow,
+            gathering=list(plan.branches),
         )
         for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
             if entry.state is not state and entry.state is not JobState.SKIPPED:
@@ -103,6 +109,14 @@ class Conductor:
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
 
+    def timeout_of(self, job: int) -> float | None:
+        return self._plan.timeouts[job]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with the branches of maps that are known. Its order is that without them."""
+        return self._plan
+
     def state_of(self, job: int) -> JobState:
         return self._scheduler.states[job]
 
@@ -118,9 +132,11 @@ class Conductor:
         made = []
         for worker, job, attempt in self._scheduler.assignments(now):
             self._began[job] = (worker, wall)
-            passed = self._plan.passed[job]
-            inputs = tuple([self._result_place(above) for above in passed]) if passed else ()
-            made.append((worker, Order(job, attempt, self._fingerprint(job), inputs)))
+            plan = self._plan
+            has_inputs = plan.passed[job] or job in plan.branch
+            inputs = input_places(plan, self._entries, job) if has_inputs else ()
+            fingerprint = self._fingerprint(job)
+            made.append((worker, Order(job, attempt, fingerprint, inputs, plan.blob_of(job))))
         return made
 
     def recalls(self, now: float) -> set[str]:
@@ -168,27 +184,41 @@ class Conductor:
             found = self._plan.fingerprints[job]
             above = self._above(job)
             if above:
-                found = digest(found, *[self._digest_of(u) for u in above])
+                found = digest(found, *above.values())
             self._fingerprints[job] = found
         return found
 
-    def _above(self, job: int) -> list[int]:
-        """The upstream jobs by id, because the user may have given them as a set."""
-        above = self._plan.upstream[job]
-        return sorted(above, key=self._plan.ids.__getitem__) if len(above) > 1 else above
+    def _above(self, job: int) -> dict[str, bytes]:
+        """The digests of what a job gets from its upstream jobs. They are in the order of the ids,
+        because the user may have given the jobs as a set. A map gets the result that it takes
+        apart, and a branch only its element of that, unless the whole is passed to it, too."""
+        plan = self._plan
+        above = plan.upstream[job]
+        found: dict[str, bytes] = {}
+        if job in plan.maps:
+            above = [plan.maps[job].over]
+        elif job in plan.branch:
+            map, number = plan.branch[job]
+            over = plan.maps[map].over
+            found[maps.branch_id(plan.ids[over], "")] = self._element_digest(map, number)
+            above = [u for u in above if u != over or u in plan.maps[map].passed]
+        if len(above) > 1:
+            above = sorted(above, key=plan.ids.__getitem__)
+        for u in above:
+            found[plan.ids[u]] = self._digest_of(u)
+        return found
 
     def _settled(self, job: int) -> bytes:
         """The fingerprint of a job that has ended. If a file that it may have read was changed
         while it ran, the fingerprint is random, so that the job runs again the next time."""
-        earlier = self._journal.latest_result(self._plan.ids[job])
+        earlier = self._journal.latest_result(self.results_id(job))
         made = Parts.unpack(earlier.parts).made if earlier is not None and earlier.parts else ()
         found = self._files.settle(job, made)
         return digest(self._without_files(job), found)
 
     def _parts(self, job: int) -> bytes:
         """What the fingerprint of the job was made of, packed, to explain why a job runs."""
-        above = self._above(job)
-        upstream = {self._plan.ids[u]: self._digest_of(u) for u in above} if above else {}
+        upstream = self._above(job)
         if job not in self._plan.files:
             return with_run(self._plan.parts[job], upstream=upstream)
         seen = self._files.seen(job)
@@ -197,6 +227,12 @@ class Conductor:
     def _digest_of(self, job: int) -> bytes:
         """The digest of the result of a job and of the files that it wrote. If the result says
         nothing about what the job did, the fingerprint of the job."""
+        if job in self._plan.maps:
+            gathered = self._gathered.get(job)
+            if gathered is None:
+                gathered = digest(*map(self._digest_of, self._plan.branches[job]))
+                self._gathered[job] = gathered
+            return gathered
         entry = self._entries[job]
         if self._says_nothing(job, entry.result_digest):
             return entry.fingerprint or NO_FINGERPRINT
@@ -211,16 +247,19 @@ class Conductor:
         packed = self._parts_of.get(job)
         if packed is None:
             entry = self._entries[job]
-            known = self._journal.result(self._plan.ids[job], entry.fingerprint or NO_FINGERPRINT)
+            fingerprint = entry.fingerprint or NO_FINGERPRINT
+            known = self._journal.result(self.results_id(job), fingerprint)
             packed = self._parts_of[job] = known.parts if known is not None else b""
         parts = Parts.unpack(packed) if packed else Parts()
         return [parts.files[path] for path in parts.made]
 
     def _is_current(self, job: int) -> bool:
         """Whether the job has a result with its fingerprint; if so, this becomes its result."""
-        if job not in self._has_results:
+        if job in self._plan.maps and self._plan.maps[job].over in self._plan.maps:
+            return True  # the elements are the results of branches; there is nothing to take apart
+        if not self._may_skip or job not in self._has_results:
             return False
-        id = self._plan.ids[job]
+        id = self.results_id(job)
         found = self._journal.result(id, self._fingerprint(job))
         if found is None or not self._result_is_there(found.segment, found.offset):
             return False
@@ -235,9 +274,9 @@ class Conductor:
     def _tried_since(self) -> set[str]:
         """The jobs whose last attempt was later than their results, and has none."""
         here = (
-            id
-            for id, entry in zip(self._plan.ids, self._entries)
-            if entry.attempt and not entry.state.has_result
+            self.results_id(job)
+            for job, entry in enumerate(self._entries)
+            if entry.attempt and not entry.state.has_result and job not in self._plan.maps
         )
         return self._journal.failed_since().union(here)
 
@@ -247,6 +286,80 @@ class Conductor:
 
     def _result_is_there(self, segment: int, offset: int) -> bool:
         return is_there(self._store, segment, offset)
+
+    # Maps
+
+    def _look_back(self, plan: Plan) -> list[int]:
+        """Sets the plan, with the branches that were made before, and returns the jobs that are
+        done. If the elements of a map are gone, all branches are made anew."""
+        self._plan = extended(plan, self._journal.extensions())
+        done = {
+            n: None
+            for n, entry in enumerate(self._entries)
+            if entry.state.has_result
+            and n not in self._plan.maps
+            and (n in plan.given or self._result_is_there(*self._result_place(n)))
+        }
+        for map in self._plan.order if self._plan.branches else ():
+            if map not in self._plan.branches:
+                continue
+            over = self._plan.maps[map].over
+            if over not in done or not (over in self._plan.maps or self._elements_are_there(map)):
+                del self._entries[len(plan.ids) :]
+                self._journal.retract(len(plan.ids))
+                return self._look_back(plan)
+            if all(branch in done for branch in self._plan.branches[map]):
+                done[map] = None
+        return list(done)
+
+    def _elements_are_there(self, map: int) -> bool:
+        has_place = self._entries[map].result_segment is not None
+        return has_place and self._result_is_there(*self._result_place(map))
+
+    def _grow(self, map: int) -> int:
+        """Makes the branches of a map: one per element of the result that it has taken apart.
+        Returns their number."""
+        plan = self._plan
+        over = plan.maps[map].over
+        if over in plan.maps:
+            count = len(plan.branches[over])
+        else:
+            count = len(self._digests_of_elements(map))
+        branches = extend(plan, map, count)
+        add_branches(self._rules, map, branches)
+        self._entries.extend([FRESH] * count)
+        self._fingerprints.extend([None] * count)
+        ids = [(plan.ids[branch], self.results_id(branch)) for branch in branches]
+        if self._known_seconds:
+            self._has_results.update(
+                branch for branch, (_, id) in zip(branches, ids) if id in self._known_seconds
+            )
+        # Before any branch can leave a record in a segment.
+        self._journal.extend(map, branches.start, ids)
+        return count
+
+    def results_id(self, job: int) -> str:
+        """The id under which the results of a job are kept."""
+        plan = self._plan
+        if job not in plan.branch:
+            return plan.ids[job]
+        map, number = plan.branch[job]
+        return maps.results_id(plan.ids[map], self._element_digest(map, number))
+
+    def _element_digest(self, map: int, number: int) -> bytes:
+        over = self._plan.maps[map].over
+        if over in self._plan.maps:
+            return self._digest_of(self._plan.branches[over][number])
+        return self._digests_of_elements(map)[number]
+
+    def _digests_of_elements(self, map: int) -> list[bytes]:
+        found = self._elements.get(map)
+        if found is None:
+            segment, offset = self._split.get(map) or self._result_place(map)
+            with self._store.explaining("read"):
+                found = read_digests(self._store.segment(segment), offset)
+            self._elements[map] = found
+        return found
 
     # Events
 
@@ -294,9 +407,13 @@ class Conductor:
             return False
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
+        if record.has_elements:
+            self._split[record.job] = (segment, record.offset)
+            self._elements.pop(record.job, None)
         if not self._scheduler.finished(
             record.job, record.attempt, succeeded=record.succeeded, now=now
         ):
+            self._split.pop(record.job, None)
             return False
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
@@ -385,7 +502,7 @@ class Conductor:
             self._entries[job] = entry
             batch.append((job, entry))
         results = [
-            result_of(self._plan.ids[job], self._entries[job], self._parts(job))
+            result_of(self.results_id(job), self._entries[job], self._parts(job))
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.settings import totals
@@ -11,7 +9,7 @@ from pyrite.workload.scheduling.resources import Needs
 from pyrite.workload.scheduling.scheduler import Rules
 
 
-def rules_of(plan: Plan, options: Options, remaining: Sequence[float] | None) -> Rules:
+def rules_of(plan: Plan, options: Options, remaining: list[float] | None) -> Rules:
     """`remaining` is the duration of the longest path from each job, if durations are known."""
     total = totals(options.cpus, options.memory)
     capacities = {"cores": total.cores, "memory": total.memory}
@@ -31,9 +29,21 @@ def rules_of(plan: Plan, options: Options, remaining: Sequence[float] | None) ->
         },
         watched=plan.hooks.keys(),
         remaining=remaining,
+        makers=plan.maps,
         on_error=options.on_error,
         crashes_max=options.crashes_max,
     )
+
+
+def add_branches(rules: Rules, map: int, branches: range) -> None:
+    """Gives the branches of a map the rules of the map. The lists of the plan have the branches
+    already."""
+    if map in rules.needs:
+        rules.needs.update(dict.fromkeys(branches, rules.needs[map]))
+    if map in rules.retry_waits:
+        rules.retry_waits.update(dict.fromkeys(branches, rules.retry_waits[map]))
+    if rules.remaining is not None:
+        rules.remaining.extend([rules.remaining[map]] * len(branches))
 
 
 def _needs(plan: Plan, capacities: Needs) -> dict[int, Needs]:

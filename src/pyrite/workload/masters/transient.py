@@ -34,9 +34,10 @@ from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.masters.slots import Slot, Slots
 from pyrite.workload.masters.supply import MakeExecutor, Supply
 from pyrite.workload.scheduling.scheduler import Cause
-from pyrite.workload.storage.cleanup_queue import Ending, read_result
+from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.places import readers
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
@@ -144,15 +145,15 @@ class TransientMaster:
     def _run(self) -> str:
         with ExitStack() as opened:
             self._slots = opened.enter_context(closing(Slots(self._store, self._journal)))
-            self._plan = self._store.read_plan(self._journal.plan)
+            plan = self._store.read_plan(self._journal.plan)
             commands = self._store.open_commands(self._journal.plan)
             self._commands = opened.enter_context(closing(commands))
             self._hooks = start_hooks(
-                self._store, self._journal.plan, self._plan, self._status, origin=self._origin
+                self._store, self._journal.plan, plan, self._status, origin=self._origin
             )
             self._conductor = Conductor(
                 self._store,
-                self._plan,
+                plan,
                 self._journal,
                 self._options,
                 hooks=self._hooks,
@@ -210,7 +211,7 @@ class TransientMaster:
             return
         self._refusals = 0
         self._supply.guard(executor)
-        timeout = self._plan.timeouts[order.job]
+        timeout = self._conductor.timeout_of(order.job)
         flight = self._flights[worker] = _Flight(
             order, worker, slot, future, executor, time.monotonic(), timeout
         )
@@ -232,18 +233,12 @@ class TransientMaster:
         self._conductor.lost(worker, time.monotonic())
 
     def _task(self, order: Order, slot: Slot) -> Task:
-        blob = self._commands.bytes_of(order.job)
+        blob = self._commands.bytes_of(order.blob)
         command = self._commands.bytes_at(span_of(blob))
-        inputs = tuple(self._input(*place) for place in order.inputs)
+        inputs = tuple(_input(read) for read in readers(self._store, order.inputs))
         path = self._origin.path
-        luggage = self._commands.luggage_of(order.job, is_here=_is_here(self._supply.get()))
+        luggage = self._commands.luggage_of(order.blob, is_here=_is_here(self._supply.get()))
         return Task(order, blob, command, inputs, path, slot.log_end, os.getpid(), luggage)
-
-    def _input(self, segment: int, offset: int) -> Encoded | OSError:
-        try:
-            return read_result(self._store.segment(segment), offset)
-        except OSError as error:
-            return error
 
     # Taking results
 
@@ -389,6 +384,13 @@ class TransientMaster:
         del self._flights[flight.worker]
         self._conductor.lost(flight.worker, time.monotonic())
         self._slots.retire(flight.slot)
+
+
+def _input(read: Callable[[], Encoded]) -> Encoded | OSError:
+    try:
+        return read()
+    except OSError as error:
+        return error
 
 
 def _is_here(executor: Executor) -> bool:

@@ -8,7 +8,7 @@ processes, pipes or files. Jobs are numbers, in the order of the workload; worke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -46,13 +46,14 @@ class Rules:
     priorities: Sequence[int]
     retries: Sequence[int]
     timeouts: Sequence[float | None]
-    needs: Mapping[int, Needs] = field(default_factory=dict)
+    needs: dict[int, Needs] = field(default_factory=dict)
     capacities: Needs = field(default_factory=dict)
-    retry_waits: Mapping[int, RetryWait] = field(default_factory=dict)
+    retry_waits: dict[int, RetryWait] = field(default_factory=dict)
     watched: Collection[int] = frozenset()
-    remaining: Sequence[float] | None = (
+    remaining: list[float] | None = (
         None  # for each job, the duration of the longest path from it, if durations are known
     )
+    makers: Collection[int] = ()  # the jobs that make more jobs when they have succeeded
     on_error: OnError = "continue"
     crashes_max: int = 2
 
@@ -93,6 +94,11 @@ class Scheduler:
     `is_current(job)` tells whether the earlier result of a job is up to date. It is called when the
     job is ready to run; if it returns True, the job is skipped. `draw` gives random numbers from 0
     to 1, for the waits before retries.
+
+
+    `grow(job)` is called when one of the `makers` has succeeded or is skipped: it adds the jobs
+    that this job makes to the end of the lists of the rules, and returns their number. The maker
+    ends when these have ended: it gathers them. `gathering` has the makers that made jobs already.
     """
 
     def __init__(
@@ -104,6 +110,8 @@ class Scheduler:
         is_current: Callable[[int], bool] | None = None,
         depth: int = DEPTH,
         draw: Callable[[], float] = random,
+        grow: Callable[[int], int] | None = None,
+        gathering: Sequence[int] = (),
     ) -> None:
         count = len(rules.upstream)
         self.states: list[JobState] = [JobState.WAITING] * count
@@ -115,6 +123,10 @@ class Scheduler:
         self._depth = depth
         self._most = depth
         self._is_current = is_current
+        self._grow = grow
+        # The jobs that wait for the jobs that they made, and how they will end: SKIPPED if nothing
+        # had to run.
+        self._gathering: dict[int, JobState] = dict.fromkeys(gathering, JobState.DONE)
         self._failures = [0] * count
         self._crashes = [0] * count
         self._queue = PriorityQueue()
@@ -135,6 +147,9 @@ class Scheduler:
             self._queue.push(job, key=key, rank=self._rank(job))
             if not key:
                 self.states[job] = JobState.READY
+        for job in gathering:
+            if job in self._queue and not self._queue.keys[job]:
+                self._gather(job)
 
     # State
 
@@ -190,8 +205,7 @@ class Scheduler:
         hand.pace += (now - hand.since - hand.pace) / 8
         self._take_from(worker, job, now)
         if succeeded:
-            self._end(job, JobState.DONE)
-            self._release_downstream(job)
+            self._succeed(job, JobState.DONE)
         else:
             self._try_failed(job, JobState.FAILED, now)
         return True
@@ -353,8 +367,7 @@ class Scheduler:
             if job is None:
                 return None
             if self._is_current is not None and self._is_current(job):
-                self._end(job, JobState.SKIPPED)
-                self._release_downstream(job)
+                self._succeed(job, JobState.SKIPPED)
                 continue
             needs = self._rules.needs.get(job)
             if needs is None or resources.take_or_wait(job, needs, rank=self._rank(job)):
@@ -370,10 +383,50 @@ class Scheduler:
         if job in self._rules.watched:
             self.ended.append(job)
 
+    def _succeed(self, job: int, state: JobState) -> None:
+        if job not in self._rules.makers:
+            self._end(job, state)
+            self._release_downstream(job)
+        elif self._winding_down:
+            self._end(job, JobState.CANCELLED)
+        else:
+            assert self._grow is not None
+            self._extend(job, self._grow(job), state)
+
     def _release_downstream(self, job: int) -> None:
         for below in self._rules.downstream[job]:
-            if below in self._queue and self._queue.decrease(below, rank=self._rank(below)):
-                self._set(below, JobState.READY)
+            if below not in self._queue:
+                continue
+            if below in self._gathering and self.states[job] is JobState.DONE:
+                self._gathering[below] = JobState.DONE
+            if self._queue.decrease(below, rank=self._rank(below)):
+                if below in self._gathering:
+                    self._gather(below)
+                else:
+                    self._set(below, JobState.READY)
+
+    def _extend(self, job: int, count: int, state: JobState) -> None:
+        """Adds the jobs that a job has made, and lets it wait for them."""
+        made = range(len(self.states), len(self.states) + count)
+        for values in (self.attempts, self._failures, self._crashes):
+            values.extend([0] * count)
+        self.states.extend([JobState.WAITING] * count)
+        timeouts = self._rules.timeouts
+        self._has_timeouts = self._has_timeouts or any(timeouts[n] is not None for n in made)
+        for n in made:
+            self._queue.push(n, key=0, rank=self._rank(n))
+            self._set(n, JobState.READY)
+        self._gathering[job] = state
+        self._queue.push(job, key=count, rank=self._rank(job))
+        self._set(job, JobState.WAITING)
+        if not count:
+            self._gather(job)
+
+    def _gather(self, job: int) -> None:
+        """All jobs that a job has made have succeeded, so it has, too."""
+        self._queue.remove(job)
+        self._end(job, self._gathering.pop(job))
+        self._release_downstream(job)
 
     def _take_from(self, worker: str, job: int, now: float) -> None:
         hand = self._hands[worker]

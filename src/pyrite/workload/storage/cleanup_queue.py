@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
+from pyrite.workload.storage import parts
 from pyrite.workload.storage.encoding import Encoded, Kind
 from pyrite.workload.system.private import open_private
 
@@ -48,6 +50,11 @@ class Record(NamedTuple):
     @property
     def succeeded(self) -> bool:
         return self.kind != _ERROR
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether the job is a map, and its result the elements for its branches."""
+        return self.kind & ~_IN_FILE == Kind.ELEMENTS
 
 
 class Ending(NamedTuple):
@@ -160,6 +167,39 @@ def read_result(path: Path, offset: int) -> Encoded:
             raise OSError(f"the result file {payload.decode()} is damaged")
         return encoded
     return Encoded(Kind(kind), payload)
+
+
+def read_digests(path: Path, offset: int) -> list[bytes]:
+    """The digests of the elements of the result at `offset`. Raises OSError if it is damaged."""
+    with _payload_of(path, offset) as read:
+        return parts.digests(read)
+
+
+def read_element(path: Path, offset: int, number: int) -> Encoded:
+    """One element of the result at `offset`. Raises OSError if it is damaged."""
+    with _payload_of(path, offset) as read:
+        kind, data = parts.part(read, number)
+    return Encoded(Kind(kind), data)
+
+
+@contextmanager
+def _payload_of(path: Path, offset: int) -> Iterator[parts.Read]:
+    """Reads parts of the payload of the record at `offset`, wherever it is."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        first = os.pread(file, HEAD_BYTES, offset)
+        if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
+            raise OSError(f"there is no record at offset {offset} of {path.name}")
+        record = _record(first, 0)
+        start = offset + HEAD_BYTES
+        if record.kind & _IN_FILE:
+            name = os.pread(file, record.length, start).decode()
+            os.close(file)
+            file = os.open(path.with_name(name), os.O_RDONLY | os.O_CLOEXEC)
+            start = 0
+        yield lambda position, length: os.pread(file, length, start + position)
+    finally:
+        os.close(file)
 
 
 def read_error(path: Path, offset: int) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path, PurePath
@@ -15,9 +16,11 @@ from typing import Any
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
+from pyrite.workload.input.elements import Elements
 from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.fingerprints.files import Files, stamp_of
 from pyrite.workload.input.fingerprints.paths import paths_in
+from pyrite.workload.storage.parts import all_parts, joined
 
 
 class Kind(IntEnum):
@@ -27,6 +30,7 @@ class Kind(IntEnum):
     POLARS = 3
     ARROW = 4
     PATHS = 5  # of files and folders, alone or in lists, tuples, sets, dicts and dataclasses
+    ELEMENTS = 6  # of a list, each encoded separately
 
     @property
     def suffix(self) -> str:
@@ -50,11 +54,13 @@ class Encoded:
 NOTHING = Encoded(Kind.NOTHING, b"")
 
 
-def encode(value: Any, folder: str = "") -> Encoded:
-    """Encodes a result. Relative paths in it start at `folder`, or else at the working directory.
-    Raises ValueError, with a full sentence, if that is not possible."""
+def encode(value: Any, *, folder: str = "") -> Encoded:
+    """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
+    sentence, if it cannot be encoded."""
     if value is None:
         return NOTHING
+    if type(value) is Elements:
+        return gathered([encode(element, folder=folder) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
@@ -72,12 +78,23 @@ def encode(value: Any, folder: str = "") -> Encoded:
     return Encoded(Kind.PATHS if files else Kind.PICKLE, data)
 
 
+def gathered(results: Sequence[Encoded]) -> Encoded:
+    """Several results as one, which is a list."""
+    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+
+
+def _parts(encoded: Encoded) -> Iterator[Encoded]:
+    return (Encoded(Kind(kind), data) for kind, data in all_parts(encoded.data))
+
+
 def decode(encoded: Encoded) -> Any:
     kind, data = encoded.kind, encoded.data
     if kind is Kind.NOTHING:
         return None
     if kind is Kind.PICKLE:
         return pickle.loads(data)
+    if kind is Kind.ELEMENTS:
+        return [decode(part) for part in _parts(encoded)]
     if kind is Kind.PATHS:
         return pickle.loads(pickle.loads(data)[0])
     import pyarrow.parquet
@@ -95,6 +112,8 @@ def decode(encoded: Encoded) -> Any:
 def is_there(encoded: Encoded) -> bool:
     """Whether the result still exists. If it has paths: whether none of the files and folders has
     changed since the job ended."""
+    if encoded.kind is Kind.ELEMENTS:
+        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
     if encoded.kind is not Kind.PATHS:
         return True
     files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]

@@ -30,6 +30,7 @@ class Entry(NamedTuple):
     result_seconds: float | None = None
 
 
+FRESH = Entry()
 OWN_FIELDS = Entry._fields[: Entry._fields.index("fingerprint") + 1]
 """The fields that are in the table of jobs; the others are in the table of results."""
 
@@ -48,8 +49,9 @@ def with_record(
             record.result_digest,
             record.ended - record.started,
         )
+    state = JobState.DONE if record.succeeded else JobState.FAILED
     return Entry(
-        JobState.DONE if record.succeeded else JobState.FAILED,
+        JobState.WAITING if record.has_elements else state,  # a map waits for its branches
         record.attempt,
         worker,
         record.started,

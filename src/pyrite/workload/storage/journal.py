@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload.input.branches import extended
 from pyrite.workload.input.fingerprints import SIZE
 from pyrite.workload.input.fingerprints.parts import with_run
 from pyrite.workload.input.plan import Plan
@@ -23,7 +24,13 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
 from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of, with_result
-from pyrite.workload.storage.journal_reading import damaged, entries_in, plan_in, unwritten
+from pyrite.workload.storage.journal_reading import (
+    damaged,
+    entries_in,
+    extensions_in,
+    plan_in,
+    unwritten,
+)
 from pyrite.workload.storage.result_table import (
     SCHEMA,
     Result,
@@ -49,9 +56,11 @@ create table if not exists jobs (
     attempt integer not null,
     worker text, started real, ended real, error text,
     segment integer, offset integer, log_start integer, log_end integer,
-    fingerprint blob
+    fingerprint blob,
+    results_id text -- if its results are kept under another id
 );
 create table if not exists run (plan integer not null);
+create table if not exists extensions (map integer not null, branches integer not null);
 create table if not exists segments (
     number integer primary key autoincrement, worker text not null, scanned integer not null
 );
@@ -102,17 +111,23 @@ class Journal:
         journal."""
         with _explaining(self._store), transaction(self.database):
             changed, scanned = unwritten(self.database, self._store)
-            plan = self._store.read_plan(self.plan) if changed else None
-            results = []
-            for job, entry in changed.items():
-                if plan is not None and entry.state is JobState.DONE:
-                    parts = b""
-                    if job in plan.files:
-                        changed[job], parts = _unsettled(entry, plan.parts[job])
-                    results.append(result_of(plan.ids[job], changed[job], parts))
-            self._update(changed.items())
-            put_results(self.database, results)
+            if changed:
+                self._settle(changed)
             self._set_scanned(scanned)
+
+    def _settle(self, changed: dict[int, Entry]) -> None:
+        """Writes the entries of jobs that ended after the last batch, and their results."""
+        plan = extended(self._store.read_plan(self.plan), self.extensions())
+        ids = self._results_ids()
+        results = []
+        for job, entry in changed.items():
+            if entry.state is not JobState.FAILED:
+                parts = b""
+                if job in plan.files:
+                    changed[job], parts = _unsettled(entry, plan.parts[job])
+                results.append(result_of(ids[job], changed[job], parts))
+        self._update(changed.items())
+        put_results(self.database, results)
 
     @property
     def plan(self) -> int:
@@ -125,6 +140,7 @@ class Journal:
         with _explaining(self._store), transaction(self.database):
             put_failures(self.database, time.time())
             self.database.execute("delete from jobs")
+            self.database.execute("delete from extensions")
             self.database.executemany(
                 "insert into jobs (number, id, state, attempt) values (?, ?, ?, 0)",
                 _first_states(plan),
@@ -139,6 +155,34 @@ class Journal:
         """Removes the segments that nobody uses, and all plans but one."""
         self.drop_unused_segments()
         self._store.drop_plans(but=but)
+
+    def extend(self, map: int, first: int, ids: Sequence[tuple[str, str]]) -> None:
+        """Adds the branches of a map, in one transaction: their ids, and the ids under which their
+        results are kept. Their numbers begin with `first`."""
+        with _explaining(self._store), transaction(self.database):
+            self.database.execute(
+                "insert into extensions (map, branches) values (?, ?)", (map, len(ids))
+            )
+            self.database.executemany(
+                "insert into jobs (number, id, state, attempt, results_id) "
+                "values (?, ?, 'READY', 0, ?)",
+                ((number, *both) for number, both in enumerate(ids, first)),
+            )
+
+    def extensions(self) -> list[tuple[int, int]]:
+        """The maps whose branches are known, and the number of these, in the order of
+        `extend`."""
+        return extensions_in(self.database)
+
+    def retract(self, first: int) -> None:
+        """Removes all branches of all maps. Their numbers begin with `first`."""
+        with _explaining(self._store), transaction(self.database):
+            self.database.execute("delete from extensions")
+            self.database.execute("delete from jobs where number >= ?", (first,))
+
+    def _results_ids(self) -> list[str]:
+        rows = self.database.execute("select ifnull(results_id, id) from jobs order by number")
+        return [id for (id,) in rows]
 
     def result(self, id: str, fingerprint: bytes) -> Result | None:
         """The result of this job with this fingerprint, of whatever run."""

@@ -19,7 +19,7 @@ _ENTRIES = f"""
 select jobs.id, {", ".join(f"jobs.{name}" for name in OWN_FIELDS)},
     results.segment, results.offset, results.digest, results.seconds
 from jobs left join results
-    on results.id = jobs.id and results.fingerprint = jobs.fingerprint
+    on results.id = ifnull(jobs.results_id, jobs.id) and results.fingerprint = jobs.fingerprint
 """
 
 
@@ -32,6 +32,16 @@ def read_plan_number(store: Store) -> int:
 def plan_in(database: sqlite3.Connection) -> int:
     row = database.execute("select plan from run").fetchone()
     return int(row[0]) if row is not None else 0
+
+
+def read_extensions(store: Store) -> list[tuple[int, int]]:
+    """The maps whose branches are known, and the number of these, for reading only."""
+    with reading(store.journal) as database:
+        return extensions_in(database)
+
+
+def extensions_in(database: sqlite3.Connection) -> list[tuple[int, int]]:
+    return database.execute("select map, branches from extensions order by rowid").fetchall()
 
 
 def read_entries(store: Store, *, was_cut_short: bool = False) -> tuple[int, dict[str, Entry]]:
@@ -115,7 +125,7 @@ def entries_in(
     states = {state.value: state for state in JobState}
     fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
     for id, state, *rest in database.execute(_ENTRIES + which):
-        is_fresh = rest[0] == 0 and states[state] in fresh
+        is_fresh = rest[0] == 0 and rest[9] is None and states[state] in fresh
         yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.workload.input.command_book import data_used_by
+from pyrite.workload.input.maps import map_of
 from pyrite.workload.storage.cleanup_queue import file_of_result
 from pyrite.workload.storage.database import transaction
 from pyrite.workload.storage.journal import Journal, files_of_segment
@@ -21,8 +22,8 @@ with ranked as (
         row_number() over (partition by id order by ended desc) as place
     from results
 )
-select ranked.id, ranked.fingerprint, ranked.segment, ranked.offset
-from ranked left join jobs on jobs.id = ranked.id
+select distinct ranked.id, ranked.fingerprint, ranked.segment, ranked.offset
+from ranked left join jobs on ifnull(jobs.results_id, jobs.id) = ranked.id
 where place > ? and (
     jobs.id is null
     or (jobs.state in ('DONE', 'SKIPPED') and jobs.fingerprint != ranked.fingerprint)
@@ -62,13 +63,14 @@ def prune(store: Store, *, keep: int = 0, dry_run: bool = False) -> Pruned:
 def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Pruned:
     journal.catch_up()
     database = journal.database
-    database.execute("create index if not exists jobs_by_id on jobs (id)")
+    database.execute("create index if not exists jobs_by_id on jobs (ifnull(results_id, id))")
     try:
         unused = database.execute(_UNUSED, (keep,)).fetchall()
     finally:
         database.execute("drop index jobs_by_id")
     left_out = store.read_plan(journal.plan).left_out if journal.plan else ()
-    unused = [row for row in unused if row[0] not in left_out]  # they may be needed by the next run
+    # The results of jobs that the plan leaves out may be needed by the next run.
+    unused = [row for row in unused if map_of(row[0]) not in left_out]
     files = [*_files(store, journal, unused), *_unused_data(store, journal.plan)]
     pruned = Pruned(len(unused), sum(map(_size, files)))
     if not dry_run:

@@ -77,7 +77,7 @@ def put_failures(database: sqlite3.Connection, now: float) -> None:
     """Notes the jobs of the last run that were tried and have no result of that. A master that was
     killed has not noted how its jobs ended."""
     database.execute(
-        "insert or replace into failures select id, ? from jobs "
+        "insert or replace into failures select ifnull(results_id, id), ? from jobs "
         "where attempt > 0 and state not in ('DONE', 'SKIPPED')",
         (now,),
     )

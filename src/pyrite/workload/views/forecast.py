@@ -7,6 +7,7 @@ it depends on the result.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 from pyrite.workload.input.fingerprints.parts import (
@@ -17,6 +18,7 @@ from pyrite.workload.input.fingerprints.parts import (
 )
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.schedule import in_order
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.entries import Entry
@@ -46,15 +48,15 @@ class _Forecast:
         self._options = options
         self._before: dict[str, Entry] = journal.entries()
         journal.begin(journal.plan + 1, plan, given_results(store, journal, plan))
-        conductor = Conductor(store, plan, journal, options, depth=len(plan.ids) + 1)
+        conductor = Conductor(store, plan, journal, options, depth=sys.maxsize)
         conductor.joined("nobody")
         conductor.assign(0.0, 0.0)  # skips what is up to date, and all that this makes ready
         self._conductor = conductor
-        self._plan = plan
+        self._plan = conductor.plan  # with the branches of maps whose elements are known
 
     def preview(self) -> Preview:
         found: dict[int, Planned] = {}
-        for job in self._plan.order:
+        for job in in_order(self._plan.upstream, self._plan.downstream):
             found[job] = self._planned(job, found)
         return Preview([found[job] for job in range(len(self._plan.ids))])
 
@@ -67,6 +69,8 @@ class _Forecast:
             return Planned(id, "skip", ("it is up to date",))
         if self._options.rerun:
             return Planned(id, "run", ("rerun is True",))
+        if job in self._plan.branches:
+            return self._map(job, [found[branch] for branch in self._plan.branches[job]])
         if state is not JobState.WAITING:
             return Planned(id, "run", tuple(self._why(job)))
         above = [found[u] for u in self._plan.upstream[job] if found[u].action != "skip"]
@@ -79,12 +83,21 @@ class _Forecast:
                 f"{len(above) - UPSTREAM_NAMED} more of its upstream jobs would or may run"
             )
         own = self._own(job)
+        if job in self._plan.maps:
+            over = self._plan.ids[self._plan.maps[job].over]
+            named.append(f"one job per element of {over}, known when {over} has ended")
         return Planned(id, "run" if own else "may run", (*own, *named))
+
+    def _map(self, job: int, branches: list[Planned]) -> Planned:
+        """A map whose branches are known, of which some are not skipped."""
+        count = sum(branch.action != "skip" for branch in branches)
+        reason = f"{count} of its {len(branches)} jobs would run"
+        return Planned(self._plan.ids[job], "run", (reason,))
 
     def _why(self, job: int) -> list[str]:
         """Why a job runs whose upstream jobs are all up to date."""
         id = self._plan.ids[job]
-        results = self._journal.results(id)
+        results = self._journal.results(self._conductor.results_id(job))
         if not results:
             return [self._never_done(id)]
         fingerprint, parts = self._conductor.explain(job)
@@ -99,6 +112,9 @@ class _Forecast:
         """Why a job runs whatever the results of its upstream jobs will be; empty if it may be
         skipped."""
         id = self._plan.ids[job]
+        last, mapped = self._before.get(id), self._plan.maps.get(job)
+        if mapped and mapped.over in self._plan.maps and last and last.state.has_result:
+            return []  # it takes nothing apart, so it has no result besides those of its branches
         results = self._journal.results(id)
         if not results:
             return [self._never_done(id)]

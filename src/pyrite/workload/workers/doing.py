@@ -20,7 +20,9 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
 from pyrite.workload.input.commands import Call, Command, Program, RunDag
+from pyrite.workload.input.elements import NotElements
 from pyrite.workload.input.inputs import Input
+from pyrite.workload.input.maps import Element
 from pyrite.workload.input.secrets import MissingSecret, revealed, without_values
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
@@ -56,7 +58,10 @@ class LoadingFailed(PyriteError):
     """The command of a job, its arguments or the result of an upstream job could not be loaded."""
 
 
-_OURS = (ProgramFailed, LoadingFailed, NoSurroundings, FilesMissing, MissingSecret, TooMuchMemory)
+_OURS = (
+    *(ProgramFailed, LoadingFailed, NotElements),
+    *(NoSurroundings, FilesMissing, MissingSecret, TooMuchMemory),
+)
 """Errors whose messages are whole sentences."""
 
 
@@ -87,7 +92,7 @@ def do(
             with watching(within.memory, lambda error: give_up(failure(order, error, started))):
                 value = run_command(command, args, kwargs)
         ended = time.time()
-        result = encode(value, os.path.abspath(within.cwd) if within and within.cwd else "")
+        result = encode(value, folder=(within.cwd or "") if within is not None else "")
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
         _end_copies(process)
         return failure(order, error, started, secrets=within.secrets if within is not None else ())
@@ -145,7 +150,13 @@ def load(
         args, kwargs = revealed(args), revealed(kwargs)
     reads = iter(inputs)
     for name in names:
-        if isinstance(name, Input):
+        if isinstance(name, Element):
+            element = _loaded(name.over, next(reads))
+            if name.is_positional:
+                args = (*args, element)
+            else:
+                kwargs[name.parameter] = element
+        elif isinstance(name, Input):
             results = [_loaded(id, next(reads)) for id in name.ids]
             kwargs[name.parameter] = name.assembled(results)
         else:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pyrite.workload.input.fingerprints import SIZE
+from pyrite.workload.storage.places import Place
 
-_HEAD = struct.Struct(f"<II{SIZE}sI")
-_INPUT = struct.Struct("<IQ")
+_HEAD = struct.Struct(f"<III{SIZE}sI")
+_INPUT = struct.Struct("<iQi")
 
 INPUTS_MAX = 1000
 """The places of more inputs than this do not travel with the order, because a worker has several
@@ -23,12 +24,13 @@ class Order(NamedTuple):
     job: int
     attempt: int
     fingerprint: bytes
-    inputs: tuple[tuple[int, int], ...]  # segment and offset of each result that is passed
+    inputs: tuple[Place, ...]
+    blob: int  # the number of its command in the command book
 
 
 def pack(order: Order, put_aside: Callable[[Order, bytes], None]) -> bytes:
     """The bytes of an order. If its inputs are too many, their bytes are put aside."""
-    head = _HEAD.pack(order.job, order.attempt, order.fingerprint, len(order.inputs))
+    head = _HEAD.pack(order.job, order.attempt, order.blob, order.fingerprint, len(order.inputs))
     if not order.inputs:
         return head
     places = b"".join([_INPUT.pack(*place) for place in order.inputs])
@@ -42,15 +44,15 @@ def unpack(data: bytes, fetch: Callable[[Order], bytes] | None = None) -> Order:
     """The order. `fetch` gets the bytes that were put aside; without it, such inputs are missing.
 
     >>> aside = {}
-    >>> for inputs in (((3, 100),), ((3, 100),) * 5000):
-    ...     data = pack(Order(7, 1, bytes(16), inputs), aside.__setitem__)
+    >>> for inputs in ((Place(3, 100),), (Place(3, 100),) * 5000):
+    ...     data = pack(Order(7, 1, bytes(16), inputs, 7), aside.__setitem__)
     ...     unpack(data, lambda order: next(iter(aside.values()))).inputs == inputs
     True
     True
     """
-    job, attempt, fingerprint, count = _HEAD.unpack_from(data)
-    order = Order(job, attempt, fingerprint, ())
+    job, attempt, blob, fingerprint, count = _HEAD.unpack_from(data)
+    order = Order(job, attempt, fingerprint, (), blob)
     if not count:
         return order
     places = data[_HEAD.size :] or (fetch(order) if fetch is not None else b"")
-    return order._replace(inputs=tuple(_INPUT.iter_unpack(places)))
+    return order._replace(inputs=tuple(map(Place._make, _INPUT.iter_unpack(places))))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrite.workload.outcomes import row_of
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import read_error
 from pyrite.workload.storage.entries import Entry
@@ -63,30 +62,31 @@ def facts_of(
     store: Store,
     status: Status,
     phase: str,
+    rows: Sequence[dict[str, Any]],
     entries: Mapping[str, Entry],
     edges: Sequence[tuple[str, str]],
     critical_path: float,
 ) -> Facts:
-    failed = [(id, entry) for id, entry in entries.items() if entry.state.is_failure]
+    failed = [row for row in rows if row["state"].is_failure]
     return Facts(
         store=store.folder,
         phase=phase,
         status=status,
-        rows=[row_of(id, entry) for id, entry in entries.items()],
+        rows=rows,
         edges=edges,
-        failures=[_failure(store, id, entry) for id, entry in failed[:FAILURES_SHOWN]],
+        failures=[_failure(store, row, entries[row["job"]]) for row in failed[:FAILURES_SHOWN]],
         critical_path=critical_path,
         now=time.time(),
     )
 
 
-def _failure(store: Store, id: str, entry: Entry) -> Failure:
+def _failure(store: Store, row: dict[str, Any], entry: Entry) -> Failure:
     log, before, traceback = "", 0, ""
     if entry.segment is not None:
         log, before = _end_of_log(store.log(entry.segment), entry.log_start, entry.log_end)
         if entry.state is JobState.FAILED and entry.offset is not None:
             traceback = _traceback(store.segment(entry.segment), entry.offset)
-    return Failure(row_of(id, entry), log, before, traceback)
+    return Failure(row, log, before, traceback)
 
 
 def _end_of_log(path: Path, start: int, end: int) -> tuple[str, int]:

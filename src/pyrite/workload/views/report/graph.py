@@ -27,6 +27,7 @@ _WORST_FIRST = (
 def graph(states: Mapping[str, JobState], edges: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """The graph as SVG, and a sentence about what it leaves out. There is no graph if there are
     many jobs and they have no names in common."""
+    edges = [edge for edge in edges if edge[0] in states and edge[1] in states]
     if not edges:
         return "", "No job depends on another one."
     if len(states) <= JOBS_MAX:

@@ -74,9 +74,10 @@ def _row(row: dict[str, Any], begin: float, failure: int | None) -> str:
     name = id if failure is None else f'<a href="#failure-{failure}">{id}</a>'
     start = "" if row["started"] is None else row["started"] - begin
     took = "" if row["seconds"] is None else row["seconds"]
+    note = "" if row["selected"] else " <small>(not selected)</small>"
     cells = (
         f'<td class="id">{name}</td>',
-        f"<td>{state_badge(row['state'])}</td>",
+        f"<td>{state_badge(row['state'])}{note}</td>",
         f'<td class="n">{row["attempt"] or ""}</td>',
         f"<td>{escape(row['worker'] or '')}</td>",
         _time(start),

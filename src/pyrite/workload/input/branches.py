@@ -1,0 +1,68 @@
+"""Adds the branches of maps to a plan: jobs with numbers at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pyrite.workload.input.maps import branch_id
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.schedule import in_order
+
+
+def extended(plan: Plan, extensions: Iterable[tuple[int, int]]) -> Plan:
+    """The plan with the branches of some maps. An extension is a map and the number of its
+    branches; the numbers of the branches follow from the order of the extensions."""
+    extensions = list(extensions)
+    if not extensions:
+        return plan
+    made = replace(
+        plan,
+        ids=list(plan.ids),
+        upstream=[list(jobs) for jobs in plan.upstream],
+        downstream=[list(jobs) for jobs in plan.downstream],
+        priorities=list(plan.priorities),
+        retries=list(plan.retries),
+        timeouts=list(plan.timeouts),
+        pools=list(plan.pools),
+        passed=list(plan.passed),
+        fingerprints=list(plan.fingerprints),
+        parts=list(plan.parts),
+        settings=dict(plan.settings),
+        files=dict(plan.files),
+        order=list(plan.order),
+        branches=dict(plan.branches),
+        branch=dict(plan.branch),
+    )
+    for map, count in extensions:
+        extend(made, map, count)
+    made.order[:] = in_order(made.upstream, made.downstream)
+    return made
+
+
+def extend(plan: Plan, map: int, count: int) -> range:
+    """Adds the branches of one map to the lists of a plan, except to the order. Returns their
+    numbers."""
+    mapped = plan.maps[map]
+    branches = range(len(plan.ids), len(plan.ids) + count)
+    above = list(plan.upstream[map])
+    plan.ids.extend(branch_id(plan.ids[map], n) for n in range(count))
+    plan.upstream.extend([above] * count)
+    plan.downstream.extend([map] for _ in branches)
+    plan.upstream[map].extend(branches)
+    for job in above:
+        plan.downstream[job].extend(branches)
+    plan.priorities.extend([plan.priorities[map]] * count)
+    plan.retries.extend([plan.retries[map]] * count)
+    plan.pools.extend([plan.pools[map]] * count)
+    plan.timeouts.extend([mapped.timeout] * count)
+    plan.passed.extend([mapped.passed] * count)
+    plan.fingerprints.extend([mapped.fingerprint] * count)
+    plan.parts.extend([plan.parts[map]] * count)
+    if map in plan.settings:
+        plan.settings.update(dict.fromkeys(branches, plan.settings[map]))
+    if mapped.files is not None:
+        plan.files.update(dict.fromkeys(branches, mapped.files))
+    plan.branches[map] = branches
+    plan.branch.update((job, (map, n)) for n, job in enumerate(branches))
+    return branches
