@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,9 @@ import pytest
 
 from pyrite.errors import InvalidWorkload
 from pyrite.workload import JobState, Run, Workload
+from pyrite.workload.storage.store import Store
 from tests.workload import commands
-from tests.workload.conftest import states
+from tests.workload.conftest import states, wait_until
 
 STEPS = """
 import os
@@ -109,3 +111,23 @@ def a_run_with_a_pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("pool") / "run"
     Workload().add("job", os.getpid, pool="db").run(workers=1, store=store, pools={"db": 1}).wait()
     return store
+
+
+def test_the_files_of_a_job_whose_end_no_master_saw_are_not_taken_for_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write() -> int:
+        Path("out").write_text("1")
+        os.kill(os.getppid(), signal.SIGSTOP)  # the record is posted, but not read
+        return 1
+
+    monkeypatch.chdir(tmp_path)
+    workload = Workload().add("write", write, files_out=["out"])
+    run = workload.run(workers=1, store="store")
+    segment = Store("store").segment(1)
+    wait_until(lambda: segment.exists() and segment.stat().st_size > 0, seconds=60)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait_for_master(60)
+    assert states(Run.resume("store").wait()) == {"write": JobState.DONE}
+    os.remove("out")
+    assert workload.plan("store").table()[0]["action"] == "run"

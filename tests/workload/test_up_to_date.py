@@ -294,3 +294,15 @@ def test_the_parts_of_a_job_are_kept_with_its_result() -> None:
     assert list(found.code) == [found.command]
     assert parts("copy").made == ("out.txt",)
     assert set(parts("copy").files) == {"in.txt", "out.txt"}
+
+
+def test_an_attempt_that_failed_may_have_overwritten_what_a_job_without_a_result_wrote() -> None:
+    def write(text: str) -> None:
+        Path("out").write_text(text)
+        if text == "wrong":
+            raise ValueError(text)
+
+    for text, expected in (("right", DONE), ("wrong", FAILED), ("right", DONE), ("right", SKIPPED)):
+        assert state(one(write, args=[text])) is expected
+        ran(Workload().add("another", int))  # the journal forgets the jobs of the earlier run
+    assert Path("out").read_text() == "right"

@@ -67,7 +67,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: set[int]
+    programs: set[int]  # and DAGs with other sinks: their results do not tell what they did
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
@@ -336,8 +336,9 @@ class _CommandWriter:
         if known.uses:
             self._book.uses[number] = known.uses
         self.parts[number] = known.parts
-        if known.mentioned:
+        if known.acts_outside:
             self.programs.add(number)
+        if known.mentioned:
             self.files[number] = JobFiles(mentioned=known.mentioned)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
@@ -527,6 +528,7 @@ class _CommandWriter:
             parameters,
             description,
             possible_paths(command.argv) if isinstance(command, Program) else (),
+            isinstance(command, Program) or (isinstance(command, RunDag) and command.acts_outside),
         )
 
 
@@ -547,6 +549,7 @@ class _Known:
     parameters: Parameters | None
     description: str
     mentioned: tuple[str, ...]  # of a program: what may be paths among its words
+    acts_outside: bool
 
 
 def _is_plain(value: Any) -> bool:

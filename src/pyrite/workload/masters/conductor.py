@@ -67,6 +67,7 @@ class Conductor:
         ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
         seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
         self._has_results = {*seconds}
+        self._spoiled = self._tried_since() if seconds else set()
         self._may_skip = bool(known) and not options.rerun
         remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
         self._rules = rules_of(plan, options, remaining)
@@ -264,11 +265,22 @@ class Conductor:
         found = self._journal.result(id, self._fingerprint(job))
         if found is None or not self._result_is_there(found.segment, found.offset):
             return False
-        if self._says_nothing(job, found.digest) and found != self._journal.latest_result(id):
-            return False  # what it wrote elsewhere was overwritten by another version of the job
+        if self._says_nothing(job, found.digest) and (
+            id in self._spoiled or found != self._journal.latest_result(id)
+        ):
+            return False  # what it wrote elsewhere may have been overwritten by another attempt
         self._entries[job] = with_result(self._entries[job], found)
         self._parts_of.pop(job, None)
         return True
+
+    def _tried_since(self) -> set[str]:
+        """The jobs whose last attempt was later than their results, and has none."""
+        here = (
+            self.results_id(job)
+            for job, entry in enumerate(self._entries)
+            if entry.attempt and not entry.state.has_result and job not in self._plan.maps
+        )
+        return self._journal.failed_since().union(here)
 
     def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
         """Whether the result is None or an exit code, which says nothing about what a job did."""

@@ -119,7 +119,9 @@ class SegmentWriter:
         result_digest = identity(kind, data)
         if len(data) <= INLINE_BYTES:
             return kind, data, result_digest
-        path = self.path.with_name(f"{self.path.stem}-{ending.job}-{ending.attempt}{kind.suffix}")
+        # The size in its name tells later, without reading the file, whether it is whole.
+        name = f"{self.path.stem}-{ending.job}-{ending.attempt}-{len(data)}{kind.suffix}"
+        path = self.path.with_name(name)
         file = open_private(path, os.O_WRONLY | os.O_TRUNC)
         try:
             _write_all(file, data, back_to=0)
@@ -168,6 +170,17 @@ def read_result(path: Path, offset: int) -> Encoded:
             raise OSError(f"the result file {payload.decode()} is damaged")
         return Encoded(Kind(kind), data)
     return Encoded(Kind(kind), payload)
+
+
+def has_whole_result(path: Path, offset: int) -> bool:
+    """Whether the result of the record at `offset` has a file of its own that is whole, and names
+    no files itself. The file is not read. If not, `read_result` tells more."""
+    record, payload = _read_payload(path, offset)
+    is_in_file = record.kind != _ERROR and bool(record.kind & _IN_FILE)
+    if not is_in_file or Kind(record.kind & ~_IN_FILE) in (Kind.PATHS, Kind.ELEMENTS):
+        return False
+    found = path.with_name(payload.decode())
+    return found.stat().st_size == int(found.stem.rpartition("-")[2])
 
 
 def read_digests(path: Path, offset: int) -> list[bytes]:

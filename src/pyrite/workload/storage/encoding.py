@@ -21,7 +21,7 @@ from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.storage.parts import all_parts, joined
 from pyrite.workload.storage.result_files import (
-    are_there,
+    changed_in,
     look_at,
     value_in,
     what_counts,
@@ -52,12 +52,13 @@ class Encoded:
 NOTHING = Encoded(Kind.NOTHING, b"")
 
 
-def encode(value: Any) -> Encoded:
-    """Encodes a result. Raises ValueError, with a full sentence, if that is not possible."""
+def encode(value: Any, *, folder: str = "") -> Encoded:
+    """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
+    sentence, if it cannot be encoded."""
     if value is None:
         return NOTHING
     if type(value) is Elements:
-        return gathered([encode(element) for element in value])
+        return gathered([encode(element, folder=folder) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
@@ -69,11 +70,12 @@ def encode(value: Any) -> Encoded:
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    paths = paths_in(value) if b"pathlib" in data else None  # most results need no search
+    found = paths_in(value) if b"pathlib" in data else ()  # most results need no search
+    # A PurePath may be one of another machine.
+    paths = [_absolute(path, value, folder) for path in found if isinstance(path, Path)]
     if not paths:
         return Encoded(Kind.PICKLE, data)
-    files = look_at([_absolute(path, value) for path in paths])
-    return Encoded(Kind.PATHS, with_files(_with_whole_paths(value), files))
+    return Encoded(Kind.PATHS, with_files(_with_whole_paths(value, folder), look_at(paths)))
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
@@ -108,14 +110,13 @@ def decode(encoded: Encoded) -> Any:
     return table
 
 
-def is_there(encoded: Encoded) -> bool:
-    """Whether the result still exists. If it has paths: whether none of the files and folders has
-    changed since the job ended."""
+def changed_paths(encoded: Encoded) -> list[str]:
+    """The files and folders of a result that have changed since the job ended, or are gone."""
     if encoded.kind is Kind.ELEMENTS:
-        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
+        return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
-        return True
-    return are_there(encoded.data)
+        return []
+    return changed_in(encoded.data)
 
 
 def identity(kind: int, data: bytes) -> bytes:
@@ -123,8 +124,8 @@ def identity(kind: int, data: bytes) -> bytes:
     return digest(what_counts(data) if kind == Kind.PATHS else data)
 
 
-def _absolute(path: PurePath, value: Any) -> str:
-    absolute = os.path.abspath(path)
+def _absolute(path: Path, value: Any, folder: str) -> str:
+    absolute = os.path.abspath(os.path.join(folder, path))
     if os.path.exists(absolute):
         return absolute
     which = "is the path" if isinstance(value, PurePath) else "has the path"
@@ -137,15 +138,19 @@ def _absolute(path: PurePath, value: Any) -> str:
 class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
     """Makes the paths absolute, because another process may read them in another folder."""
 
+    folder = ""
+
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Path):
-            return type(value), (os.path.abspath(value),)
+            return type(value), (os.path.abspath(os.path.join(self.folder, value)),)
         return super().reducer_override(value)
 
 
-def _with_whole_paths(value: Any) -> bytes:
+def _with_whole_paths(value: Any, folder: str) -> bytes:
     out = io.BytesIO()
-    _WholePaths(out, protocol=5).dump(value)
+    pickler = _WholePaths(out, protocol=5)
+    pickler.folder = folder
+    pickler.dump(value)
     return out.getvalue()
 
 

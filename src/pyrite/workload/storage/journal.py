@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.workload.input.branches import extended
+from pyrite.workload.input.fingerprints import SIZE
+from pyrite.workload.input.fingerprints.parts import with_run
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
@@ -30,9 +34,11 @@ from pyrite.workload.storage.journal_reading import (
 from pyrite.workload.storage.result_table import (
     SCHEMA,
     Result,
+    failed_since,
     find_result,
     latest_result,
     latest_seconds,
+    put_failures,
     put_results,
     results_of,
     used_segments,
@@ -105,17 +111,23 @@ class Journal:
         journal."""
         with _explaining(self._store), transaction(self.database):
             changed, scanned = unwritten(self.database, self._store)
-            ids = self._results_ids() if changed else []
-            self._update(changed.items())
-            put_results(
-                self.database,
-                [
-                    result_of(ids[job], entry)
-                    for job, entry in changed.items()
-                    if entry.state is not JobState.FAILED
-                ],
-            )
+            if changed:
+                self._settle(changed)
             self._set_scanned(scanned)
+
+    def _settle(self, changed: dict[int, Entry]) -> None:
+        """Writes the entries of jobs that ended after the last batch, and their results."""
+        plan = extended(self._store.read_plan(self.plan), self.extensions())
+        ids = self._results_ids()
+        results = []
+        for job, entry in changed.items():
+            if entry.state is not JobState.FAILED:
+                parts = b""
+                if job in plan.files:
+                    changed[job], parts = _unsettled(entry, plan.parts[job])
+                results.append(result_of(ids[job], changed[job], parts))
+        self._update(changed.items())
+        put_results(self.database, results)
 
     @property
     def plan(self) -> int:
@@ -126,6 +138,7 @@ class Journal:
         """Starts a run of this plan, in one transaction. `given` has the earlier results of the
         jobs that do not run."""
         with _explaining(self._store), transaction(self.database):
+            put_failures(self.database, time.time())
             self.database.execute("delete from jobs")
             self.database.execute("delete from extensions")
             self.database.executemany(
@@ -186,6 +199,10 @@ class Journal:
         """The duration of each job that has a result, the last time that it ran."""
         return latest_seconds(self.database)
 
+    def failed_since(self) -> set[str]:
+        """The jobs that were tried in earlier runs, without a result, since they had one."""
+        return failed_since(self.database)
+
     def write(
         self,
         entries: Iterable[tuple[int, Entry]],
@@ -240,6 +257,14 @@ def files_of_segment(store: Store, number: int) -> list[Path]:
 def _first_states(plan: Plan) -> Iterator[tuple[int, str, str]]:
     for number, (id, above) in enumerate(zip(plan.ids, plan.upstream)):
         yield number, id, "WAITING" if above else "READY"
+
+
+def _unsettled(entry: Entry, planned: bytes) -> tuple[Entry, bytes]:
+    """The entry and the packed parts of a job with files whose end no master has seen. Its record
+    has the fingerprint from before it ran, and nobody has looked at what it wrote. So it gets a
+    random one, and the job runs again in the next run."""
+    why = "its master was killed before it looked at the files that the job wrote"
+    return entry._replace(fingerprint=os.urandom(SIZE)), with_run(planned, disturbed=(why,))
 
 
 def _check_format(store: Store) -> None:

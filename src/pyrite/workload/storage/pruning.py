@@ -80,6 +80,7 @@ def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Prune
                     "delete from results where id = ? and fingerprint = ?",
                     [row[:2] for row in unused],
                 )
+                database.execute("delete from failures where id not in (select id from results)")
             for file in files:
                 file.unlink(missing_ok=True)
             journal.drop_unused_segments()

@@ -53,14 +53,15 @@ def what_counts(data: bytes) -> bytes:
     return data[: _start_of_stamps(data)]
 
 
-def are_there(data: bytes) -> bool:
-    """Whether all files and folders have the contents that they had when the job had ended."""
+def changed_in(data: bytes) -> list[str]:
+    """The files and folders that do not have the contents that they had when the job had ended."""
     contents: dict[str, bytes] = pickle.loads(what_counts(data))[1]
     stamps = _stamps_in(data)
-    return all(
-        stamp_of(path) == stamps.get(path, b"") or Files().content(path) == content
+    return [
+        path
         for path, content in contents.items()
-    )
+        if stamp_of(path) != stamps.get(path, b"") and Files().content(path) != content
+    ]
 
 
 def _stamps_in(data: bytes) -> dict[str, bytes]:

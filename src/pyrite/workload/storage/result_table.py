@@ -1,6 +1,9 @@
 """The table of results in the journal: the place of each result, by the id of the job and the
 fingerprint with which it ran. Results of other workloads, and of older versions of a job, stay in
-the table until they are pruned."""
+the table until they are pruned.
+
+The table of failures has the jobs whose last attempt in an earlier run had no result. It may have
+overwritten what the results of the job stand for."""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ create table if not exists results (
     parts blob not null,
     primary key (id, fingerprint)
 ) without rowid;
+create table if not exists failures (id text primary key, ended real not null) without rowid;
 """
 
 
@@ -67,6 +71,27 @@ def results_of(database: sqlite3.Connection, id: str) -> list[Result]:
     """All results of a job, the latest first."""
     rows = database.execute("select * from results where id = ? order by ended desc", (id,))
     return [Result(*row) for row in rows]
+
+
+def put_failures(database: sqlite3.Connection, now: float) -> None:
+    """Notes the jobs of the last run that were tried and have no result of that. A master that was
+    killed has not noted how its jobs ended."""
+    database.execute(
+        "insert or replace into failures select ifnull(results_id, id), ? from jobs "
+        "where attempt > 0 and state not in ('DONE', 'SKIPPED')",
+        (now,),
+    )
+
+
+def failed_since(database: sqlite3.Connection) -> set[str]:
+    """The jobs with an attempt without a result that is later than all their results."""
+    return {
+        id
+        for (id,) in database.execute(
+            "select id from failures where ended > "
+            "(select max(ended) from results where results.id = failures.id)"
+        )
+    }
 
 
 def latest_seconds(database: sqlite3.Connection) -> dict[str, float]:

@@ -92,7 +92,7 @@ def do(
             with watching(within.memory, lambda error: give_up(failure(order, error, started))):
                 value = run_command(command, args, kwargs)
         ended = time.time()
-        result = encode(value)
+        result = encode(value, folder=(within.cwd or "") if within is not None else "")
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
         _end_copies(process)
         return failure(order, error, started, secrets=within.secrets if within is not None else ())

@@ -9,7 +9,6 @@ segment and sends the head of the record to the master. The output of the jobs g
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import pickle
 import signal
@@ -27,6 +26,7 @@ from pyrite.workload.workers import orders
 from pyrite.workload.workers.doing import do
 from pyrite.workload.workers.leftovers import Leftovers
 from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.reuse import can_be_reused
 from pyrite.workload.workers.surroundings import Surroundings
 from pyrite.workload.workers.worker_queue import Consumer
 
@@ -105,7 +105,7 @@ class Worker:
         self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
         self._commands = store.open_commands(plan)
-        self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
+        self._reused: dict[tuple[int, int], Command] = {}
         self._surroundings = Surroundings()
         self._leftovers = Leftovers()
         self._log_end = self._surroundings.log_size()
@@ -128,7 +128,7 @@ class Worker:
         ending = do(
             order,
             self._commands.bytes_of(order.blob),
-            self._load_command,
+            self._command_at,
             readers(self._store, order.inputs) if order.inputs else (),
             self._give_up,
         )
@@ -157,6 +157,10 @@ class Worker:
         path.unlink()
         return places
 
-    def _read_command(self, span: tuple[int, int]) -> Command:
-        command: Command = pickle.loads(self._commands.bytes_at(span))
+    def _command_at(self, span: tuple[int, int]) -> Command:
+        command = self._reused.get(span)
+        if command is None:
+            command = pickle.loads(self._commands.bytes_at(span))
+            if can_be_reused(command):
+                self._reused[span] = command
         return command
