@@ -161,3 +161,19 @@ def test_many_jobs_are_read_fast(tmp_path: Path) -> None:
     started = time.process_time()
     assert len(read(tmp_path, "jobs:\n" + "".join(lines)).workload) == 10_000
     assert time.process_time() - started < 2.5
+
+
+def test_variables_of_the_environment_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        'jobs: {e: {command: [sh, -c, "echo $V $T $M"], env: {V: 1.10, T: 12:30:00, M: 0755}}}\n'
+    )
+    (job,) = read_yaml(tmp_path / "e.yaml").workload.jobs
+    assert job.env == {"V": "1.10", "T": "12:30:00", "M": "0755"}
+
+
+def test_a_wrong_hook_of_the_run_is_listed_with_the_other_problems(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text("on_end: nowhere:f\njobs: {a: [ls], b: }\n")
+    with pytest.raises(InvalidWorkload) as raised:
+        read_yaml(tmp_path / "e.yaml")
+    assert len(raised.value.problems) == 2
+    assert "on_end='nowhere:f'" in str(raised.value)

@@ -86,6 +86,21 @@ def hang(run: Run) -> None:
     time.sleep(1000)
 
 
+def wait_for_release(row: dict[str, Any]) -> None:
+    wait_until(Path(os.environ["ROWS"] + ".release").exists, 60)
+
+
+def test_the_hook_of_a_run_gets_that_run_although_another_one_has_begun_in_its_store(
+    rows: Path, tmp_path: Path
+) -> None:
+    first = Workload().add("first", commands.nothing, on_end=wait_for_release)
+    first.run(store=tmp_path / "run", workers=1, on_end=note_run).wait(60)
+    second = Workload().add("a", commands.nothing).add("b", commands.nothing)
+    second.run(store=tmp_path / "run", workers=1).wait(60)
+    Path(f"{rows}.release").touch()
+    assert when_last(rows, "run") == ["run ended: 1 DONE"]
+
+
 def test_a_hook_that_hangs_does_not_delay_the_run_and_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,10 +16,11 @@ import pytest
 
 from pyrite.workload import InvalidWorkload, JobState, RetryWait, Run, Secret, Workload
 from pyrite.workload.input.fingerprints import Fingerprints
-from pyrite.workload.system.memory import memory_of_family
+from pyrite.workload.system.memory import memory_of_family, usage_of_family
+from pyrite.workload.workers import memory_watch
 from pyrite.workload.yaml_file import read_yaml
 from tests.workload import commands
-from tests.workload.conftest import row_of
+from tests.workload.conftest import row_of, wait_until
 
 PASSWORD = "hu5h-hu5h"
 
@@ -285,6 +287,27 @@ def test_memory_that_processes_share_counts_once() -> None:
         os.waitpid(child, 0)
     assert apart > alone + 2 * len(taken)
     assert together < alone + len(taken)
+
+
+def test_memory_that_was_taken_before_a_job_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = threading.Semaphore(0)
+
+    def look(*args: Any, **options: Any) -> int:
+        found = memory_of_family(*args, **options)
+        looks.release()
+        return found
+
+    monkeypatch.setattr(memory_watch, "memory_of_family", look)
+    blamed: list[Exception] = []
+    left = [b"x" * 100_000_000]
+    before = usage_of_family(os.getpid())
+    with memory_watch.watching(50_000_000, before, blamed.append):
+        assert all(looks.acquire(timeout=60) for _ in range(2))
+    assert not blamed
+    with memory_watch.watching(50_000_000, before, blamed.append):
+        left.append(b"x" * 100_000_000)
+        wait_until(lambda: bool(blamed), 60)
+    assert re.fullmatch(r"used 1\d\d(\.\d)? MB, more than its memory= of 50 MB", str(blamed[0]))
 
 
 def test_tables_have_waits() -> None:

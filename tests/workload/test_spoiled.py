@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
@@ -41,6 +42,8 @@ def look() -> dict[str, Any]:
         "locale": locale.setlocale(locale.LC_ALL),
         "files": resource.getrlimit(resource.RLIMIT_NOFILE),
         "nice": os.nice(0),
+        "recursion": sys.getrecursionlimit(),
+        "warnings": list(warnings.filters),
         "cores": os.sched_getaffinity(0),
         "input": sys.stdin.read(),
     }
@@ -57,6 +60,8 @@ def detach() -> None:
 
 
 SPOILERS: dict[str, Callable[[], object]] = {
+    "recursion limit": lambda: sys.setrecursionlimit(150),
+    "warnings": lambda: warnings.simplefilter("error"),
     "detach": detach,
     "environ": lambda: (os.environ.update(SPOILED="1"), os.environ.pop("PATH")),
     "replaced environ": replace_environ,
@@ -169,3 +174,16 @@ def test_a_worker_that_became_another_user_is_replaced(tmp_path: Path) -> None:
     run = workload.run(workers=1, crashes_max=0, store=tmp_path / "run").wait()
     assert states(run) == {"spoil": "DONE", "look": "DONE"}
     assert run.results["look"] == 0
+
+
+def test_a_job_that_lets_its_worker_write_nothing_breaks_only_itself(tmp_path: Path) -> None:
+    def spoil() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    workload = Workload().add("spoil", spoil)
+    for n in range(3):
+        workload.add(f"j{n}", os.getpid)
+    run = workload.run(workers=1, crashes_max=0, store=tmp_path / "run").wait()
+    found = states(run)
+    assert found.pop("spoil") in ("CRASHED", "DONE")  # some users may lift the limit again
+    assert set(found.values()) == {"DONE"}

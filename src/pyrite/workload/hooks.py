@@ -47,6 +47,8 @@ def main(config: dict[str, Any]) -> NoReturn:
         ends_of(store, config["session"]).unlink(missing_ok=True)
     except OSError:  # the store was removed
         pass
+    except Exception:
+        _say(f"no more on_end hooks are called:\n{traceback.format_exc().rstrip()}")
     finally:
         processes.end_children()
         os._exit(0)
@@ -101,8 +103,11 @@ class _Caller:
             name = f"of job '{self._ids[job]}'"
             self._due.append(_Due(self._hooks[job], partial(dict, row), name))
         if not has_more and self._on_end.exists():
-            function = self._on_end.read_bytes()
-            self._due.append(_Due(function, partial(Run.attach, self._store.folder), "of the run"))
+            # Now, because another run may begin in the store before the hook is due. The table is
+            # read, so the handle keeps it.
+            run = Run.attach(self._store.folder)
+            run.table()
+            self._due.append(_Due(self._on_end.read_bytes(), lambda: run, "of the run"))
         return True
 
     # The child process

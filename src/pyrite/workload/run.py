@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir, nullcontext
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -325,8 +326,9 @@ class Run:
         """Runs one job again in this process, with the same results of its upstream jobs. Returns
         its return value, or raises its exception.
 
-        Breakpoints in its code work. With `debugger=True`, an exception opens the debugger at the
-        line that raised it. Nothing is written to the store.
+        It has the working directory of the run. Breakpoints in its code work. With
+        `debugger=True`, an exception opens the debugger at the line that raised it. Nothing is
+        written to the store.
         """
         id = self._known(job)
         self._check_not_replaced()
@@ -349,8 +351,10 @@ class Run:
             )
         finally:
             commands.close()
+        folder = self._store.read_origin(self._plan_number).on_this_machine().folder
         try:
-            return run_command(command, args, kwargs)
+            with chdir(folder) if folder is not None else nullcontext():
+                return run_command(command, args, kwargs)
         except Exception as error:
             if debugger:
                 import pdb

@@ -177,10 +177,11 @@ class Workload:
         pools: Mapping[str, int] | None = None,
         cpus: float | None = None,
         memory: str | int | None = None,
+        on_end: Any = None,
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
         checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals=totals(cpus, memory))
+        self._plan(schedule, pools or {}, totals=totals(cpus, memory), on_end=on_end)
 
     def plan(
         self,
@@ -330,11 +331,13 @@ def _refuse_in_spawned_process() -> None:
 
 
 def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
-    for name in ("retries", "priority"):
+    for name in ("retries", "priority", "memory"):
         if name in options:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
+        if hasattr(after, "tolist"):  # an array
+            after = after.tolist()
         if isinstance(after, (set, frozenset)):
             after = sorted(map(str, after))  # not in the order of this process's hashes
         options["after"] = tuple(

@@ -105,7 +105,8 @@ class _Reader:
             pools = {row.get("pool"): 1 for row in rows if isinstance(row.get("pool"), str)}
         totals: dict[str, Any] = {n: options[n] for n in ("cpus", "memory") if n in options}
         try:
-            workload.validate(schedule, pools=pools, **({} if _problems(totals) else totals))
+            totals = {} if _problems(totals) else totals
+            workload.validate(schedule, pools=pools, on_end=options.get("on_end"), **totals)
         except InvalidWorkload as error:
             for problem in error.problems:
                 named = _JOB.search(problem)
@@ -197,6 +198,11 @@ class _Reader:
                 ids = [self.file.name(id, "an id in 'after:'") for id in listed]
                 return [id for id in ids if id is not None]
             return None
+        if name == "env" and isinstance(node, MappingNode):
+            return {
+                self.file.name(variable, "the name of a variable"): self.file.word(value)
+                for variable, value in self.file.pairs(node)
+            }
         if name == "kwargs" and isinstance(node, MappingNode):
             for parameter, _ in node.value:
                 self.file.name(parameter, "the name of a parameter")

@@ -14,6 +14,7 @@ from pyrite.cli.workload.arguments import JsonOption, StoreArgument
 from pyrite.cli.workload.shown import show
 from pyrite.errors import PyriteError
 from pyrite.workload import Run
+from pyrite.workload.system.private import write_private
 from pyrite.workload.views.documents import log_document
 
 
@@ -103,7 +104,10 @@ def report(
         path = output if output is not None else found.store / "report.html"
         data = found.to_html().encode("utf-8", "backslashreplace")
         try:
-            path.write_bytes(data)
+            if output is None:
+                write_private(path, data)
+            else:
+                path.write_bytes(data)
         except OSError as error:
             raise PyriteError(
                 f"cannot write '{path}': {error.strerror}; give another file with -o"

@@ -108,15 +108,14 @@ class YamlFile:
         """The values of a list of words, such as a program and its arguments. Numbers and dates
         stay as they are written: 1.10 is not 1.1. Booleans may be meant as words or not, so they
         are a problem."""
-        found = []
-        for item in node.value:
-            value = self.value(item)
-            if isinstance(item, ScalarNode) and (isinstance(value, bool) or value is None):
-                self.say(_read_as(item, value), item)
-                value = item.value
-            plain = isinstance(value, (int, float, datetime.date))
-            found.append(item.value if plain else value)
-        return found
+        return [self.word(item) for item in node.value]
+
+    def word(self, node: Node) -> Any:
+        value = self.value(node)
+        if isinstance(node, ScalarNode) and (isinstance(value, bool) or value is None):
+            self.say(_read_as(node, value), node)
+            return node.value
+        return node.value if isinstance(value, (int, float, datetime.date)) else value
 
     def check_known(
         self, names: Iterable[str], known: Sequence[str], nodes: Any, *, what: str

@@ -51,7 +51,9 @@ class Branching:
         done = {
             n: None
             for n, entry in enumerate(self._entries)
-            if entry.state.has_result and n not in plan.maps and self._is_there(n)
+            if entry.state.has_result
+            and n not in plan.maps
+            and (n in plan.given or self._is_there(n))
         }
         for map in filter(plan.branches.__contains__, plan.order) if plan.branches else ():
             over = plan.maps[map].over

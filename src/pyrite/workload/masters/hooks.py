@@ -10,6 +10,7 @@ import os
 import pickle
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -76,7 +77,9 @@ def start_hooks(
         return None
     try:
         return Hooks(store, number, status, origin=origin)
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError) as error:
+        # In the log of the master, or to the user, if the master is a thread of the user's process.
+        print(f"on_end hooks are not called: their process cannot start: {error}", file=sys.stderr)
         return None
 
 

@@ -165,8 +165,10 @@ class Scheduler:
     @property
     def has_work_for_a_worker(self) -> bool:
         """Whether there is a job for one more worker now."""
-        return bool(self._queue.ready_count) or any(
-            len(hand.jobs) > 1 for hand in self._hands.values()
+        return (
+            bool(self._queue.ready_count)
+            or self._resources.has_next_before(None)
+            or any(len(hand.jobs) > 1 for hand in self._hands.values())
         )
 
     def jobs_of(self, worker: str) -> tuple[int, ...]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE, digest
+from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
 from pyrite.workload.storage import parts
-from pyrite.workload.storage.encoding import Encoded, Kind
+from pyrite.workload.storage.encoding import Encoded, Kind, identity
 from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
@@ -116,10 +116,12 @@ class SegmentWriter:
         kind, data = ending.result.kind, ending.result.data
         if kind is Kind.NOTHING:
             return kind, b"", NO_FINGERPRINT
-        result_digest = digest(data)
+        result_digest = ending.result.digest
         if len(data) <= INLINE_BYTES:
             return kind, data, result_digest
-        path = self.path.with_name(f"{self.path.stem}-{ending.job}-{ending.attempt}{kind.suffix}")
+        # The size in its name tells later, without reading the file, whether it is whole.
+        name = f"{self.path.stem}-{ending.job}-{ending.attempt}-{len(data)}{kind.suffix}"
+        path = self.path.with_name(name)
         file = open_private(path, os.O_WRONLY | os.O_TRUNC)
         try:
             _write_all(file, data, back_to=0)
@@ -162,11 +164,22 @@ def read_result(path: Path, offset: int) -> Encoded:
     if kind == _ERROR:
         raise OSError(f"the record at offset {offset} of {path.name} has an error, not a result")
     if kind & _IN_FILE:
-        data = path.with_name(payload.decode()).read_bytes()
-        if digest(data) != record.result_digest:
+        encoded = Encoded(Kind(kind & ~_IN_FILE), path.with_name(payload.decode()).read_bytes())
+        if not _is_of(encoded, record.result_digest):
             raise OSError(f"the result file {payload.decode()} is damaged")
-        return Encoded(Kind(kind & ~_IN_FILE), data)
+        return encoded
     return Encoded(Kind(kind), payload)
+
+
+def has_whole_result(path: Path, offset: int) -> bool:
+    """Whether the result of the record at `offset` has a file of its own that is whole, and names
+    no files itself. The file is not read. If not, `read_result` tells more."""
+    record, payload = _read_payload(path, offset)
+    is_in_file = record.kind != _ERROR and bool(record.kind & _IN_FILE)
+    if not is_in_file or Kind(record.kind & ~_IN_FILE) in (Kind.PATHS, Kind.ELEMENTS):
+        return False
+    found = path.with_name(payload.decode())
+    return found.stat().st_size == int(found.stem.rpartition("-")[2])
 
 
 def read_digests(path: Path, offset: int) -> list[bytes]:
@@ -178,7 +191,7 @@ def read_digests(path: Path, offset: int) -> list[bytes]:
 def read_element(path: Path, offset: int, number: int) -> Encoded:
     """One element of the result at `offset`. Raises OSError if it is damaged."""
     with _payload_of(path, offset) as read:
-        kind, data = parts.part(read, number)
+        kind, data = parts.part(read, number, identity)
     return Encoded(Kind(kind), data)
 
 
@@ -224,6 +237,13 @@ def file_of_result(path: Path, offset: int) -> Path | None:
         return None
     is_in_file = record.kind != _ERROR and record.kind & _IN_FILE
     return path.with_name(payload.decode()) if is_in_file else None
+
+
+def _is_of(encoded: Encoded, expected: bytes) -> bool:
+    try:
+        return encoded.digest == expected
+    except Exception:  # bytes that are not those that were written cannot always be taken apart
+        return False
 
 
 def _record(data: bytes, at: int) -> Record:

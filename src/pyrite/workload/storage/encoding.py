@@ -17,7 +17,8 @@ import cloudpickle
 
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.elements import Elements
-from pyrite.workload.input.fingerprints.files import stamp_of
+from pyrite.workload.input.fingerprints import digest
+from pyrite.workload.input.fingerprints.files import Files, stamp_of
 from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.storage.parts import all_parts, joined
 
@@ -41,16 +42,29 @@ class Encoded:
     kind: Kind
     data: bytes
 
+    @property
+    def digest(self) -> bytes:
+        """What downstream jobs see of the result. Of its files, only the contents count."""
+        if self.kind is not Kind.PATHS:
+            return digest(self.data)
+        value, files = pickle.loads(self.data)
+        return digest(value, *[content for _, (_, content) in sorted(files.items())])
+
 
 NOTHING = Encoded(Kind.NOTHING, b"")
 
 
-def encode(value: Any) -> Encoded:
-    """Encodes a result. Raises ValueError, with a full sentence, if that is not possible."""
+def identity(kind: int, data: bytes) -> bytes:
+    return Encoded(Kind(kind), data).digest
+
+
+def encode(value: Any, *, folder: str = "") -> Encoded:
+    """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
+    sentence, if it cannot be encoded."""
     if value is None:
         return NOTHING
     if type(value) is Elements:
-        return gathered([encode(element) for element in value])
+        return gathered([encode(element, folder=folder) for element in value])
     table = _encode_table(value)
     if table is not None:
         return table
@@ -62,15 +76,16 @@ def encode(value: Any) -> Encoded:
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    stamps = _stamps(value) if b"pathlib" in data else None  # most results need no search
-    if stamps:
-        data = pickle.dumps((_with_whole_paths(value), stamps), protocol=5)
-    return Encoded(Kind.PATHS if stamps else Kind.PICKLE, data)
+    files = _files(value, folder) if b"pathlib" in data else None  # most results need no search
+    if files:
+        data = pickle.dumps((_with_whole_paths(value, folder), files), protocol=5)
+    return Encoded(Kind.PATHS if files else Kind.PICKLE, data)
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
     """Several results as one, which is a list."""
-    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+    data = joined([(result.kind, result.data) for result in results], identity)
+    return Encoded(Kind.ELEMENTS, data)
 
 
 def _parts(encoded: Encoded) -> Iterator[Encoded]:
@@ -99,22 +114,28 @@ def decode(encoded: Encoded) -> Any:
     return table
 
 
-def is_there(encoded: Encoded) -> bool:
-    """Whether the result still exists. If it has paths: whether none of the files and folders has
-    changed since the job ended."""
+def changed_paths(encoded: Encoded) -> list[str]:
+    """The files and folders of a result that have changed since the job ended, or are gone."""
     if encoded.kind is Kind.ELEMENTS:
-        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
+        return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
-        return True
-    stamps: dict[str, bytes] = pickle.loads(encoded.data)[1]
-    return all(stamp_of(path) == stamp for path, stamp in stamps.items())
+        return []
+    files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]
+    return [
+        path
+        for path, (stamp, content) in files.items()
+        if (found := stamp_of(path)) != stamp
+        and (found is None or Files().content(path) != content)
+    ]
 
 
-def _stamps(value: Any) -> dict[str, bytes]:
-    """What tells whether the files and folders of a result have changed, by their paths."""
-    stamps = {}
+def _files(value: Any, folder: str) -> dict[str, tuple[bytes, bytes]]:
+    """The stamps and the digests of the files and folders of a result, by their paths."""
+    files = {}
     for path in paths_in(value):
-        absolute = os.path.abspath(path)
+        if not isinstance(path, Path):
+            continue  # a PurePath may be one of another machine
+        absolute = os.path.abspath(os.path.join(folder, path))
         stamp = stamp_of(absolute)
         if stamp is None:
             which = "is the path" if isinstance(value, PurePath) else "has the path"
@@ -122,22 +143,26 @@ def _stamps(value: Any) -> dict[str, bytes]:
                 f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
                 "write the file before the job returns its path, or return the path as a str"
             )
-        stamps[absolute] = stamp
-    return stamps
+        files[absolute] = stamp, Files().content(absolute)
+    return files
 
 
 class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
     """Makes the paths absolute, because another process may read them in another folder."""
 
+    folder = ""
+
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Path):
-            return type(value), (os.path.abspath(value),)
+            return type(value), (os.path.abspath(os.path.join(self.folder, value)),)
         return super().reducer_override(value)
 
 
-def _with_whole_paths(value: Any) -> bytes:
+def _with_whole_paths(value: Any, folder: str) -> bytes:
     out = io.BytesIO()
-    _WholePaths(out, protocol=5).dump(value)
+    pickler = _WholePaths(out, protocol=5)
+    pickler.folder = folder
+    pickler.dump(value)
     return out.getvalue()
 
 

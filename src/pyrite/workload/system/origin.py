@@ -30,6 +30,12 @@ class Origin:
         more = (folder for folder in map(str, sys.path) if folder not in self.path)
         return Origin(self.folder, (*self.path, *more), self.umask)
 
+    def on_this_machine(self) -> Origin:
+        """With the working directory of this process if the folder does not exist here."""
+        exists = self.folder is not None and os.path.isdir(self.folder)
+        found = self.with_path_of_here()
+        return found if exists else Origin(None, found.path, found.umask)
+
 
 def _umask() -> int:
     try:

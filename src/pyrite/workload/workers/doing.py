@@ -27,6 +27,7 @@ from pyrite.workload.input.secrets import MissingSecret, revealed, without_value
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
+from pyrite.workload.system.memory import usage_of_family
 from pyrite.workload.workers.around import (
     FilesMissing,
     NoSurroundings,
@@ -80,19 +81,21 @@ def do(
     started = time.time()
     process = os.getpid()
     within, _ = unwrap(blob)
+    limit = within.memory if within is not None and give_up is not None else 0
     try:
+        before = usage_of_family(process) if limit else {}  # what is loaded now is of the job
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
         called = command.command if isinstance(command, Surrounded) else command
         if isinstance(called, Call):
             introduce(called.function, (*args, *kwargs.values()) if args or kwargs else ())
-        if give_up is None or within is None or not within.memory:
+        if give_up is None or not limit:
             value = run_command(command, args, kwargs)
         else:
-            with watching(within.memory, lambda error: give_up(failure(order, error, started))):
+            with watching(limit, before, lambda error: give_up(failure(order, error, started))):
                 value = run_command(command, args, kwargs)
         ended = time.time()
-        result = encode(value)
+        result = encode(value, folder=(within.cwd or "") if within is not None else "")
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
         _end_copies(process)
         return failure(order, error, started, secrets=within.secrets if within is not None else ())

@@ -126,7 +126,10 @@ class _Host:
             self._send(Label.THAT_IS_ALL)
 
     def _start(self, *, plan: int, segment: int) -> None:
-        self._worker = WorkerProcess(self._store, plan=plan, segment=segment, reaper=self._reaper)
+        origin = self._store.read_origin(plan).on_this_machine()
+        self._worker = WorkerProcess(
+            self._store, plan=plan, segment=segment, reaper=self._reaper, origin=origin
+        )
         self._segment = segment
         self._watch.register(self._worker.reports, select.POLLIN)
         self._watch.register(self._worker.alive, select.POLLIN)

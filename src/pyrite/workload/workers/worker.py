@@ -9,10 +9,11 @@ segment and sends the head of the record to the master. The output of the jobs g
 from __future__ import annotations
 
 import atexit
-import functools
+import errno
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
 from typing import Any, NoReturn
@@ -27,6 +28,7 @@ from pyrite.workload.workers import orders
 from pyrite.workload.workers.doing import do
 from pyrite.workload.workers.leftovers import Leftovers
 from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.reuse import can_be_reused
 from pyrite.workload.workers.surroundings import Surroundings
 from pyrite.workload.workers.worker_queue import Consumer
 
@@ -36,6 +38,10 @@ store. The reason follows."""
 
 READY = b"+"
 """The first report of a worker: it has started and takes jobs."""
+
+OF_THIS_PROCESS = (errno.EFBIG, errno.EBADF)
+"""Errors when writing that are not of the disk: the job has set a limit that cannot be undone, or
+has closed files of the worker."""
 
 LEAVING_SECONDS = 5.0
 """How long the functions may take that jobs registered with `atexit`."""
@@ -105,7 +111,7 @@ class Worker:
         self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
         self._commands = store.open_commands(plan)
-        self._load_command = functools.lru_cache(maxsize=4096)(self._read_command)
+        self._reused: dict[tuple[int, int], Command] = {}
         self._surroundings = Surroundings()
         self._leftovers = Leftovers()
         self._log_end = self._surroundings.log_size()
@@ -128,7 +134,7 @@ class Worker:
         ending = do(
             order,
             self._commands.bytes_of(order.blob),
-            self._load_command,
+            self._command_at,
             readers(self._store, order.inputs) if order.inputs else (),
             self._give_up,
         )
@@ -147,8 +153,18 @@ class Worker:
         try:
             return self._segment.append(ending._replace(log_start=log_start, log_end=self._log_end))
         except OSError as error:
+            if error.errno in OF_THIS_PROCESS:
+                self._end(f"cannot write to {self._segment.path}: {error.strerror}")
             text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
             return TROUBLE + text.encode()
+
+    def _end(self, why: str) -> NoReturn:
+        """Ends this process and all that it started. So the job that it runs is blamed."""
+        try:
+            print(why, file=sys.stderr, flush=True)
+        finally:
+            processes.kill_family(os.getpid())
+            os._exit(1)
 
     def _fetch(self, order: Order) -> bytes:
         """The places of inputs that are too many for an order."""
@@ -157,6 +173,10 @@ class Worker:
         path.unlink()
         return places
 
-    def _read_command(self, span: tuple[int, int]) -> Command:
-        command: Command = pickle.loads(self._commands.bytes_at(span))
+    def _command_at(self, span: tuple[int, int]) -> Command:
+        command = self._reused.get(span)
+        if command is None:
+            command = pickle.loads(self._commands.bytes_at(span))
+            if can_be_reused(command):
+                self._reused[span] = command
         return command

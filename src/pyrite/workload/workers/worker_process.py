@@ -8,6 +8,7 @@ import os
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.copies import own_pipe
+from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers import orders
 from pyrite.workload.workers.worker_queue import WorkerQueue
 
@@ -21,6 +22,7 @@ class WorkerProcess:
         segment: int,
         reaper: processes.Reaper,
         lock: int | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self._reaper = reaper
         self._is_killed = False
@@ -40,7 +42,7 @@ class WorkerProcess:
             files.append(lock)
         try:
             self._process = processes.start(
-                "workers.worker", config, log=store.log(segment), files=files
+                "workers.worker", config, log=store.log(segment), files=files, origin=origin
             )
         finally:
             os.close(their_reports)
