@@ -5,6 +5,8 @@ master talks to the conductor only, and acts.
 
 from __future__ import annotations
 
+import functools
+
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
@@ -61,6 +63,7 @@ class Conductor:
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
+        self._packed = functools.lru_cache(maxsize=64)(with_run)
         self._finished: list[int] = []  # their results are not in the journal yet
         self._known_seconds = known = journal.latest_seconds()
         ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
@@ -186,6 +189,8 @@ class Conductor:
         apart, and a branch only its element of that, unless the whole is passed to it, too."""
         plan = self._plan
         above = plan.upstream[job]
+        if not above:
+            return {}
         found: dict[str, bytes] = {}
         if job in plan.maps:
             above = [plan.maps[job].over]
@@ -213,11 +218,12 @@ class Conductor:
 
     def _parts(self, job: int) -> bytes:
         """What the fingerprint of the job was made of, packed, to explain why a job runs."""
+        planned = self._plan.parts[job]
         upstream = self._above(job)
         if job not in self._plan.files:
-            return with_run(self._plan.parts[job], upstream=upstream)
+            return with_run(planned, upstream=upstream) if upstream else self._packed(planned)
         seen = self._files.seen(job)
-        return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.unsure)
+        return with_run(planned, seen.contents, upstream, seen.made, seen.unsure)
 
     def _digest_of(self, job: int) -> bytes:
         """The digest of the result of a job and of the files that it wrote. If the result says
