@@ -23,7 +23,7 @@ from pyrite.workload.input.commands import Call, Command, Program, RunDag
 from pyrite.workload.input.elements import NotElements
 from pyrite.workload.input.inputs import Input
 from pyrite.workload.input.maps import Element
-from pyrite.workload.input.secrets import MissingSecret, revealed, without_values
+from pyrite.workload.input.secrets import MissingSecret, revealed, values_of, without_values
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
@@ -35,7 +35,7 @@ from pyrite.workload.workers.around import (
     in_surroundings,
 )
 from pyrite.workload.workers.main_module import introduce
-from pyrite.workload.workers.memory_watch import TooMuchMemory, watching
+from pyrite.workload.workers.memory_watch import TooMuchMemory, left_in_memory, watching
 from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000
@@ -80,6 +80,9 @@ def do(
     started = time.time()
     process = os.getpid()
     within, _ = unwrap(blob)
+    # Before the job runs, because it may remove them from its environment.
+    secrets = values_of(within.secrets) if within is not None and within.secrets else ()
+    left = left_in_memory() if within is not None and within.memory else 0
     try:
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
@@ -89,13 +92,17 @@ def do(
         if give_up is None or within is None or not within.memory:
             value = run_command(command, args, kwargs)
         else:
-            with watching(within.memory, lambda error: give_up(failure(order, error, started))):
+
+            def stop(error: BaseException) -> None:
+                give_up(failure(order, error, started))
+
+            with watching(within.memory, stop, left=left):
                 value = run_command(command, args, kwargs)
         ended = time.time()
         result = encode(value, folder=(within.cwd or "") if within is not None else "")
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
         _end_copies(process)
-        return failure(order, error, started, secrets=within.secrets if within is not None else ())
+        return failure(order, error, started, secrets=secrets)
     _end_copies(process)
     return Ending(order.job, order.attempt, order.fingerprint, started, ended, result)
 

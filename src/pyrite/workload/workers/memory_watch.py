@@ -13,6 +13,12 @@ from pyrite.workload.input.amounts import memory_text
 from pyrite.workload.system.memory import memory_of_family
 
 LOOK_SECONDS = 0.05
+_FRESH = memory_of_family(os.getpid())  # of this process, before it has run any job
+
+
+def left_in_memory() -> int:
+    """The bytes that earlier jobs of this process have left in memory."""
+    return max(0, memory_of_family(os.getpid()) - _FRESH)
 
 
 class TooMuchMemory(PyriteError):
@@ -20,15 +26,18 @@ class TooMuchMemory(PyriteError):
 
 
 @contextmanager
-def watching(limit: int, give_up: Callable[[TooMuchMemory], None]) -> Iterator[None]:
+def watching(
+    limit: int, give_up: Callable[[TooMuchMemory], None], *, left: int = 0
+) -> Iterator[None]:
     """Calls `give_up`, which must end the process, if the memory of this process and its
-    descendants exceeds the limit. When the block has ended, it is not called any more."""
+    descendants, without the bytes that earlier jobs have `left`, exceeds the limit. When the block
+    has ended, it is not called any more."""
     has_ended = threading.Event()
     deciding = threading.Lock()
 
     def watch() -> None:
         while not has_ended.wait(LOOK_SECONDS):
-            used = memory_of_family(os.getpid(), enough=limit)
+            used = memory_of_family(os.getpid(), enough=limit + left) - left
             if used > limit:
                 with deciding:
                     if not has_ended.is_set():
