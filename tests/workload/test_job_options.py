@@ -20,7 +20,7 @@ from pyrite.workload.system.memory import memory_of_family, usage_of_family
 from pyrite.workload.workers import memory_watch
 from pyrite.workload.yaml_file import read_yaml
 from tests.workload import commands
-from tests.workload.conftest import row_of, wait_until
+from tests.workload.conftest import row_of, states, wait_until
 
 PASSWORD = "hu5h-hu5h"
 
@@ -48,6 +48,13 @@ def take_memory(size: int) -> None:
     taken = b"x" * size
     time.sleep(1000)
     print(len(taken))
+
+
+kept: list[bytes] = []
+
+
+def keep_memory(size: int) -> None:
+    kept.append(b"x" * size)
 
 
 def surroundings(name: str) -> tuple[str | None, str]:
@@ -319,3 +326,24 @@ def test_tables_have_waits() -> None:
         workload = Workload.from_table(table)
         workload.validate()
         assert [job.retry_wait for job in workload.jobs] == [2.5, None]
+
+
+def test_a_secret_is_hidden_in_whatever_form_and_if_the_job_removed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(secret: str) -> None:
+        os.environ.pop("TOKEN")
+        raise KeyError(secret, {"it's": secret})
+
+    monkeypatch.setenv("TOKEN", "a\n'b'\\é")
+    workload = Workload().add("a", fail, args=[Secret("TOKEN")])
+    threads: dict[str, Any] = {"kind": "transient", "executor": lambda: ThreadPoolExecutor(1)}
+    run = workload.run(store=tmp_path / "run", **threads).wait()
+    assert row_of(run, "a")["error"] == "KeyError: ('***', {\"it's\": '***'})"
+
+
+def test_a_job_is_not_blamed_for_the_memory_that_an_earlier_one_left(tmp_path: Path) -> None:
+    workload = Workload().add("big", keep_memory, args=[400_000_000])
+    workload.add("small", time.sleep, args=[0.2], memory="300 MB", after="big")
+    run = workload.run(store=tmp_path / "run", workers=1).wait()
+    assert states(run) == {"big": JobState.DONE, "small": JobState.DONE}

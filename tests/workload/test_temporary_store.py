@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pyrite.workload import Workload
+from pyrite.workload.storage import temporary
 from tests.workload import commands
 from tests.workload.conftest import processes_of, wait_until
 
@@ -84,3 +85,16 @@ def test_the_folder_is_removed_with_the_last_handle_of_an_ended_run() -> None:
     del run
     gc.collect()
     assert not store.exists()
+
+
+def test_ctrl_c_while_the_folder_is_made_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(temporary, "_keeper_of_here", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        temporary.temporary_store()
+    assert list(tmp_path.iterdir()) == []

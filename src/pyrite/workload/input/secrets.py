@@ -4,6 +4,7 @@ They are never in the store."""
 from __future__ import annotations
 
 import copy
+import json
 import os
 import socket
 from collections.abc import Iterable, Iterator
@@ -81,12 +82,29 @@ def revealed(value: Any) -> Any:
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
-def without_values(text: str, names: Iterable[str]) -> str:
-    """The text without the values of these secrets."""
-    values = [value for name in names if (value := os.environ.get(name))]
-    for value in sorted(values, key=len, reverse=True):  # one may be a part of another
-        text = text.replace(value, HIDDEN)
+def values_of(names: Iterable[str]) -> list[str]:
+    """The values of these secrets, as far as they are set."""
+    return [value for name in names if (value := os.environ.get(name))]
+
+
+def without_values(text: str, values: Iterable[str]) -> str:
+    """The text without these values of secrets, also as repr() and JSON write them.
+
+    >>> without_values("KeyError: 'a\\\\nb'", ["a\\nb"])
+    "KeyError: '***'"
+    """
+    forms = {form for value in values for form in _forms(value)}
+    for form in sorted(forms, key=len, reverse=True):  # one may be a part of another
+        text = text.replace(form, HIDDEN)
     return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value
+    yield json.dumps(value)[1:-1]
+    for shown in (repr(value), ascii(value)):
+        yield shown[1:-1]
+        yield shown[1:-1].replace("'", "\\'")  # as in a text with both kinds of quotes
 
 
 def with_secrets(loader: Loader) -> Loader:

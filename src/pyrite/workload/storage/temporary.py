@@ -12,17 +12,21 @@ import sys
 import tempfile
 import threading
 import weakref
+from secrets import token_hex
 
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import janitor
 from pyrite.workload.system.copies import OwnFile, above_streams
+from pyrite.workload.system.private import FOLDER_MODE
 
 HOOKS_SECONDS = 70.0  # they end themselves some time after the run
 
 
 def temporary_store() -> Store:
-    store = Store(tempfile.mkdtemp(prefix="pyrite-workload-"))
+    """The folder is registered before it is made, so that it does not stay after Ctrl-C."""
+    store = Store(os.path.join(tempfile.gettempdir(), f"pyrite-workload-{token_hex(8)}"))
     _keeper_of_here().add(store)
+    os.mkdir(store.folder, FOLDER_MODE)
     return store
 
 

@@ -23,7 +23,7 @@ from pyrite.workload.input.commands import Call, Command, Program, RunDag
 from pyrite.workload.input.elements import NotElements
 from pyrite.workload.input.inputs import Input
 from pyrite.workload.input.maps import Element
-from pyrite.workload.input.secrets import MissingSecret, revealed, without_values
+from pyrite.workload.input.secrets import MissingSecret, revealed, values_of, without_values
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
@@ -81,6 +81,8 @@ def do(
     started = time.time()
     process = os.getpid()
     within, _ = unwrap(blob)
+    # Before the job runs, because it may remove them from its environment.
+    secrets = values_of(within.secrets) if within is not None and within.secrets else ()
     limit = within.memory if within is not None and give_up is not None else 0
     try:
         before = usage_of_family(process) if limit else {}  # what is loaded now is of the job
@@ -98,7 +100,7 @@ def do(
         result = encode(value, folder=(within.cwd or "") if within is not None else "")
     except BaseException as error:  # SystemExit and KeyboardInterrupt end the job, not the worker
         _end_copies(process)
-        return failure(order, error, started, secrets=within.secrets if within is not None else ())
+        return failure(order, error, started, secrets=secrets)
     _end_copies(process)
     return Ending(order.job, order.attempt, order.fingerprint, started, ended, result)
 
