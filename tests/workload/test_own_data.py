@@ -18,7 +18,7 @@ from pyrite.dag import DAG, between, from_
 from pyrite.processors import read_items, write_files, write_list
 from pyrite.workload import JobState, Run, Secret, Workload
 from pyrite.workload.input.commands import Call, RunDag
-from pyrite.workload.storage import cleanup_queue
+from pyrite.workload.storage import encoding
 from pyrite.workload.workers.reuse import can_be_reused
 from tests.workload import commands
 
@@ -135,7 +135,7 @@ def test_a_large_result_is_not_read_to_know_whether_it_is_there(
     store = tmp_path / "run"
     kind: dict[str, Any] = {"kind": "transient", "executor": lambda: ThreadPoolExecutor(1)}
     workload.run(workers=1, store=store, **kind).wait()
-    monkeypatch.setattr(cleanup_queue, "digest", None)  # it would be called to check the content
+    monkeypatch.setattr(encoding, "digest", None)  # it would be called to check the content
     assert workload.run(workers=1, store=store, **kind).wait().counts() == {JobState.SKIPPED: 1}
     (file,) = (store / "segments").glob("*.pickle")
     file.write_bytes(b"cut off")

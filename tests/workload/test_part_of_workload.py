@@ -164,9 +164,55 @@ def test_a_part_runs_with_the_results_of_the_others_which_stay(tmp_path: Path) -
 
 
 def test_a_part_whose_upstream_results_are_missing_is_refused(tmp_path: Path) -> None:
-    message = "job 'a' is not selected, but its result is needed by 'b', and it has no result in"
+    message = "job 'a' is not selected, but 'b' needs its result, and it has no result in"
     with pytest.raises(InvalidWorkload, match=message):
         chain().run(store=tmp_path / "s", only=["b", "c"])
     assert not (tmp_path / "s").exists()
     with pytest.raises(InvalidWorkload, match=r"job 'b' is not selected.* give store="):
         chain().run(only="c")
+
+
+def test_a_part_takes_the_result_of_its_own_workload_and_not_the_latest(tmp_path: Path) -> None:
+    def workload(n: int) -> Workload:
+        made = Workload().add("a", int, args=[n]).add("z", commands.nothing)
+        return made.add("b", lambda a: a * 10, after="a")
+
+    def run(n: int, **options: Any) -> Run:
+        return (
+            workload(n)
+            .run(
+                kind="transient",
+                executor=lambda: ThreadPoolExecutor(1),
+                store=tmp_path / "store",
+                **options,
+            )
+            .wait()
+        )
+
+    run(1), run(2)
+    assert run(1, only="b", rerun=True).results["b"] == 10
+    assert run(2, only="b", rerun=True).results["b"] == 20
+    run(1, only="z")  # after which the last run has no job 'a'
+    assert run(1, only="b", rerun=True).results["b"] == 10
+
+
+def test_a_job_that_is_not_selected_does_not_run_when_the_run_is_resumed(tmp_path: Path) -> None:
+    def write() -> Path:
+        path = tmp_path / "out"
+        path.write_text("1")
+        return path
+
+    def fail(write: Path) -> None:
+        raise ValueError
+
+    options: dict[str, Any] = {
+        "kind": "transient",
+        "executor": lambda: ThreadPoolExecutor(1),
+        "store": tmp_path / "store",
+    }
+    workload = Workload().add("write", write).add("fail", fail, after="write")
+    workload.run(**options).wait()
+    workload.run(**options, only="fail").wait()
+    (tmp_path / "out").write_text("changed")
+    with pytest.raises(InvalidWorkload, match="'write' is not selected, but 'fail' needs its"):
+        Run.resume(tmp_path / "store", executor=options["executor"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pyrite.errors import InvalidWorkload
+from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.workload import JobState, Run, Workload
 from pyrite.workload.storage.store import Store
 from tests.workload import commands
@@ -131,3 +131,34 @@ def test_the_files_of_a_job_whose_end_no_master_saw_are_not_taken_for_up_to_date
     assert states(Run.resume("store").wait()) == {"write": JobState.DONE}
     os.remove("out")
     assert workload.plan("store").table()[0]["action"] == "run"
+
+
+def test_a_run_that_could_not_start_leaves_the_store_to_the_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = Workload().add("old", int).run(workers=1, store=tmp_path / "store").wait()
+
+    def is_full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Store, "write_plan", is_full)
+    with pytest.raises(OSError, match="no space"):
+        Workload().add("new", int).run(workers=1, store=tmp_path / "store")
+    assert earlier.results["old"] == 0
+    assert states(Run.attach(tmp_path / "store").wait()) == {"old": JobState.DONE}
+
+
+def test_a_run_that_was_killed_before_it_had_a_plan_is_not_resumed_as_the_earlier_one(
+    tmp_path: Path,
+) -> None:
+    Workload().add("old", int).run(workers=1, store=tmp_path / "store").wait()
+    script = (
+        "import os, signal\n"
+        "from pyrite.workload import Workload\n"
+        "from pyrite.workload.storage.store import Store\n"
+        "Store.write_plan = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"Workload().add('new', int).run(workers=1, store={str(tmp_path / 'store')!r})"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    with pytest.raises(PyriteError, match="before it started; there is nothing to resume"):
+        Run.resume(tmp_path / "store")

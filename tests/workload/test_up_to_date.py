@@ -306,3 +306,50 @@ def test_an_attempt_that_failed_may_have_overwritten_what_a_job_without_a_result
         assert state(one(write, args=[text])) is expected
         ran(Workload().add("another", int))  # the journal forgets the jobs of the earlier run
     assert Path("out").read_text() == "right"
+
+
+def test_a_path_that_a_job_returns_counts_by_content_and_not_by_time(folder: Path) -> None:
+    def write() -> Path:
+        Path("out").write_text("1")
+        return Path("out")
+
+    def read(write: Path) -> str:
+        return write.read_text()
+
+    workload = Workload().add("write", write).add("read", read, after="write")
+    ran(workload)
+    os.utime(folder / "out", (1, 1))
+    assert states(ran(workload)) == {"write": SKIPPED, "read": SKIPPED}
+    (folder / "out").write_text("2")
+    os.utime(folder / "out", (1, 1))  # another content of the same size and time
+    assert states(ran(workload)) == {"write": DONE, "read": SKIPPED}
+
+
+def test_files_are_those_of_the_folder_in_which_the_run_was_started(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first(text: str) -> int:
+        Path("gate").read_text()  # waits until the gate is opened for writing
+        return 1
+
+    (folder / "elsewhere").mkdir()
+    os.mkfifo("gate")
+    for text in "12":
+        monkeypatch.chdir(folder)
+        RAW.write_text(text)
+        workload = one(Path.read_text, args=[RAW], after="first").add("first", first, args=[text])
+        run = workload.run(kind="transient", workers=1, store="store")
+        monkeypatch.chdir(folder / "elsewhere")
+        (folder / "gate").write_text("go on")
+        assert run.wait().results["job"] == text
+
+
+def test_a_relative_path_that_a_job_with_cwd_returns_is_in_that_folder(folder: Path) -> None:
+    def write() -> Path:
+        Path("out").write_text("right")
+        return Path("out")
+
+    (folder / "data").mkdir()
+    (folder / "out").write_text("wrong")
+    run = one(write, cwd="data").run(workers=1, store="store").wait()
+    assert run.results["job"] == folder / "data" / "out"

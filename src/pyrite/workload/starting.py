@@ -18,8 +18,9 @@ from pyrite.workload.input.jobs import pool_problem
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.transient import TransientMaster
-from pyrite.workload.storage.given import given_results
+from pyrite.workload.storage.given import check_given, given_results
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.journal_reading import read_plan_number
 from pyrite.workload.storage.paper_journal import PaperJournal
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import temporary_store
@@ -79,9 +80,10 @@ def begin(
     place = Store(store) if store is not None else temporary_store()
     place.make()
     lock = place.lock()
+    earlier = place.status()
     try:
         status = _new_status(place, options, supply)
-        status = replace(status, run=status.session)
+        status = replace(status, run=status.session, plan=0)
         with place.explaining("write to"):
             place.write_status(
                 status
@@ -91,6 +93,9 @@ def begin(
         try:
             journal.catch_up()
             number = journal.plan + 1
+            status = replace(status, plan=number)
+            with place.explaining("write to"):
+                place.write_status(status)
             place.write_plan(number, plan, book, origin)
             journal.begin(number, plan, given_results(place, journal, plan))
         finally:
@@ -98,7 +103,7 @@ def begin(
         started = _start(place, options, status, lock, supply, origin)
         return replace(started, is_temporary=store is None)
     except BaseException as error:
-        _tell_that_it_broke(place, error)
+        _tell_that_it_broke(place, error, earlier)
         raise
     finally:
         os.close(lock)
@@ -146,14 +151,17 @@ def begin_again(store: Store, changes: dict[str, Any]) -> Started:
         try:
             journal.catch_up()
             number = journal.plan
+            was_begun = earlier is None or earlier.plan in (None, number)
+            if not number or not was_begun:
+                raise PyriteError(
+                    f"the run in '{store}' was killed, or failed, before it started; there is "
+                    "nothing to resume"
+                )
+            plan = store.read_plan(number)
+            check_given(store, journal, plan)
         finally:
             journal.close()
-        if not number:
-            raise PyriteError(
-                f"the run in '{store}' was killed, or failed, before it started; there is nothing "
-                "to resume"
-            )
-        _check_pools(store.read_plan(number), options)
+        _check_pools(plan, options)
         origin = _origin_of(store, number)
         return _start(store, options, _new_status(store, options, supply), lock, supply, origin)
     finally:
@@ -182,13 +190,17 @@ def _origin_of(store: Store, plan: int) -> Origin:
     return origin
 
 
-def _tell_that_it_broke(store: Store, error: BaseException) -> None:
+def _tell_that_it_broke(store: Store, error: BaseException, earlier: Status | None) -> None:
+    """If the new plan is not in the journal yet, the store still belongs to the earlier run."""
     status = store.status()
-    if status is not None and status.phase == "starting":
-        try:
-            store.write_status(replace(status.broken_by(error), master=NOBODY))
-        except OSError:
-            pass
+    if status is None or status.phase != "starting":
+        return
+    try:
+        is_of_earlier = earlier is not None and read_plan_number(store) == earlier.plan
+        broken = replace(status.broken_by(error), master=NOBODY)
+        store.write_status(earlier if earlier is not None and is_of_earlier else broken)
+    except (OSError, PyriteError):
+        pass
 
 
 def _new_status(store: Store, options: Options, supply: Supply) -> Status:
@@ -201,6 +213,7 @@ def _new_status(store: Store, options: Options, supply: Supply) -> Status:
         time.time(),
         run=earlier.run if earlier is not None else 0,
         supply=str(supply),
+        plan=earlier.plan if earlier is not None else None,
     )
 
 

@@ -43,7 +43,9 @@ class Conductor:
         *,
         hooks: Hooks | None = None,
         depth: int = DEPTH,
+        folder: str = "",
     ) -> None:
+        """`folder` is the working directory of the run, unless it is that of this process."""
         self._hooks = hooks
         self._store = store
         self._journal = journal
@@ -55,7 +57,7 @@ class Conductor:
         self._split: dict[int, tuple[int, int]] = {}  # maps whose record has just come
         self._elements: dict[int, list[bytes]] = {}  # digests of the elements of each map
         self._gathered: dict[int, bytes] = {}  # digests of the results of maps
-        self._files = FilesOfJobs(plan.files)
+        self._files = FilesOfJobs(plan.files, folder)
         self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
@@ -300,7 +302,7 @@ class Conductor:
             for n, entry in enumerate(self._entries)
             if entry.state.has_result
             and n not in self._plan.maps
-            and self._result_is_there(*self._result_place(n))
+            and (n in plan.given or self._result_is_there(*self._result_place(n)))
         }
         for map in self._plan.order if self._plan.branches else ():
             if map not in self._plan.branches:

@@ -31,9 +31,9 @@ class Seen:
 
 
 class FilesOfJobs:
-    def __init__(self, files: Mapping[int, JobFiles]) -> None:
+    def __init__(self, files: Mapping[int, JobFiles], folder: str = "") -> None:
         self._named = files
-        self._files = Files()
+        self._files = Files(folder)
         self._seen: dict[int, Seen] = {}
         self._begun: dict[int, set[str]] = {}  # what attempts that failed have written
 

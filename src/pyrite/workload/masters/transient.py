@@ -152,7 +152,13 @@ class TransientMaster:
                 self._store, self._journal.plan, plan, self._status, origin=self._origin
             )
             self._conductor = Conductor(
-                self._store, plan, self._journal, self._options, hooks=self._hooks, depth=1
+                self._store,
+                plan,
+                self._journal,
+                self._options,
+                hooks=self._hooks,
+                depth=1,
+                folder=self._origin.folder or "",
             )
             try:
                 self._run_jobs()

@@ -18,15 +18,9 @@ import cloudpickle
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.elements import Elements
 from pyrite.workload.input.fingerprints import digest
+from pyrite.workload.input.fingerprints.files import Files, stamp_of
 from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.storage.parts import all_parts, joined
-from pyrite.workload.storage.result_files import (
-    changed_in,
-    look_at,
-    value_in,
-    what_counts,
-    with_files,
-)
 
 
 class Kind(IntEnum):
@@ -48,8 +42,20 @@ class Encoded:
     kind: Kind
     data: bytes
 
+    @property
+    def digest(self) -> bytes:
+        """What downstream jobs see of the result. Of its files, only the contents count."""
+        if self.kind is not Kind.PATHS:
+            return digest(self.data)
+        value, files = pickle.loads(self.data)
+        return digest(value, *[content for _, (_, content) in sorted(files.items())])
+
 
 NOTHING = Encoded(Kind.NOTHING, b"")
+
+
+def identity(kind: int, data: bytes) -> bytes:
+    return Encoded(Kind(kind), data).digest
 
 
 def encode(value: Any, *, folder: str = "") -> Encoded:
@@ -70,12 +76,10 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    found = paths_in(value) if b"pathlib" in data else ()  # most results need no search
-    # A PurePath may be one of another machine.
-    paths = [_absolute(path, value, folder) for path in found if isinstance(path, Path)]
-    if not paths:
-        return Encoded(Kind.PICKLE, data)
-    return Encoded(Kind.PATHS, with_files(_with_whole_paths(value, folder), look_at(paths)))
+    files = _files(value, folder) if b"pathlib" in data else None  # most results need no search
+    if files:
+        data = pickle.dumps((_with_whole_paths(value, folder), files), protocol=5)
+    return Encoded(Kind.PATHS if files else Kind.PICKLE, data)
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
@@ -97,7 +101,7 @@ def decode(encoded: Encoded) -> Any:
     if kind is Kind.ELEMENTS:
         return [decode(part) for part in _parts(encoded)]
     if kind is Kind.PATHS:
-        return pickle.loads(value_in(data))
+        return pickle.loads(pickle.loads(data)[0])
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(io.BytesIO(data))
@@ -116,23 +120,31 @@ def changed_paths(encoded: Encoded) -> list[str]:
         return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
         return []
-    return changed_in(encoded.data)
+    files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]
+    return [
+        path
+        for path, (stamp, content) in files.items()
+        if (found := stamp_of(path)) != stamp
+        and (found is None or Files().content(path) != content)
+    ]
 
 
-def identity(kind: int, data: bytes) -> bytes:
-    """The digest by which downstream jobs know a result. Of files, only the contents count."""
-    return digest(what_counts(data) if kind == Kind.PATHS else data)
-
-
-def _absolute(path: Path, value: Any, folder: str) -> str:
-    absolute = os.path.abspath(os.path.join(folder, path))
-    if os.path.exists(absolute):
-        return absolute
-    which = "is the path" if isinstance(value, PurePath) else "has the path"
-    raise ValueError(
-        f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
-        "write the file before the job returns its path, or return the path as a str"
-    )
+def _files(value: Any, folder: str) -> dict[str, tuple[bytes, bytes]]:
+    """The stamps and the digests of the files and folders of a result, by their paths."""
+    files = {}
+    for path in paths_in(value):
+        if not isinstance(path, Path):
+            continue  # a PurePath may be one of another machine
+        absolute = os.path.abspath(os.path.join(folder, path))
+        stamp = stamp_of(absolute)
+        if stamp is None:
+            which = "is the path" if isinstance(value, PurePath) else "has the path"
+            raise ValueError(
+                f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
+                "write the file before the job returns its path, or return the path as a str"
+            )
+        files[absolute] = stamp, Files().content(absolute)
+    return files
 
 
 class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]

@@ -6,17 +6,20 @@ from __future__ import annotations
 import os
 
 from pyrite.errors import InvalidWorkload
+from pyrite.workload.input.fingerprints.parts import may_be_of, unpack_planned
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage import encoding
 from pyrite.workload.storage.cleanup_queue import has_whole_result, read_result
+from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.result_table import Result
 from pyrite.workload.storage.store import Store
 
 
 def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Result]:
-    """The result of each job that is given: the one that the last run had, or else the latest.
-    Raises InvalidWorkload if there is none, or if its files are gone."""
+    """The result of each job that is given: the one that the last run had, or else the latest; but
+    if others are of the code and the arguments that the job has now, of these. Raises
+    InvalidWorkload if there is none, or if its files are gone."""
     if not plan.given:
         return {}
     entries = journal.entries()
@@ -26,17 +29,12 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
         id = plan.ids[job]
         entry = entries.get(id)
         used = entry.fingerprint if entry is not None and entry.state.has_result else None
-        result = journal.result(id, used) if used is not None else None
-        result = result or journal.latest_result(id)
+        result = _chosen(journal.results(id), used, plan.parts[job])
         if result is not None and is_there(store, result.segment, result.offset):
             found[job] = result
-            continue
-        what = "no result in" if result is None else "a result whose files are gone in"
-        below = ", ".join(f"'{plan.ids[job]}'" for job in plan.downstream[job][:3])
-        problems.append(
-            f"job '{id}' is not selected, but its result is needed by {below}, and it has {what} "
-            f"the store '{store}'; run '{id}' first, or select it too"
-        )
+        else:
+            what = "no result in" if result is None else "a result whose files are gone in"
+            problems.append(_problem(store, plan, job, what))
     if problems:
         raise InvalidWorkload(problems)
     return found
@@ -55,6 +53,41 @@ def why_gone(store: Store, segment: int, offset: int) -> str:
         return ""
     how = "changed" if os.path.exists(changed[0]) else "is gone"
     return f"the file {changed[0]}, which its result names, {how}"
+
+
+def check_given(store: Store, journal: Journal, plan: Plan) -> None:
+    """Raises InvalidWorkload if a run cannot be resumed, because the result of a job that is given
+    is gone and a job that has not finished needs it."""
+    entries = list(journal.entries().values()) if plan.given else []
+    problems = [
+        _problem(store, plan, job, "a result whose files are gone in")
+        for job in sorted(plan.given)
+        if not all(entries[below].state.has_result for below in plan.downstream[job])
+        and not _is_entry_there(store, entries[job])
+    ]
+    if problems:
+        raise InvalidWorkload(problems)
+
+
+def _chosen(results: list[Result], used: bytes | None, planned: bytes) -> Result | None:
+    """`results` begins with the latest; `used` is the fingerprint of the one in the last run."""
+    new = unpack_planned(planned)
+    fitting = [result for result in results if may_be_of(result.parts, new)] or results
+    last = [result for result in fitting if result.fingerprint == used]
+    return next(iter([*last, *fitting]), None)
+
+
+def _problem(store: Store, plan: Plan, job: int, what: str) -> str:
+    id, below = plan.ids[job], ", ".join(f"'{plan.ids[b]}'" for b in plan.downstream[job][:3])
+    return (
+        f"job '{id}' is not selected, but {below} needs its result, and it has {what} the store "
+        f"'{store}'; run '{id}' first, or select it too"
+    )
+
+
+def _is_entry_there(store: Store, entry: Entry) -> bool:
+    segment, offset = entry.result_segment, entry.result_offset
+    return segment is not None and offset is not None and is_there(store, segment, offset)
 
 
 def is_there(store: Store, segment: int, offset: int) -> bool:

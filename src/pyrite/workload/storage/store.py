@@ -48,7 +48,8 @@ class Status:
     """`phase` is starting, running, ended, cancelled or broken. While it is starting, `master` is
     the process that starts the run. `problem` says why a run is broken. A run that is resumed has
     several sessions; `run` is the number of the first one, and so identifies the run. `supply`
-    names the executor or the launcher of its workers, if the user gave one."""
+    names the executor or the launcher of its workers, if the user gave one. `plan` is the number of
+    its plan; if the journal has another one, the run was killed before it began."""
 
     phase: str
     master: Identity
@@ -59,6 +60,7 @@ class Status:
     problem: str = ""
     run: int = 0
     supply: str = ""
+    plan: int | None = None
 
     @property
     def has_ended(self) -> bool:

@@ -10,7 +10,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from pyrite.workload.input.fingerprints.parts import Parts, differences, unpack_planned
+from pyrite.workload.input.fingerprints.parts import (
+    Parts,
+    differences,
+    may_be_of,
+    unpack_planned,
+)
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import in_order
@@ -114,7 +119,7 @@ class _Forecast:
         if not results:
             return [self._never_done(id)]
         new = unpack_planned(self._plan.parts[job])
-        if not new.unsure and any(_may_be_of(result, new) for result in results):
+        if not new.unsure and any(may_be_of(result.parts, new) for result in results):
             return []
         return _changes(results, new, is_planned=True)
 
@@ -135,16 +140,3 @@ def _changes(results: list[Result], new: Parts, *, is_planned: bool = False) -> 
     if not found:
         return ["what its earlier result was made of is not known"]
     return min(found, key=len)
-
-
-def _may_be_of(result: Result, new: Parts) -> bool:
-    """Whether a result can be of a job with these parts, of which the files and the results of the
-    upstream jobs are not known yet."""
-    if not result.parts:
-        return True
-    old = Parts.unpack(result.parts)
-    return (
-        not old.unsure
-        and sorted(old.code.values()) == sorted(new.code.values())
-        and sorted(old.arguments.values()) == sorted(new.arguments.values())
-    )

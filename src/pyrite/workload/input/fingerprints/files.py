@@ -89,9 +89,11 @@ def digest_of_files(contents: Mapping[str, bytes]) -> bytes:
 
 class Files:
     """Reads the contents of files. A file whose size, times and inode are the same is not read
-    again. Of the times, that of the last change of the inode cannot be set by programs."""
+    again. Of the times, that of the last change of the inode cannot be set by programs. Relative
+    paths start at `folder`, or else at the working directory."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "") -> None:
+        self._folder = folder
         self._known: dict[str, tuple[tuple[int, ...], bytes]] = {}
 
     def contents(self, files: JobFiles) -> dict[str, bytes]:
@@ -102,7 +104,7 @@ class Files:
         found = {
             path: self.content(path, names=MENTIONED_NAMES)
             for path in files.mentioned
-            if _is_users(path) and os.path.normpath(path) not in known
+            if _is_users(os.path.join(self._folder, path)) and os.path.normpath(path) not in known
         }
         for path in named:
             found[path] = self.content(path)
@@ -111,7 +113,7 @@ class Files:
     def content(self, path: str, *, names: float = math.inf) -> bytes:
         """The digest of a file or folder; TOO_MANY if there are more than `names` in the folder."""
         left = _Left(names)
-        found = self._content(path, left)
+        found = self._content(os.path.join(self._folder, path), left)
         return found if left.names >= 0 else TOO_MANY
 
     def _content(self, path: str, left: _Left) -> bytes:

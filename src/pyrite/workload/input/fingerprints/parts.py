@@ -145,6 +145,19 @@ def differences(old: Parts, new: Parts) -> list[str]:
     return [*found, *unsure]
 
 
+def may_be_of(packed: bytes, new: Parts) -> bool:
+    """Whether a result with these packed parts can be of a job with the parts `new`, of which the
+    files and the results of the upstream jobs are not known yet."""
+    if not packed:
+        return True
+    old = Parts.unpack(packed)
+    return (
+        not old.unsure
+        and sorted(old.code.values()) == sorted(new.code.values())
+        and sorted(old.arguments.values()) == sorted(new.arguments.values())
+    )
+
+
 def _changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> list[tuple[str, str]]:
     """The names whose values differ, and how: changed, is new, was removed."""
     return [
