@@ -214,5 +214,7 @@ def test_a_job_that_is_not_selected_does_not_run_when_the_run_is_resumed(tmp_pat
     workload.run(**options).wait()
     workload.run(**options, only="fail").wait()
     (tmp_path / "out").write_text("changed")
-    with pytest.raises(InvalidWorkload, match="'write' is not selected, but 'fail' needs its"):
+    with pytest.raises(
+        InvalidWorkload, match="'write' is not selected, but its result is needed by 'fail'"
+    ):
         Run.resume(tmp_path / "store", executor=options["executor"])

@@ -174,3 +174,16 @@ def test_a_worker_that_became_another_user_is_replaced(tmp_path: Path) -> None:
     run = workload.run(workers=1, crashes_max=0, store=tmp_path / "run").wait()
     assert states(run) == {"spoil": "DONE", "look": "DONE"}
     assert run.results["look"] == 0
+
+
+def test_a_job_that_lets_its_worker_write_nothing_breaks_only_itself(tmp_path: Path) -> None:
+    def spoil() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    workload = Workload().add("spoil", spoil)
+    for n in range(3):
+        workload.add(f"j{n}", os.getpid)
+    run = workload.run(workers=1, crashes_max=0, store=tmp_path / "run").wait()
+    found = states(run)
+    assert found.pop("spoil") in ("CRASHED", "DONE")  # some users may lift the limit again
+    assert set(found.values()) == {"DONE"}

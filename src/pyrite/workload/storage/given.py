@@ -80,8 +80,8 @@ def _chosen(results: list[Result], used: bytes | None, planned: bytes) -> Result
 def _problem(store: Store, plan: Plan, job: int, what: str) -> str:
     id, below = plan.ids[job], ", ".join(f"'{plan.ids[b]}'" for b in plan.downstream[job][:3])
     return (
-        f"job '{id}' is not selected, but {below} needs its result, and it has {what} the store "
-        f"'{store}'; run '{id}' first, or select it too"
+        f"job '{id}' is not selected, but its result is needed by {below}, and it has {what} "
+        f"the store '{store}'; run '{id}' first, or select it too"
     )
 
 

@@ -9,9 +9,11 @@ segment and sends the head of the record to the master. The output of the jobs g
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
 from typing import Any, NoReturn
@@ -36,6 +38,10 @@ store. The reason follows."""
 
 READY = b"+"
 """The first report of a worker: it has started and takes jobs."""
+
+OF_THIS_PROCESS = (errno.EFBIG, errno.EBADF)
+"""Errors when writing that are not of the disk: the job has set a limit that cannot be undone, or
+has closed files of the worker."""
 
 LEAVING_SECONDS = 5.0
 """How long the functions may take that jobs registered with `atexit`."""
@@ -147,8 +153,18 @@ class Worker:
         try:
             return self._segment.append(ending._replace(log_start=log_start, log_end=self._log_end))
         except OSError as error:
+            if error.errno in OF_THIS_PROCESS:
+                self._end(f"cannot write to {self._segment.path}: {error.strerror}")
             text = f"{error.strerror} ({os.path.basename(self._segment.path)})"
             return TROUBLE + text.encode()
+
+    def _end(self, why: str) -> NoReturn:
+        """Ends this process and all that it started. So the job that it runs is blamed."""
+        try:
+            print(why, file=sys.stderr, flush=True)
+        finally:
+            processes.kill_family(os.getpid())
+            os._exit(1)
 
     def _fetch(self, order: Order) -> bytes:
         """The places of inputs that are too many for an order."""
