@@ -288,12 +288,14 @@ def test_memory_that_processes_share_counts_once() -> None:
         os.read(ready, 1)
     together = memory_of_family(os.getpid())
     apart = memory_of_family(os.getpid(), enough=1 << 60)
+    grown = memory_of_family(os.getpid(), since=usage_of_family(os.getpid()))
     for file in (leave, wait, ready, tell):
         os.close(file)
     for child in children:
         os.waitpid(child, 0)
     assert apart > alone + 2 * len(taken)
     assert together < alone + len(taken)
+    assert grown < len(taken) / 2  # processes that an earlier job left do not count either
 
 
 def test_memory_that_was_taken_before_a_job_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
