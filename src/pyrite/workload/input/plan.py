@@ -314,6 +314,7 @@ class _CommandWriter:
         self.files: dict[int, JobFiles] = {}
         self.parts: dict[int, bytes] = {}
         self._commands: dict[Any, _Known | str] = {}
+        self._folders: dict[str, bytes] = {}  # digests of working directories of programs
         self._hooks: dict[int, bytes] = {}  # by id(); the jobs keep the functions alive
         self._kept: list[Any] = []  # kept alive, because id() of a command is part of a key
         self._plain: dict[tuple[Any, tuple[_Name, ...]], tuple[tuple[int, int], bytes]] = {}
@@ -407,10 +408,14 @@ class _CommandWriter:
 
     def place(self, number: int, job: Job, fingerprint: bytes) -> bytes:
         """Adds the working directory of a program to its fingerprint: a program acts on it."""
-        try:
-            folder = digest(os.fsencode(os.path.abspath(job.cwd if job.cwd is not None else ".")))
-        except OSError:  # the working directory of this process was removed
-            folder = digest(b"")
+        cwd = os.fspath(job.cwd) if job.cwd is not None else "."
+        folder = self._folders.get(cwd)
+        if folder is None:
+            try:
+                folder = digest(os.fsencode(os.path.abspath(cwd)))
+            except OSError:  # the working directory of this process was removed
+                folder = digest(b"")
+            self._folders[cwd] = folder
         self.parts[number] = in_folder(self.parts[number], folder)
         return digest(fingerprint, folder)
 
