@@ -341,7 +341,7 @@ def test_a_secret_is_hidden_in_whatever_form_and_if_the_job_removed_it(
     workload = Workload().add("a", fail, args=[Secret("TOKEN")])
     threads: dict[str, Any] = {"kind": "transient", "executor": lambda: ThreadPoolExecutor(1)}
     run = workload.run(store=tmp_path / "run", **threads).wait()
-    assert row_of(run, "a")["error"] == "KeyError: ('***', {\"it's\": '***'})"
+    assert row_of(run, "a")["error"] == 'KeyError: ("***", {"it\'s": "***"})'
 
 
 def test_a_job_is_not_blamed_for_the_memory_that_an_earlier_one_left(tmp_path: Path) -> None:
