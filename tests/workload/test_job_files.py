@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.workload.input.fingerprints.files import ABSENT, Files, JobFiles, settle, stamp_of
+from pyrite.workload.input.fingerprints import files as module
+from pyrite.workload.input.fingerprints.files import (
+    ABSENT,
+    TOO_MANY,
+    Files,
+    JobFiles,
+    settle,
+    stamp_of,
+)
+from tests.workload.conftest import wait_until
 
 contents = st.dictionaries(
     st.sampled_from("abcde"), st.sampled_from([ABSENT, b"1", b"2"]), max_size=5
@@ -65,8 +77,49 @@ def test_a_folder_counts_by_names_and_contents_but_for_stores_and_caches(tmp_pat
 def test_flags_and_installed_programs_among_arguments_do_not_count(tmp_path: Path) -> None:
     script = tmp_path / "script.sh"
     script.write_text("echo 1")
-    mentioned = ("/bin/sh", "-x", str(script), str(tmp_path), "\0")
+    mentioned = ("/bin/sh", "-x", str(script), "\0")
     before = Files().contents(JobFiles(mentioned))
     assert list(before) == [str(script)]
     script.write_text("echo 2")
     assert Files().contents(JobFiles(mentioned)) != before
+
+
+def test_other_content_with_the_same_size_and_time_is_read(tmp_path: Path) -> None:
+    files = Files()
+    path = tmp_path / "x"
+    path.write_text("1")
+    os.utime(path, (1, 1))
+    changed = path.stat().st_ctime_ns
+    wait_until(lambda: time.time_ns() - changed > 2 * module._SETTLED_NS)
+    before = files.content(str(path)), stamp_of(str(path))
+    path.write_text("2")
+    os.utime(path, (1, 1))
+    assert files.content(str(path)) != before[0]
+    assert stamp_of(str(path)) != before[1]
+
+
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    data, target = tmp_path / "data", tmp_path / "target"
+    data.mkdir()
+    target.mkdir()
+    (target / "x").write_text("1")
+    (target / "back").symlink_to(target)
+    (data / "link").symlink_to(target)
+    before = Files().content(str(data)), stamp_of(str(data))
+    (target / "x").write_text("22")
+    assert Files().content(str(data)) != before[0]
+    assert stamp_of(str(data)) != before[1]
+
+
+def test_all_entries_of_a_folder_count_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MENTIONED_NAMES", 3)
+    for name in "abcd":
+        (tmp_path / name).touch()
+    folder = str(tmp_path)
+    assert Files().contents(JobFiles(mentioned=(folder,))) == {folder: TOO_MANY}
+    before = Files().contents(JobFiles(mentioned=(folder + "/",), inputs=(folder,)))
+    (tmp_path / "d").write_text("1")
+    assert Files().contents(JobFiles(inputs=(folder,))) != before
+    assert list(before) == [folder]

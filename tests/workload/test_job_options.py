@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,10 +16,11 @@ import pytest
 
 from pyrite.workload import InvalidWorkload, JobState, RetryWait, Run, Secret, Workload
 from pyrite.workload.input.fingerprints import Fingerprints
-from pyrite.workload.system.memory import memory_of_family
+from pyrite.workload.system.memory import memory_of_family, usage_of_family
+from pyrite.workload.workers import memory_watch
 from pyrite.workload.yaml_file import read_yaml
 from tests.workload import commands
-from tests.workload.conftest import row_of, states
+from tests.workload.conftest import row_of, wait_until
 
 PASSWORD = "hu5h-hu5h"
 
@@ -46,13 +48,6 @@ def take_memory(size: int) -> None:
     taken = b"x" * size
     time.sleep(1000)
     print(len(taken))
-
-
-kept: list[bytes] = []
-
-
-def keep_memory(size: int) -> None:
-    kept.append(b"x" * size)
 
 
 def surroundings(name: str) -> tuple[str | None, str]:
@@ -294,6 +289,27 @@ def test_memory_that_processes_share_counts_once() -> None:
     assert together < alone + len(taken)
 
 
+def test_memory_that_was_taken_before_a_job_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = threading.Semaphore(0)
+
+    def look(*args: Any, **options: Any) -> int:
+        found = memory_of_family(*args, **options)
+        looks.release()
+        return found
+
+    monkeypatch.setattr(memory_watch, "memory_of_family", look)
+    blamed: list[Exception] = []
+    left = [b"x" * 100_000_000]
+    before = usage_of_family(os.getpid())
+    with memory_watch.watching(50_000_000, before, blamed.append):
+        assert all(looks.acquire(timeout=60) for _ in range(2))
+    assert not blamed
+    with memory_watch.watching(50_000_000, before, blamed.append):
+        left.append(b"x" * 100_000_000)
+        wait_until(lambda: bool(blamed), 60)
+    assert re.fullmatch(r"used 1\d\d(\.\d)? MB, more than its memory= of 50 MB", str(blamed[0]))
+
+
 def test_tables_have_waits() -> None:
     rows = [
         {"job": "a", "command": "math:sqrt", "args": [1.0], "retry_wait": 2.5},
@@ -316,11 +332,4 @@ def test_a_secret_is_hidden_in_whatever_form_and_if_the_job_removed_it(
     workload = Workload().add("a", fail, args=[Secret("TOKEN")])
     threads: dict[str, Any] = {"kind": "transient", "executor": lambda: ThreadPoolExecutor(1)}
     run = workload.run(store=tmp_path / "run", **threads).wait()
-    assert row_of(run, "a")["error"] == "KeyError: ('***', {\"it's\": '***'})"
-
-
-def test_a_job_is_not_blamed_for_the_memory_that_an_earlier_one_left(tmp_path: Path) -> None:
-    workload = Workload().add("big", keep_memory, args=[400_000_000])
-    workload.add("small", time.sleep, args=[0.2], memory="300 MB", after="big")
-    run = workload.run(store=tmp_path / "run", workers=1).wait()
-    assert states(run) == {"big": JobState.DONE, "small": JobState.DONE}
+    assert row_of(run, "a")["error"] == 'KeyError: ("***", {"it\'s": "***"})'

@@ -188,3 +188,19 @@ def test_the_imports_of_a_module_that_is_imported_when_the_function_runs_count(
         found.append(digest_of(compiled("def f():\n import first_c\n return first_c.g()")))
     assert found[0] == found[1] != found[2]
     assert "first_c" not in sys.modules
+
+
+def test_what_a_pandas_index_or_table_is_besides_its_values_counts() -> None:
+    days = pd.date_range("2024", periods=3, freq="D")
+    frame = pd.DataFrame({"a": [1, 2, 3]})
+    noted = frame.copy()
+    noted.attrs["unit"] = "m"
+    different = [days, pd.DatetimeIndex(list(days)), days.rename("day")]
+    different += [pd.timedelta_range("1h", periods=3), pd.TimedeltaIndex(["1h", "1D 1h", "2D 1h"])]
+    different += [frame, noted, frame.rename_axis("n"), frame.rename_axis("n", axis=1)]
+    different += [frame.set_flags(allows_duplicate_labels=False)]
+    different += [frame["a"], noted["a"], frame["a"].set_flags(allows_duplicate_labels=False)]
+    assert len({digest_of(each) for each in different}) == len(different)
+    before = digest_of(days)
+    assert (days.freqstr, days.is_unique, days.shift(1)[0].day) == ("D", True, 2)
+    assert digest_of(days) == before

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+import pandas as pd
 import pytest
 
-from pyrite.workload import Run, Workload
-from pyrite.workload.input.commands import Call
+from pyrite.dag import DAG, between, from_
+from pyrite.processors import read_items, write_files, write_list
+from pyrite.workload import JobState, Run, Secret, Workload
+from pyrite.workload.input.commands import Call, RunDag
+from pyrite.workload.storage import encoding
 from pyrite.workload.workers.reuse import can_be_reused
 from tests.workload import commands
 
@@ -69,3 +77,67 @@ def test_launched_workers_and_replays_have_the_working_directory_of_the_run(
     assert run.results["where"] == str(tmp_path / "here")
     assert Run.attach(tmp_path / "run").replay("where") == str(tmp_path / "here")
     assert os.getcwd() == str(tmp_path)
+
+
+def test_a_worker_in_which_many_files_stay_open_is_replaced(tmp_path: Path) -> None:
+    code = (
+        "import os, resource, sys\n"
+        "from pyrite.workload import Workload\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
+        "workload = Workload()\n"
+        "for n in range(300): workload.add(str(n), os.open, args=['/dev/null', os.O_RDONLY])\n"
+        "print(dict(workload.run(workers=1, store=sys.argv[1]).wait().counts()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "run"], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "{<JobState.DONE: 'DONE'>: 300}\n", done.stderr
+
+
+def test_values_of_secrets_are_found_in_dicts_of_any_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORD", "open sesame")
+    given = defaultdict[str, Any](list, {"word": Secret("WORD")})
+    workload = Workload().add("j", lambda d: (type(d).__name__, d["word"]), args=[given])
+    run = workload.run(workers=1, store=tmp_path / "run").wait()
+    assert run.results["j"] == ("defaultdict", "open sesame")
+
+
+def test_a_pure_path_in_a_result_need_not_exist(tmp_path: Path) -> None:
+    workload = Workload().add("j", lambda: PurePosixPath("/remote/x"))
+    run = workload.run(workers=1, store=tmp_path / "run").wait()
+    assert run.results["j"] == PurePosixPath("/remote/x")
+
+
+def test_tables_may_have_arrays_of_upstream_jobs_and_numbers_that_are_missing() -> None:
+    table = pd.DataFrame({"job": ["a", "b"], "command": ["time:time"] * 2, "memory": [1e6, None]})
+    table["after"] = [pd.Series([], dtype=object).to_numpy(), pd.Series(["a"]).to_numpy()]
+    first, second = Workload.from_table(table).jobs
+    assert (first.memory, first.after, second.after) == (1_000_000, (), ("a",))
+
+
+def test_the_result_of_a_dag_that_writes_files_does_not_tell_what_it_did() -> None:
+    dag = DAG()
+    source = dag.vertex("source", read_items([1]))
+    sink = dag.vertex("sink", write_list("numbers"))
+    dag.edge(between(source, sink))
+    assert not RunDag(dag, True).acts_outside
+    files = dag.vertex("files", write_files("out"))
+    dag.edge(from_(source, 1).to(files))
+    assert RunDag(dag, True).acts_outside
+
+
+def test_a_large_result_is_not_read_to_know_whether_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = Workload().add("large", bytes, args=[2_000_000])
+    store = tmp_path / "run"
+    kind: dict[str, Any] = {"kind": "transient", "executor": lambda: ThreadPoolExecutor(1)}
+    workload.run(workers=1, store=store, **kind).wait()
+    monkeypatch.setattr(encoding, "digest", None)  # it would be called to check the content
+    assert workload.run(workers=1, store=store, **kind).wait().counts() == {JobState.SKIPPED: 1}
+    (file,) = (store / "segments").glob("*.pickle")
+    file.write_bytes(b"cut off")
+    monkeypatch.undo()
+    assert workload.run(workers=1, store=store, **kind).wait().counts() == {JobState.DONE: 1}

@@ -38,6 +38,11 @@ def lines_of(path: Path, above: Sequence[Any] = (), value: int = 0) -> int:
     return len(path.read_text().splitlines())
 
 
+def writes(name: str) -> Path:
+    Path(name).write_text("written")
+    return Path(name)
+
+
 FUNCTIONS = {f.__name__: f for f in (total, double, constant, silent)}
 
 graphs = some.integers(1, 5).flatmap(
@@ -137,10 +142,23 @@ def test_each_reason_is_given(tmp_path: Path) -> None:
     assert reasons(first, store, "load", rerun=True) == ("run", ["rerun is True"])
     for segment in (store / "segments").iterdir():
         segment.unlink()
-    assert reasons(first, store, "load") == (
-        "run",
-        ["its result is gone, or a file that its result names has changed"],
-    )
+    assert reasons(first, store, "load") == ("run", ["its result is gone"])
+
+
+def test_files_that_are_gone_or_changed_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = tmp_path / "s"
+    workload = Workload().add("out", writes, args=["out.txt"], files_out=["out.txt"])
+    workload.add("path", writes, args=["path.txt"])
+    ran(workload, store)
+    assert {row.action for row in workload.plan(store)} == {"skip"}
+    Path("out.txt").unlink()
+    Path("path.txt").write_text("changed")
+    assert reasons(workload, store, "out") == ("run", ["its output file out.txt is gone"])
+    (why,) = reasons(workload, store, "path")[1]
+    assert why == f"the file {tmp_path}/path.txt, which its result names, changed"
 
 
 def test_a_part_is_planned_too(tmp_path: Path) -> None:

@@ -275,12 +275,14 @@ def test_no_more_jobs_of_a_pool_run_at_the_same_time_than_its_size() -> None:
     assert [a.job for a in s.assignments(2)] == [3]
 
 
-def test_a_job_that_waited_for_a_pool_needs_a_new_worker_if_the_last_one_has_died() -> None:
-    s = scheduler(2, needs={0: DB, 1: DB}, capacities=DB, crashes_max=0)
+def test_a_job_that_waits_for_a_pool_is_work_for_a_worker_when_the_only_one_died() -> None:
+    s = scheduler(2, needs={0: DB, 1: DB}, capacities={"db": 1})
     assert jobs(s.assignments(0)) == [("w0", 0)]
-    assert not s.has_work_for_a_worker
-    s.died("w0", "crash", 1)
-    assert s.has_work_for_a_worker
+    before = s.has_work_for_a_worker
+    s.died("w0", "timeout", 1)
+    assert (before, s.has_work_for_a_worker) == (False, True)
+    s.joined("w1")
+    assert jobs(s.assignments(2)) == [("w1", 1)]
 
 
 def test_a_job_that_was_taken_back_keeps_its_place_before_one_that_waits() -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
@@ -41,6 +42,8 @@ def look() -> dict[str, Any]:
         "locale": locale.setlocale(locale.LC_ALL),
         "files": resource.getrlimit(resource.RLIMIT_NOFILE),
         "nice": os.nice(0),
+        "recursion": sys.getrecursionlimit(),
+        "warnings": list(warnings.filters),
         "cores": os.sched_getaffinity(0),
         "input": sys.stdin.read(),
     }
@@ -57,6 +60,8 @@ def detach() -> None:
 
 
 SPOILERS: dict[str, Callable[[], object]] = {
+    "recursion limit": lambda: sys.setrecursionlimit(150),
+    "warnings": lambda: warnings.simplefilter("error"),
     "detach": detach,
     "environ": lambda: (os.environ.update(SPOILED="1"), os.environ.pop("PATH")),
     "replaced environ": replace_environ,

@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from pyrite.workload import JobState, Run, RunBroken, Workload
+from pyrite.workload.workers import launching
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until
 
@@ -457,3 +458,18 @@ def test_random_kills_of_processes_lose_and_double_nothing(
     ends = [line for line in commands.lines(out) if line.startswith("end")]
     assert set(ends) == {f"end {n}" for n in range(count)}
     assert len(ends) <= count + 2 * kills  # all jobs of a pool run again when it breaks
+
+
+def test_a_process_that_never_begins_its_job_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import time\ntime.sleep(1000)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(launching, "START_SECONDS", 1.0)
+    workload = Workload().add("j", commands.nothing, timeout=100)
+    run = workload.run(kind="transient", workers=1, crashes_max=0, store=tmp_path / "run").wait(60)
+    row = row_of(run, "j")
+    assert (row["state"], row["error"]) == (
+        JobState.CRASHED,
+        "its worker process did not start within 1 s",
+    )

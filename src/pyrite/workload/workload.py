@@ -331,11 +331,13 @@ def _refuse_in_spawned_process() -> None:
 
 
 def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
-    for name in ("retries", "priority"):
+    for name in ("retries", "priority", "memory"):
         if name in options:
             options[name] = _whole(options[name])
     after = options.get("after")
     if after is not None:
+        if hasattr(after, "tolist"):  # an array
+            after = after.tolist()
         if isinstance(after, (set, frozenset)):
             after = sorted(map(str, after))  # not in the order of this process's hashes
         options["after"] = tuple(

@@ -61,7 +61,7 @@ def memory_text(size: int) -> str:
 
 
 def cores_of_machine() -> int:
-    return 1000 * (os.cpu_count() or 1)
+    return 1000 * len(os.sched_getaffinity(0))
 
 
 def memory_of_machine() -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyrite.dag import DAG
 from pyrite.functions import describe, message_of, shorten
+from pyrite.processors.collections import WriteList, WriteMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,16 @@ class RunDag:
 
     dag: DAG
     light: bool
+
+    @property
+    def acts_outside(self) -> bool:
+        """Whether it writes to other places than the named maps and lists, which are its
+        result."""
+        return any(
+            not self.dag.outbound(vertex)
+            and not isinstance(getattr(vertex.supplier, "step", None), (WriteList, WriteMap))
+            for vertex in self.dag
+        )
 
 
 Command = Call | Program | RunDag

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.machinery
+import os
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +35,9 @@ from pyrite.workload.input.elements import elements_of
 from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
-from pyrite.workload.input.fingerprints.parts import of_command, with_arguments
+from pyrite.workload.input.fingerprints.parts import in_folder, of_command, with_arguments
 from pyrite.workload.input.fingerprints.survey import Survey
+from pyrite.workload.input.fingerprints.words import possible_paths
 from pyrite.workload.input.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
 from pyrite.workload.input.large_data import LARGE, LargeData
@@ -65,7 +67,7 @@ class Plan:
     pools: list[str | None]
     passed: list[tuple[int, ...]]
     fingerprints: list[bytes]
-    programs: set[int]
+    programs: set[int]  # and DAGs with other sinks: their results do not tell what they did
     settings: dict[int, Settings]  # of the jobs that have any
     files: dict[int, JobFiles]  # of the jobs that name files
     parts: list[bytes]  # what each fingerprint was made of, packed
@@ -126,6 +128,8 @@ def make_plan(
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
         if not _is_plain_job(job):
             span, fingerprint = writer.surround(n, job, span, fingerprint)
+        if n in writer.programs:
+            fingerprint = writer.place(n, job, fingerprint)
         needed = tuple([number.get(name, -1) for name in wanted]) if wanted else ()
         if job.over is not None:
             over = number.get(job.over, -1)
@@ -332,9 +336,10 @@ class _CommandWriter:
         if known.uses:
             self._book.uses[number] = known.uses
         self.parts[number] = known.parts
-        if known.argv:
+        if known.acts_outside:
             self.programs.add(number)
-            self.files[number] = JobFiles(mentioned=known.argv)
+        if known.mentioned:
+            self.files[number] = JobFiles(mentioned=known.mentioned)
         args, kwargs = job.args, job.kwargs
         wanted: Sequence[str] = ()
         parameters = known.parameters
@@ -400,6 +405,15 @@ class _CommandWriter:
             digest(fingerprint, counts) if counts else fingerprint,
         )
 
+    def place(self, number: int, job: Job, fingerprint: bytes) -> bytes:
+        """Adds the working directory of a program to its fingerprint: a program acts on it."""
+        try:
+            folder = digest(os.fsencode(os.path.abspath(job.cwd if job.cwd is not None else ".")))
+        except OSError:  # the working directory of this process was removed
+            folder = digest(b"")
+        self.parts[number] = in_folder(self.parts[number], folder)
+        return digest(fingerprint, folder)
+
     def hook(self, who: str, argument: str, value: Any) -> bytes:
         """A function that is called at an end, pickled. `argument` is what it gets."""
         known = self._hooks.get(id(value))
@@ -445,7 +459,9 @@ class _CommandWriter:
         self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
         if looked.paths or job.files_in or job.files_out:
             inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
-            self.files[number] = JobFiles(known.argv, looked.paths, inputs, outputs)
+            self.files[number] = JobFiles(
+                known.mentioned, tuple(looked.paths), inputs, outputs, tuple(looked.paths.values())
+            )
         blob = pickle.dumps((known.span, arguments, names), protocol=5)
         fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
         return self._book.put(blob), fingerprint
@@ -511,7 +527,8 @@ class _CommandWriter:
             with_arguments(parts),
             parameters,
             description,
-            command.argv if isinstance(command, Program) else (),
+            possible_paths(command.argv) if isinstance(command, Program) else (),
+            isinstance(command, Program) or (isinstance(command, RunDag) and command.acts_outside),
         )
 
 
@@ -531,7 +548,8 @@ class _Known:
     parts: bytes
     parameters: Parameters | None
     description: str
-    argv: tuple[str, ...]
+    mentioned: tuple[str, ...]  # of a program: what may be paths among its words
+    acts_outside: bool
 
 
 def _is_plain(value: Any) -> bool:

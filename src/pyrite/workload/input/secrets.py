@@ -3,6 +3,7 @@ They are never in the store."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import socket
@@ -73,7 +74,10 @@ def revealed(value: Any) -> Any:
     if not isinstance(value, (list, tuple, set, frozenset, dict)) or not any(names_in(value)):
         return value
     if isinstance(value, dict):
-        return type(value)((key, revealed(item)) for key, item in value.items())
+        made = copy.copy(value)  # it may be of a class of its own, such as defaultdict
+        for key, item in value.items():
+            made[key] = revealed(item)
+        return made
     items = map(revealed, value)
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 

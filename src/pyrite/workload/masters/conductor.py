@@ -10,7 +10,8 @@ from pyrite.functions import message_of
 from pyrite.workload.input import maps
 from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
-from pyrite.workload.input.fingerprints.parts import Parts, with_run
+from pyrite.workload.input.fingerprints.outputs import outputs_again
+from pyrite.workload.input.fingerprints.parts import Parts, unpack_planned, with_run
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -212,7 +213,10 @@ class Conductor:
         """The fingerprint of a job that has ended. If a file that it may have read was changed
         while it ran, the fingerprint is random, so that the job runs again the next time."""
         earlier = self._journal.latest_result(self.results_id(job))
-        made = Parts.unpack(earlier.parts).made if earlier is not None and earlier.parts else ()
+        made: tuple[str, ...] = ()
+        if earlier is not None and earlier.parts:
+            now = unpack_planned(self._plan.parts[job])
+            made = outputs_again(Parts.unpack(earlier.parts), now, self._plan.files[job])
         found = self._files.settle(job, made)
         return digest(self._without_files(job), found)
 
@@ -222,7 +226,7 @@ class Conductor:
         if job not in self._plan.files:
             return with_run(self._plan.parts[job], upstream=upstream)
         seen = self._files.seen(job)
-        return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.disturbed)
+        return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.unsure)
 
     def _digest_of(self, job: int) -> bytes:
         """The digest of the result of a job and of the files that it wrote. If the result says
@@ -418,8 +422,11 @@ class Conductor:
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
         error = None if record.succeeded else self._error_at(segment, record.offset)
-        if record.succeeded and record.job in self._plan.files:
-            record = record._replace(fingerprint=self._settled(record.job))
+        if record.job in self._plan.files:
+            if record.succeeded:
+                record = record._replace(fingerprint=self._settled(record.job))
+            else:
+                self._files.failed(record.job)
         self._entries[record.job] = with_record(
             self._entries[record.job], record, segment=segment, worker=worker, error=error
         )
@@ -449,6 +456,8 @@ class Conductor:
         """A worker has died. The job that it was running has no record."""
         blamed = self._scheduler.died(worker, cause, now)
         if blamed is not None:
+            if blamed in self._plan.files:
+                self._files.failed(blamed)
             _, started = self._began.get(blamed, (worker, wall))
             self._entries[blamed] = self._entries[blamed]._replace(
                 worker=worker,

@@ -165,4 +165,5 @@ def _pool_like(pool: Any) -> Executor:
         mp_context=pool._mp_context,
         initializer=pool._initializer,
         initargs=pool._initargs,
+        max_tasks_per_child=pool._max_tasks_per_child,
     )

@@ -42,8 +42,9 @@ from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
+from pyrite.workload.workers import launching
 from pyrite.workload.workers.doing import span_of
-from pyrite.workload.workers.executors import KillableExecutor, WorkerDied
+from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor, WorkerDied
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.tasks import Outcome, Task, run_task
 
@@ -340,6 +341,17 @@ class TransientMaster:
             flight = self._flights.get(worker)  # it may have been stopped with another of its pool
             if flight is not None:
                 self._end(flight, why, cause="timeout")
+        limit = launching.START_SECONDS
+        late = [
+            flight
+            for flight in self._flights.values()
+            if time.monotonic() - flight.submitted > limit
+            and isinstance(flight.executor, ProcessExecutor)
+            and not flight.slot.has_begun
+        ]
+        for flight in late:
+            why = f"its worker process did not start within {limit:g} s"
+            self._end(flight, why, cause="crash")
 
     def _end(self, flight: _Flight, why: str, *, cause: Cause) -> None:
         """Stops a job as far as its executor allows: only this job, or together with all other jobs

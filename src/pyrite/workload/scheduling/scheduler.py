@@ -165,11 +165,10 @@ class Scheduler:
     @property
     def has_work_for_a_worker(self) -> bool:
         """Whether there is a job for one more worker now."""
-        resources = self._resources
         return (
             bool(self._queue.ready_count)
+            or self._resources.has_next_before(None)
             or any(len(hand.jobs) > 1 for hand in self._hands.values())
-            or (resources.may_have_next and resources.has_next_before(None))
         )
 
     def jobs_of(self, worker: str) -> tuple[int, ...]:

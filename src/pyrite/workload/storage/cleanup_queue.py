@@ -18,7 +18,7 @@ from zlib import crc32
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
 from pyrite.workload.storage import parts
-from pyrite.workload.storage.encoding import Encoded, Kind
+from pyrite.workload.storage.encoding import Encoded, Kind, identity
 from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
@@ -119,7 +119,9 @@ class SegmentWriter:
         result_digest = ending.result.digest
         if len(data) <= INLINE_BYTES:
             return kind, data, result_digest
-        path = self.path.with_name(f"{self.path.stem}-{ending.job}-{ending.attempt}{kind.suffix}")
+        # The size in its name tells later, without reading the file, whether it is whole.
+        name = f"{self.path.stem}-{ending.job}-{ending.attempt}-{len(data)}{kind.suffix}"
+        path = self.path.with_name(name)
         file = open_private(path, os.O_WRONLY | os.O_TRUNC)
         try:
             _write_all(file, data, back_to=0)
@@ -169,6 +171,17 @@ def read_result(path: Path, offset: int) -> Encoded:
     return Encoded(Kind(kind), payload)
 
 
+def has_whole_result(path: Path, offset: int) -> bool:
+    """Whether the result of the record at `offset` has a file of its own that is whole, and names
+    no files itself. The file is not read. If not, `read_result` tells more."""
+    record, payload = _read_payload(path, offset)
+    is_in_file = record.kind != _ERROR and bool(record.kind & _IN_FILE)
+    if not is_in_file or Kind(record.kind & ~_IN_FILE) in (Kind.PATHS, Kind.ELEMENTS):
+        return False
+    found = path.with_name(payload.decode())
+    return found.stat().st_size == int(found.stem.rpartition("-")[2])
+
+
 def read_digests(path: Path, offset: int) -> list[bytes]:
     """The digests of the elements of the result at `offset`. Raises OSError if it is damaged."""
     with _payload_of(path, offset) as read:
@@ -178,7 +191,7 @@ def read_digests(path: Path, offset: int) -> list[bytes]:
 def read_element(path: Path, offset: int, number: int) -> Encoded:
     """One element of the result at `offset`. Raises OSError if it is damaged."""
     with _payload_of(path, offset) as read:
-        kind, data = parts.part(read, number)
+        kind, data = parts.part(read, number, identity)
     return Encoded(Kind(kind), data)
 
 

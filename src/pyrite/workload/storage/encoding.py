@@ -54,6 +54,10 @@ class Encoded:
 NOTHING = Encoded(Kind.NOTHING, b"")
 
 
+def identity(kind: int, data: bytes) -> bytes:
+    return Encoded(Kind(kind), data).digest
+
+
 def encode(value: Any, *, folder: str = "") -> Encoded:
     """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
     sentence, if it cannot be encoded."""
@@ -80,7 +84,8 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
     """Several results as one, which is a list."""
-    return Encoded(Kind.ELEMENTS, joined([(result.kind, result.data) for result in results]))
+    data = joined([(result.kind, result.data) for result in results], identity)
+    return Encoded(Kind.ELEMENTS, data)
 
 
 def _parts(encoded: Encoded) -> Iterator[Encoded]:
@@ -109,25 +114,27 @@ def decode(encoded: Encoded) -> Any:
     return table
 
 
-def is_there(encoded: Encoded) -> bool:
-    """Whether the result still exists. If it has paths: whether none of the files and folders has
-    changed since the job ended."""
+def changed_paths(encoded: Encoded) -> list[str]:
+    """The files and folders of a result that have changed since the job ended, or are gone."""
     if encoded.kind is Kind.ELEMENTS:
-        return all(is_there(part) for part in _parts(encoded) if part.kind is Kind.PATHS)
+        return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
-        return True
+        return []
     files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]
-    return all(
-        (found := stamp_of(path)) == stamp
-        or (found is not None and Files().content(path) == content)
+    return [
+        path
         for path, (stamp, content) in files.items()
-    )
+        if (found := stamp_of(path)) != stamp
+        and (found is None or Files().content(path) != content)
+    ]
 
 
 def _files(value: Any, folder: str) -> dict[str, tuple[bytes, bytes]]:
     """The stamps and the digests of the files and folders of a result, by their paths."""
     files = {}
     for path in paths_in(value):
+        if not isinstance(path, Path):
+            continue  # a PurePath may be one of another machine
         absolute = os.path.abspath(os.path.join(folder, path))
         stamp = stamp_of(absolute)
         if stamp is None:

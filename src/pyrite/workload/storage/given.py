@@ -3,11 +3,13 @@ not in the run."""
 
 from __future__ import annotations
 
+import os
+
 from pyrite.errors import InvalidWorkload
 from pyrite.workload.input.fingerprints.parts import may_be_of, unpack_planned
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage import encoding
-from pyrite.workload.storage.cleanup_queue import read_result
+from pyrite.workload.storage.cleanup_queue import has_whole_result, read_result
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.result_table import Result
@@ -36,6 +38,21 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
     if problems:
         raise InvalidWorkload(problems)
     return found
+
+
+def why_gone(store: Store, segment: int, offset: int) -> str:
+    """Why a result is not there, as a sentence; empty if it is there."""
+    path = store.segment(segment)
+    try:
+        if has_whole_result(path, offset):
+            return ""
+        changed = encoding.changed_paths(read_result(path, offset))
+    except OSError:
+        return "its result is gone"
+    if not changed:
+        return ""
+    how = "changed" if os.path.exists(changed[0]) else "is gone"
+    return f"the file {changed[0]}, which its result names, {how}"
 
 
 def check_given(store: Store, journal: Journal, plan: Plan) -> None:
@@ -75,7 +92,4 @@ def _is_entry_there(store: Store, entry: Entry) -> bool:
 
 def is_there(store: Store, segment: int, offset: int) -> bool:
     """Whether a result can be read, and the files that it names have not changed."""
-    try:
-        return encoding.is_there(read_result(store.segment(segment), offset))
-    except OSError:
-        return False
+    return not why_gone(store, segment, offset)

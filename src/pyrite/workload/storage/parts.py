@@ -14,8 +14,15 @@ _ENTRY = struct.Struct(f"<BQQ{SIZE}s")
 Read = Callable[[int, int], bytes]
 """Reads some of the joined bytes: from a position, this many."""
 
+Identify = Callable[[int, bytes], bytes]
+"""The digest of a piece, from its kind and its bytes."""
 
-def joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
+
+def _whole(kind: int, data: bytes) -> bytes:
+    return digest(data)
+
+
+def joined(parts: Sequence[tuple[int, bytes]], identify: Identify = _whole) -> bytes:
     """
     >>> data = joined([(1, b"abc"), (5, b"de")])
     >>> part(lambda start, length: data[start : start + length], 1)
@@ -24,7 +31,7 @@ def joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
     entries = []
     start = _COUNT.size + _ENTRY.size * len(parts)
     for kind, data in parts:
-        entries.append(_ENTRY.pack(kind, start, len(data), digest(data)))
+        entries.append(_ENTRY.pack(kind, start, len(data), identify(kind, data)))
         start += len(data)
     return b"".join([_COUNT.pack(len(parts)), *entries, *(data for _, data in parts)])
 
@@ -34,14 +41,14 @@ def digests(read: Read) -> list[bytes]:
     return [found for *_, found in _ENTRY.iter_unpack(_index(read))]
 
 
-def part(read: Read, number: int) -> tuple[int, bytes]:
+def part(read: Read, number: int, identify: Identify = _whole) -> tuple[int, bytes]:
     """One part. Raises OSError if it is missing or damaged."""
     entry = read(_COUNT.size + _ENTRY.size * number, _ENTRY.size)
     if len(entry) < _ENTRY.size:
         raise OSError(f"element {number} is missing")
     kind, start, length, expected = _ENTRY.unpack(entry)
     data = read(start, length)
-    if digest(data) != expected:
+    if identify(kind, data) != expected:
         raise OSError(f"element {number} is damaged")
     return kind, data
 

@@ -1,23 +1,46 @@
-"""How much memory a process and all its descendants use."""
+"""How much memory a process and all its descendants use, and how much they have taken since some
+moment."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def memory_of_family(pid: int, *, enough: int = 0) -> int:
-    """The bytes that a process and its descendants have in memory.
+class Usage(NamedTuple):
+    """The memory of one process, in bytes. Of the pages that it shares with others, `resident` has
+    all, and `proportional` its part."""
+
+    resident: int
+    proportional: int
+
+
+_NOTHING = Usage(0, 0)
+_NOBODY: Mapping[int, Usage] = {}
+
+
+def usage_of_family(pid: int) -> dict[int, Usage]:
+    """What each of a process and its descendants uses now, by the id of the process."""
+    return {member: Usage(_resident(member), _proportional(member)) for member in _family(pid)}
+
+
+def memory_of_family(pid: int, *, enough: int = 0, since: Mapping[int, Usage] = _NOBODY) -> int:
+    """The bytes that a process and its descendants have in memory, without those that they had
+    before: `since`.
 
     Pages that processes share are counted for each, unless that is more than `enough`: then they
     are counted once, which takes longer.
     """
     family = _family(pid)
-    resident = sum(map(_resident, family))
+    before = [since.get(member, _NOTHING) for member in family]
+    resident = sum(map(_resident, family)) - sum(usage.resident for usage in before)
     if resident <= enough or len(family) == 1:
-        return resident
-    return min(resident, sum(map(_proportional, family)))
+        return max(0, resident)
+    proportional = sum(map(_proportional, family)) - sum(usage.proportional for usage in before)
+    return max(0, min(resident, proportional))
 
 
 def _family(pid: int) -> list[int]:

@@ -22,7 +22,7 @@ from pyrite.workload.input.schedule import in_order
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.entries import Entry
-from pyrite.workload.storage.given import given_results, is_there
+from pyrite.workload.storage.given import given_results, why_gone
 from pyrite.workload.storage.paper_journal import PaperJournal
 from pyrite.workload.storage.result_table import Result
 from pyrite.workload.storage.store import Store
@@ -102,8 +102,8 @@ class _Forecast:
             return [self._never_done(id)]
         fingerprint, parts = self._conductor.explain(job)
         same = next((result for result in results if result.fingerprint == fingerprint), None)
-        if same is not None and not is_there(self._store, same.segment, same.offset):
-            return ["its result is gone, or a file that its result names has changed"]
+        if same is not None and (gone := why_gone(self._store, same.segment, same.offset)):
+            return [gone]
         if same is not None:
             return ["another version or attempt of it may have overwritten what it wrote"]
         return _changes(results, Parts.unpack(parts)) or ["something that it uses has changed"]

@@ -27,6 +27,7 @@ from pyrite.workload.input.secrets import MissingSecret, revealed, values_of, wi
 from pyrite.workload.input.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
+from pyrite.workload.system.memory import usage_of_family
 from pyrite.workload.workers.around import (
     FilesMissing,
     NoSurroundings,
@@ -35,7 +36,7 @@ from pyrite.workload.workers.around import (
     in_surroundings,
 )
 from pyrite.workload.workers.main_module import introduce
-from pyrite.workload.workers.memory_watch import TooMuchMemory, left_in_memory, watching
+from pyrite.workload.workers.memory_watch import TooMuchMemory, watching
 from pyrite.workload.workers.orders import Order
 
 ERROR_CHARACTERS = 2_000
@@ -82,21 +83,18 @@ def do(
     within, _ = unwrap(blob)
     # Before the job runs, because it may remove them from its environment.
     secrets = values_of(within.secrets) if within is not None and within.secrets else ()
-    left = left_in_memory() if within is not None and within.memory else 0
+    limit = within.memory if within is not None and give_up is not None else 0
     try:
+        before = usage_of_family(process) if limit else {}  # what is loaded now is of the job
         command, args, kwargs = load(blob, load_command, inputs)
         started = time.time()
         called = command.command if isinstance(command, Surrounded) else command
         if isinstance(called, Call):
             introduce(called.function, (*args, *kwargs.values()) if args or kwargs else ())
-        if give_up is None or within is None or not within.memory:
+        if give_up is None or not limit:
             value = run_command(command, args, kwargs)
         else:
-
-            def stop(error: BaseException) -> None:
-                give_up(failure(order, error, started))
-
-            with watching(within.memory, stop, left=left):
+            with watching(limit, before, lambda error: give_up(failure(order, error, started))):
                 value = run_command(command, args, kwargs)
         ended = time.time()
         result = encode(value, folder=(within.cwd or "") if within is not None else "")

@@ -242,11 +242,17 @@ class _Process:
         with suppress(OSError):
             self._process.stdin.close()
         Identity.of(self._process.pid).wait(LEAVING_SECONDS)
-        self.kill()  # before wait(), so that its process id cannot belong to another process yet
+        if not self._has_left():
+            self.kill()  # before wait(), so that its id cannot belong to another process yet
         code = self._process.wait()
         self._reaper.forget(self._process.pid)
         self._answers.close()
         return processes.cause_of(code)
+
+    def _has_left(self) -> bool:
+        """Whether it has ended by itself. Then it has also ended the processes that it started."""
+        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return found is not None and found.si_code == os.CLD_EXITED and found.si_status == 0
 
 
 def main(config: dict[str, Any]) -> NoReturn:

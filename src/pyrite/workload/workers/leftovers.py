@@ -1,5 +1,5 @@
-"""What a job leaves running in its worker: processes are killed; threads cannot be, so a worker
-with such a thread is replaced.
+"""What a job leaves in its worker: processes are killed; threads cannot be, so a worker with such a
+thread is replaced. So is one in which many files are open.
 
 Some stay, because they serve later jobs of the worker: those of a Spark session and of Pyrite's
 engine, of which a process has one each, and the two processes that `multiprocessing` starts once.
@@ -8,6 +8,7 @@ engine, of which a process has one each, and the two processes that `multiproces
 from __future__ import annotations
 
 import _thread
+import os
 import sys
 import threading
 import time
@@ -20,6 +21,10 @@ PACKAGES = ("py4j", "pyrite", "pyspark", "tqdm")
 THREAD_SECONDS = 0.05
 """How long threads may take that are ending, for example those of a pool that was shut down."""
 
+FILES_MAX = 100
+"""How many open files jobs may leave until the worker is replaced. They cannot be closed: some may
+belong to what stays."""
+
 
 class Leftovers:
     """Knows the threads of the worker itself, at the time when this object is made."""
@@ -27,10 +32,13 @@ class Leftovers:
     def __init__(self) -> None:
         self._threads = set(threading.enumerate())
         self._thread_count = _thread._count()
+        self._free_file = _free_file()
 
     def end(self) -> bool:
         """Returns whether nothing is left. Costs about a microsecond if the job left nothing."""
         processes.end_children(but=_processes_that_stay)
+        if _free_file() > self._free_file + FILES_MAX:
+            return False
         return _thread._count() == self._thread_count or self._threads_end()
 
     def _threads_end(self) -> bool:
@@ -47,6 +55,13 @@ class Leftovers:
                 return False
             time.sleep(0.001)
         return True
+
+
+def _free_file() -> int:
+    """The lowest free descriptor."""
+    found = os.dup(0)
+    os.close(found)
+    return found
 
 
 def _processes_that_stay() -> set[int]:

@@ -4,12 +4,15 @@ handlers, limits and the like. They are restored after each job, because a job m
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # signal converts all to enums, which takes long
+import gc
 import io
 import locale
 import os
 import resource
 import signal
+import socket
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TextIO
 
@@ -172,7 +175,27 @@ def _set_users(before: tuple[tuple[int, int, int], tuple[int, int, int]]) -> Non
     os.setresgid(*before[1])
 
 
+def _interpreter() -> tuple[Any, ...]:
+    return (
+        sys.getrecursionlimit(),
+        sys.getswitchinterval(),
+        gc.isenabled(),
+        socket.getdefaulttimeout(),
+        list(warnings.filters),
+    )
+
+
+def _set_interpreter(before: tuple[Any, ...]) -> None:
+    sys.setrecursionlimit(before[0])
+    sys.setswitchinterval(before[1])
+    (gc.enable if before[2] else gc.disable)()
+    socket.setdefaulttimeout(before[3])
+    warnings.filters[:] = before[4]  # type: ignore[index]
+    warnings._filters_mutated()  # type: ignore[attr-defined]
+
+
 _ASPECTS = [
+    Aspect(_interpreter, _set_interpreter),
     Aspect(_folder, _set_folder),
     Aspect(_environment, _set_environment),
     Aspect(lambda: list(sys.path), _set_path),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyrite.workload.input.fingerprints.digests import digest
@@ -21,11 +21,12 @@ _PLAIN = frozenset((int, str, float, bool, bytes, type(None)))
 @dataclass(frozen=True, slots=True)
 class Looked:
     """`hashed` is the digest of all arguments, and `parts` has that of each by its name. `reasons`
-    has a sentence for each value that cannot be fingerprinted."""
+    has a sentence for each value that cannot be fingerprinted. `paths` has the parameter of each
+    path."""
 
     hashed: bytes
     parts: dict[str, bytes]
-    paths: tuple[str, ...] = ()
+    paths: Mapping[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 
 
@@ -44,7 +45,7 @@ class Arguments:
         }
         hashed: list[bytes] = []
         parts: dict[str, bytes] = {}
-        paths: list[str] = []
+        paths: dict[str, str] = {}
         reasons: list[str] = []
         for name, value in given.items():
             if type(value) in _PLAIN:
@@ -58,9 +59,10 @@ class Arguments:
                 found = survey.digest
                 parts[name] = RANDOM if survey.reasons else found
                 reasons.extend(survey.reasons)
-                paths.extend(map(str, paths_in(value)))
+                for path in paths_in(value):
+                    paths.setdefault(str(path), name)
             hashed += [name.encode(), found]
-        return Looked(digest(*hashed), parts, tuple(dict.fromkeys(paths)), tuple(reasons))
+        return Looked(digest(*hashed), parts, paths, tuple(reasons))
 
 
 def _of_plain(value: Any) -> bytes:

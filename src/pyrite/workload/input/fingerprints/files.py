@@ -3,6 +3,7 @@ them it has written itself."""
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import time
@@ -14,11 +15,12 @@ from pyrite.workload.input.fingerprints.digests import SIZE, digest
 from pyrite.workload.input.fingerprints.users_code import is_users
 
 READ_BYTES = 1 << 28  # of a file or of a folder; of what is beyond, sizes and times count
-READ_NAMES = 100_000  # in a folder and those below it; what is beyond does not count
+MENTIONED_NAMES = 10_000  # in a folder that a program mentions: it may be the whole disk
 _SETTLED_NS = 100_000_000  # a file may change twice within one tick of the clock of its disk
 _OF_A_STORE = ("journal.sqlite", "segments", "lock")
 
 ABSENT = b""
+TOO_MANY = b"too many"  # a folder that a program mentions has more than MENTIONED_NAMES
 EMPTY_FOLDER = digest(b"folder")
 
 
@@ -26,20 +28,26 @@ EMPTY_FOLDER = digest(b"folder")
 class JobFiles:
     """The paths as the user wrote them, relative to the working directory of the run. `mentioned`
     has the arguments of a program, which may be files or not; `arguments` has the paths among the
-    arguments of a function."""
+    arguments of a function, and `parameters` the name of the parameter that gets each of them."""
 
     mentioned: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
 
     def inside(self, folder: str) -> JobFiles:
         """The same files, if the paths are relative to this folder."""
+
+        def put(paths: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple([os.path.join(folder, path) for path in paths])
+
         return JobFiles(
-            *[
-                tuple([os.path.join(folder, path) for path in paths])
-                for paths in (self.mentioned, self.arguments, self.inputs, self.outputs)
-            ]
+            put(self.mentioned),
+            put(self.arguments),
+            put(self.inputs),
+            put(self.outputs),
+            self.parameters,
         )
 
     def __bool__(self) -> bool:
@@ -81,7 +89,8 @@ def digest_of_files(contents: Mapping[str, bytes]) -> bytes:
 
 class Files:
     """Reads the contents of files. A file whose size, times and inode are the same is not read
-    again. Relative paths start at `folder`, or else at the working directory."""
+    again. Of the times, that of the last change of the inode cannot be set by programs. Relative
+    paths start at `folder`, or else at the working directory."""
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
@@ -90,17 +99,22 @@ class Files:
     def contents(self, files: JobFiles) -> dict[str, bytes]:
         """The digest of each file or folder by its path, ABSENT if there is none. The arguments of
         a program that are no files, or that are installed programs, are left out."""
+        named = (*files.arguments, *files.inputs, *files.outputs)
+        known = set(map(os.path.normpath, named))
         found = {
-            path: self.content(path)
+            path: self.content(path, names=MENTIONED_NAMES)
             for path in files.mentioned
-            if _is_users_file(os.path.join(self._folder, path))
+            if _is_users(os.path.join(self._folder, path)) and os.path.normpath(path) not in known
         }
-        for path in (*files.arguments, *files.inputs, *files.outputs):
+        for path in named:
             found[path] = self.content(path)
         return found
 
-    def content(self, path: str) -> bytes:
-        return self._content(os.path.join(self._folder, path), _Left())
+    def content(self, path: str, *, names: float = math.inf) -> bytes:
+        """The digest of a file or folder; TOO_MANY if there are more than `names` in the folder."""
+        left = _Left(names)
+        found = self._content(os.path.join(self._folder, path), left)
+        return found if left.names >= 0 else TOO_MANY
 
     def _content(self, path: str, left: _Left) -> bytes:
         try:
@@ -108,32 +122,25 @@ class Files:
         except (OSError, ValueError):
             return ABSENT
         if stat.S_ISDIR(status.st_mode):
-            return self._of_folder(path, left)
+            return self._of_folder(path, left) if left.is_first(status) else EMPTY_FOLDER
         if not stat.S_ISREG(status.st_mode):
             return digest(b"no regular file")  # a device or a pipe, which must not be read
         left.bytes -= status.st_size
         return self._of_file(path, status) if left.bytes >= 0 else _of_stamp(status)
 
     def _of_folder(self, folder: str, left: _Left) -> bytes:
-        """The names in a folder, and the contents of its files. Links to folders count by their
-        target. The store of a run is left out, because it changes while jobs run."""
+        """The names in a folder, and the contents of its files. The store of a run is left out,
+        because it changes while jobs run."""
         parts: list[bytes] = []
         for entry in _entries(folder):
             left.names -= 1
             if left.names < 0:
                 break
-            parts.append(os.fsencode(entry.name))
-            if entry.is_symlink() and entry.is_dir():
-                parts.append(os.fsencode(os.readlink(entry.path)))
-            else:
-                parts.append(self._content(entry.path, left))
+            parts += [os.fsencode(entry.name), _target(entry), self._content(entry.path, left)]
         return digest(b"folder", *parts)
 
     def _of_file(self, path: str, status: os.stat_result) -> bytes:
-        stamp = (
-            *(status.st_size, status.st_mtime_ns, status.st_ctime_ns),
-            *(status.st_ino, status.st_dev),
-        )
+        stamp = _stamp(status)
         known = self._known.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
@@ -148,38 +155,61 @@ class Files:
         except OSError:
             return _of_stamp(status)
         found = hashed.digest()[:SIZE]
-        if now - status.st_mtime_ns > _SETTLED_NS:
+        if now - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS:
             self._known[path] = (stamp, found)
         return found
 
 
 class _Left:
-    """What may still be read of a file or folder: it may be the whole disk."""
+    """What may still be read of a file or folder. Each folder is read once, although links may lead
+    to it again, or in a circle."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: float = math.inf) -> None:
         self.bytes = READ_BYTES
-        self.names = READ_NAMES
+        self.names = names
+        self._folders: set[tuple[int, int]] = set()
+
+    def is_first(self, status: os.stat_result) -> bool:
+        before = len(self._folders)
+        self._folders.add((status.st_dev, status.st_ino))
+        return len(self._folders) > before
 
 
 def _of_stamp(status: os.stat_result) -> bytes:
     return digest(b"stamp", repr((status.st_size, status.st_mtime_ns)).encode())
 
 
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
+
+
 def stamp_of(path: str) -> bytes | None:
-    """What tells, without reading it, that a file or a folder has not changed: the sizes and the
-    times of its files. Nobody can set the time of the last change of a file (ctime). If the stamp
-    is another one, the content may still be the same. None if there is none."""
+    """If this is the same, a file or a folder has not changed: the sizes, times and inodes of its
+    files. It takes no reading. None if there is none."""
+    return _stamp_of(path, _Left())
+
+
+def _stamp_of(path: str, left: _Left) -> bytes | None:
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
     if not stat.S_ISDIR(status.st_mode):
-        return repr((status.st_size, status.st_mtime_ns, status.st_ctime_ns)).encode()
+        return repr(_stamp(status)).encode()
     parts: list[bytes] = []
-    for entry in _entries(path):
-        inner = b"link" if entry.is_symlink() and entry.is_dir() else stamp_of(entry.path)
-        parts += [os.fsencode(entry.name), inner or b""]
+    for entry in _entries(path) if left.is_first(status) else ():
+        inner = _stamp_of(entry.path, left) or b""
+        parts += [os.fsencode(entry.name), _target(entry), inner]
     return digest(*parts)
+
+
+def _target(entry: os.DirEntry[str]) -> bytes:
+    """Where a link to a folder leads; empty for anything else."""
+    try:
+        is_link = entry.is_symlink() and entry.is_dir()
+        return os.fsencode(os.readlink(entry.path)) if is_link else b""
+    except OSError:
+        return b""
 
 
 def _entries(folder: str) -> Iterable[os.DirEntry[str]]:
@@ -194,5 +224,8 @@ def _entries(folder: str) -> Iterable[os.DirEntry[str]]:
     return [entry for entry in found if entry.name != "__pycache__"]
 
 
-def _is_users_file(path: str) -> bool:
-    return os.path.isfile(path) and is_users(os.path.abspath(path))
+def _is_users(path: str) -> bool:
+    try:
+        return os.path.exists(path) and is_users(os.path.abspath(path))
+    except ValueError:  # a null character
+        return False

@@ -14,6 +14,7 @@ SHORT = 8  # bytes of each digest; they only explain, they do not decide
 UNITS_MAX = 64
 UPSTREAM_MAX = 64
 RANDOM = b"?"  # the digest of what cannot be fingerprinted; `unsure` says so
+FOLDER = "working directory"  # the name of that of a program, among its arguments
 OTHERS = ""  # the name under which the rest is kept together, if there are too many
 _NO_MAPPING: Mapping[str, bytes] = {}
 
@@ -91,6 +92,12 @@ def with_arguments(
     return marshal.dumps((command, short, unsure), 2)
 
 
+def in_folder(planned: bytes, folder: bytes) -> bytes:
+    """The packed parts of a program, with the digest of its working directory."""
+    command, arguments, unsure = marshal.loads(planned)
+    return with_arguments(command, {**arguments, FOLDER: folder}, unsure)
+
+
 def with_run(
     planned: bytes,
     files: Mapping[str, bytes] = _NO_MAPPING,
@@ -121,7 +128,10 @@ def differences(old: Parts, new: Parts) -> list[str]:
     """
     found: list[str] = []
     found += _changes_of_code(old, new)
-    found += [f"the argument {name} {how}" for name, how in _changes(old.arguments, new.arguments)]
+    found += [
+        "its working directory changed" if name == FOLDER else f"the argument {name} {how}"
+        for name, how in _changes(old.arguments, new.arguments)
+    ]
     found += [_of_file(path, old, new) for path, _ in _changes(old.files, new.files)]
     for job, how in _changes(old.upstream, new.upstream):
         if job == OTHERS or OTHERS in (*old.upstream, *new.upstream):

@@ -71,19 +71,25 @@ def _of_pandas(value: Any) -> Node | None:
 
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, pd.DataFrame):
-        extra = [type(value), *(getattr(value, name, None) for name in value._metadata)]
-        return Node(kind, [value.columns, value.index, value.attrs, extra, *_of_columns(value)])
+        about = [value.columns, value.index, *_about(value)]
+        return Node(kind, [*about, *_of_columns(value)])
     if isinstance(value, pd.Series):
-        return Node(kind, [value.name, value.index, value.attrs, value.array])
+        return Node(kind, [value.name, value.index, *_about(value), value.array])
     if isinstance(value, pd.RangeIndex):
         return Node(kind, [value.start, value.stop, value.step, value.name])
     if isinstance(value, pd.MultiIndex):
         return Node(kind, [list(value.levels), list(value.codes), list(value.names)])
     if isinstance(value, pd.Index):
-        return Node(kind, [value.name, value.array])
+        return Node(kind, [value.name, getattr(value, "freq", None), value.array])
     if isinstance(value, pd.api.extensions.ExtensionArray):
         return _of_pandas_array(value)
     return None
+
+
+def _about(value: Any) -> list[Any]:
+    """What a DataFrame or a Series is besides its values, and the attributes of a subclass."""
+    more = [getattr(value, name, None) for name in value._metadata]
+    return [value.attrs, value.flags.allows_duplicate_labels, type(value), *more]
 
 
 def _of_columns(frame: Any) -> list[Any]:

@@ -69,7 +69,10 @@ def _section(id: str, heading: str, content: str, note: str, before: str = "") -
 
 
 def _phrase(facts: Facts) -> str:
-    return "running" if facts.is_running else facts.phase
+    if facts.is_running:
+        return "running"
+    has_failures = any(not row["state"].has_result for row in facts.rows)
+    return "ended with failures" if facts.phase == "ended" and has_failures else facts.phase
 
 
 def _summary(facts: Facts, counts: Counter[JobState]) -> str:
