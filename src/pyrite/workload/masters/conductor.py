@@ -5,23 +5,25 @@ master talks to the conductor only, and acts.
 
 from __future__ import annotations
 
+import functools
+
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
-from pyrite.workload.input import maps
-from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.outputs import outputs_again
 from pyrite.workload.input.fingerprints.parts import Parts, unpack_planned, with_run
+from pyrite.workload.input.maps import branch_id
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
+from pyrite.workload.masters.branching import Branching
 from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.storage.cleanup_queue import Record, end_of, read_digests, read_error
-from pyrite.workload.storage.entries import FRESH, Entry, result_of, with_record, with_result
+from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
+from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
 from pyrite.workload.storage.given import is_there
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import input_places
@@ -51,12 +53,9 @@ class Conductor:
         self._journal = journal
         self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
-        done = self._look_back(plan)
-        plan = self._plan
+        self._branching = Branching(store, journal, plan, self._entries, self._digest_of)
+        self._plan = plan = self._branching.plan
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
-        self._split: dict[int, tuple[int, int]] = {}  # maps whose record has just come
-        self._elements: dict[int, list[bytes]] = {}  # digests of the elements of each map
-        self._gathered: dict[int, bytes] = {}  # digests of the results of maps
         self._files = FilesOfJobs(plan.files, folder)
         self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
@@ -64,6 +63,7 @@ class Conductor:
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
+        self._packed = functools.lru_cache(maxsize=64)(with_run)
         self._finished: list[int] = []  # their results are not in the journal yet
         self._known_seconds = known = journal.latest_seconds()
         ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
@@ -75,7 +75,7 @@ class Conductor:
         self._rules = rules_of(plan, options, remaining)
         self._scheduler = Scheduler(
             self._rules,
-            done=done,
+            done=self._branching.done,
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if self._may_skip or plan.maps else None,
             depth=depth,
@@ -167,12 +167,6 @@ class Conductor:
 
     # Orders
 
-    def _result_place(self, job: int) -> tuple[int, int]:
-        entry = self._entries[job]
-        assert entry.result_segment is not None
-        assert entry.result_offset is not None
-        return entry.result_segment, entry.result_offset
-
     def _fingerprint(self, job: int) -> bytes:
         """The fingerprint of the command, its arguments, the results of all upstream jobs, which
         have finished by now, and its files as they are now."""
@@ -195,13 +189,15 @@ class Conductor:
         apart, and a branch only its element of that, unless the whole is passed to it, too."""
         plan = self._plan
         above = plan.upstream[job]
+        if not above:
+            return {}
         found: dict[str, bytes] = {}
         if job in plan.maps:
             above = [plan.maps[job].over]
         elif job in plan.branch:
             map, number = plan.branch[job]
             over = plan.maps[map].over
-            found[maps.branch_id(plan.ids[over], "")] = self._element_digest(map, number)
+            found[branch_id(plan.ids[over], "")] = self._branching.element_digest(map, number)
             above = [u for u in above if u != over or u in plan.maps[map].passed]
         if len(above) > 1:
             above = sorted(above, key=plan.ids.__getitem__)
@@ -222,21 +218,18 @@ class Conductor:
 
     def _parts(self, job: int) -> bytes:
         """What the fingerprint of the job was made of, packed, to explain why a job runs."""
+        planned = self._plan.parts[job]
         upstream = self._above(job)
         if job not in self._plan.files:
-            return with_run(self._plan.parts[job], upstream=upstream)
+            return with_run(planned, upstream=upstream) if upstream else self._packed(planned)
         seen = self._files.seen(job)
-        return with_run(self._plan.parts[job], seen.contents, upstream, seen.made, seen.unsure)
+        return with_run(planned, seen.contents, upstream, seen.made, seen.unsure)
 
     def _digest_of(self, job: int) -> bytes:
         """The digest of the result of a job and of the files that it wrote. If the result says
         nothing about what the job did, the fingerprint of the job."""
         if job in self._plan.maps:
-            gathered = self._gathered.get(job)
-            if gathered is None:
-                gathered = digest(*map(self._digest_of, self._plan.branches[job]))
-                self._gathered[job] = gathered
-            return gathered
+            return self._branching.gathered_digest(job)
         entry = self._entries[job]
         if self._says_nothing(job, entry.result_digest):
             return entry.fingerprint or NO_FINGERPRINT
@@ -265,7 +258,7 @@ class Conductor:
             return False
         id = self.results_id(job)
         found = self._journal.result(id, self._fingerprint(job))
-        if found is None or not self._result_is_there(found.segment, found.offset):
+        if found is None or not is_there(self._store, found.segment, found.offset):
             return False
         if self._says_nothing(job, found.digest) and (
             id in self._spoiled or found != self._journal.latest_result(id)
@@ -288,82 +281,18 @@ class Conductor:
         """Whether the result is None or an exit code, which says nothing about what a job did."""
         return result_digest == NO_FINGERPRINT or job in self._plan.programs
 
-    def _result_is_there(self, segment: int, offset: int) -> bool:
-        return is_there(self._store, segment, offset)
-
-    # Maps
-
-    def _look_back(self, plan: Plan) -> list[int]:
-        """Sets the plan, with the branches that were made before, and returns the jobs that are
-        done. If the elements of a map are gone, all branches are made anew."""
-        self._plan = extended(plan, self._journal.extensions())
-        done = {
-            n: None
-            for n, entry in enumerate(self._entries)
-            if entry.state.has_result
-            and n not in self._plan.maps
-            and (n in plan.given or self._result_is_there(*self._result_place(n)))
-        }
-        for map in self._plan.order if self._plan.branches else ():
-            if map not in self._plan.branches:
-                continue
-            over = self._plan.maps[map].over
-            if over not in done or not (over in self._plan.maps or self._elements_are_there(map)):
-                del self._entries[len(plan.ids) :]
-                self._journal.retract(len(plan.ids))
-                return self._look_back(plan)
-            if all(branch in done for branch in self._plan.branches[map]):
-                done[map] = None
-        return list(done)
-
-    def _elements_are_there(self, map: int) -> bool:
-        has_place = self._entries[map].result_segment is not None
-        return has_place and self._result_is_there(*self._result_place(map))
-
-    def _grow(self, map: int) -> int:
-        """Makes the branches of a map: one per element of the result that it has taken apart.
-        Returns their number."""
-        plan = self._plan
-        over = plan.maps[map].over
-        if over in plan.maps:
-            count = len(plan.branches[over])
-        else:
-            count = len(self._digests_of_elements(map))
-        branches = extend(plan, map, count)
-        add_branches(self._rules, map, branches)
-        self._entries.extend([FRESH] * count)
-        self._fingerprints.extend([None] * count)
-        ids = [(plan.ids[branch], self.results_id(branch)) for branch in branches]
-        if self._known_seconds:
-            self._has_results.update(
-                branch for branch, (_, id) in zip(branches, ids) if id in self._known_seconds
-            )
-        # Before any branch can leave a record in a segment.
-        self._journal.extend(map, branches.start, ids)
-        return count
-
     def results_id(self, job: int) -> str:
         """The id under which the results of a job are kept."""
-        plan = self._plan
-        if job not in plan.branch:
-            return plan.ids[job]
-        map, number = plan.branch[job]
-        return maps.results_id(plan.ids[map], self._element_digest(map, number))
+        return self._branching.results_id(job)
 
-    def _element_digest(self, map: int, number: int) -> bytes:
-        over = self._plan.maps[map].over
-        if over in self._plan.maps:
-            return self._digest_of(self._plan.branches[over][number])
-        return self._digests_of_elements(map)[number]
-
-    def _digests_of_elements(self, map: int) -> list[bytes]:
-        found = self._elements.get(map)
-        if found is None:
-            segment, offset = self._split.get(map) or self._result_place(map)
-            with self._store.explaining("read"):
-                found = read_digests(self._store.segment(segment), offset)
-            self._elements[map] = found
-        return found
+    def _grow(self, map: int) -> int:
+        """Makes the branches of a map, and returns their number."""
+        branches = self._branching.grow(map)
+        add_branches(self._rules, map, branches)
+        self._fingerprints.extend([None] * len(branches))
+        known = self._known_seconds
+        self._has_results.update(job for job in branches if known and self.results_id(job) in known)
+        return len(branches)
 
     # Events
 
@@ -412,12 +341,11 @@ class Conductor:
         self._scanned[segment] = end_of(record)
         self._log_ends[worker] = record.log_end
         if record.has_elements:
-            self._split[record.job] = (segment, record.offset)
-            self._elements.pop(record.job, None)
+            self._branching.taken_apart(record.job, segment, record.offset)
         if not self._scheduler.finished(
             record.job, record.attempt, succeeded=record.succeeded, now=now
         ):
-            self._split.pop(record.job, None)
+            self._branching.forget(record.job)
             return False
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)

@@ -3,7 +3,9 @@ handlers, limits and the like. They are restored after each job, because a job m
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # signal converts all to enums, which takes long
+# The modules in C: `signal` converts all to enums, and `locale` its names, which takes long.
+import _locale
+import _signal  # type: ignore[import-not-found]
 import gc
 import io
 import locale
@@ -14,6 +16,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 _ENVIRON = os.environ
@@ -38,7 +41,7 @@ class Surroundings:
         self._umask = os.umask(0o077)
         os.umask(self._umask)
         self._set_streams()
-        self._before = [(aspect, aspect.read()) for aspect in _ASPECTS]
+        self._before = [read() for read in _READS]
         self._limits = _LIMITS_ASPECT.read()
         # A job that changes limits imports this module. It is not in the table until then, so the
         # limits need not be read after each job; that would take half of the time of `restore`.
@@ -53,9 +56,10 @@ class Surroundings:
         os.umask(self._umask)
         self._restore_streams()
         is_restored = True
-        for aspect, before in self._before:
-            if aspect.read() != before:
-                is_restored = aspect.restore(before) and is_restored
+        if [read() for read in _READS] != self._before:
+            for aspect, before in zip(_ASPECTS, self._before):
+                if aspect.read() != before:
+                    is_restored = aspect.restore(before) and is_restored
         if "resource" in sys.modules and _LIMITS_ASPECT.read() != self._limits:
             is_restored = _LIMITS_ASPECT.restore(self._limits) and is_restored
         return is_restored
@@ -142,7 +146,7 @@ def _set_path(before: list[str]) -> None:
 
 
 def _handlers() -> list[Any]:
-    return [_signal.getsignal(number) for number in _SIGNALS]
+    return [*map(_signal.getsignal, _SIGNALS)]
 
 
 def _set_handlers(before: list[Any]) -> None:
@@ -200,17 +204,18 @@ _ASPECTS = [
     Aspect(_environment, _set_environment),
     Aspect(lambda: list(sys.path), _set_path),
     Aspect(_handlers, _set_handlers),
-    Aspect(lambda: _signal.pthread_sigmask(signal.SIG_BLOCK, ()), _set_mask),
+    Aspect(partial(_signal.pthread_sigmask, _signal.SIG_BLOCK, ()), _set_mask),
     *([Aspect(_users, _set_users)] if os.geteuid() == 0 else []),  # others cannot change them
     Aspect(
-        lambda: os.getpriority(os.PRIO_PROCESS, 0),
+        partial(os.getpriority, os.PRIO_PROCESS, 0),
         lambda nice: os.setpriority(os.PRIO_PROCESS, 0, nice),
     ),
-    Aspect(lambda: os.sched_getaffinity(0), lambda cores: os.sched_setaffinity(0, cores)),
+    Aspect(partial(os.sched_getaffinity, 0), partial(os.sched_setaffinity, 0)),
     Aspect(
-        lambda: locale.setlocale(locale.LC_ALL),
+        partial(_locale.setlocale, _locale.LC_ALL),
         lambda name: (locale.setlocale(locale.LC_ALL, name), None)[1],
     ),
 ]
 
+_READS = [aspect.read for aspect in _ASPECTS]
 _LIMITS_ASPECT = Aspect(_limits, _set_limits)
