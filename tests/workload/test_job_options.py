@@ -211,7 +211,7 @@ def test_a_secret_in_a_yaml_file(tmp_path: Path) -> None:
     )
     (job,) = read_yaml(path).workload.jobs
     assert job.args == [Secret("A")]
-    assert job.env == {"B": Secret("C"), "D": 1}
+    assert job.env == {"B": Secret("C"), "D": "1"}
 
 
 def hold_until_all_hold(folder: str, name: str, others: int) -> int:
