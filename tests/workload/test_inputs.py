@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyrite import DAG, between
 from pyrite import processors as p
 from pyrite.workload import InvalidWorkload, Schedule, Workload
-from pyrite.workload.input.inputs import interpret_inputs
+from pyrite.workload.input.jobs.inputs import interpret_inputs
 from pyrite.workload.yaml_file import read_yaml
 from tests.workload import commands
 from tests.workload.conftest import states

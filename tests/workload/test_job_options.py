@@ -17,10 +17,10 @@ import pytest
 from pyrite.workload import InvalidWorkload, JobState, RetryWait, Run, Secret, Workload
 from pyrite.workload.input.fingerprints import Fingerprints
 from pyrite.workload.system.memory import memory_of_family, usage_of_family
-from pyrite.workload.workers import memory_watch
+from pyrite.workload.workers.running import memory_watch
 from pyrite.workload.yaml_file import read_yaml
 from tests.workload import commands
-from tests.workload.conftest import row_of, states, wait_until
+from tests.workload.conftest import row_of, wait_until
 
 PASSWORD = "hu5h-hu5h"
 
@@ -48,13 +48,6 @@ def take_memory(size: int) -> None:
     taken = b"x" * size
     time.sleep(1000)
     print(len(taken))
-
-
-kept: list[bytes] = []
-
-
-def keep_memory(size: int) -> None:
-    kept.append(b"x" * size)
 
 
 def surroundings(name: str) -> tuple[str | None, str]:
@@ -342,10 +335,3 @@ def test_a_secret_is_hidden_in_whatever_form_and_if_the_job_removed_it(
     threads: dict[str, Any] = {"kind": "transient", "executor": lambda: ThreadPoolExecutor(1)}
     run = workload.run(store=tmp_path / "run", **threads).wait()
     assert row_of(run, "a")["error"] == 'KeyError: ("***", {"it\'s": "***"})'
-
-
-def test_a_job_is_not_blamed_for_the_memory_that_an_earlier_one_left(tmp_path: Path) -> None:
-    workload = Workload().add("big", keep_memory, args=[400_000_000])
-    workload.add("small", time.sleep, args=[0.2], memory="300 MB", after="big")
-    run = workload.run(store=tmp_path / "run", workers=1).wait()
-    assert states(run) == {"big": JobState.DONE, "small": JobState.DONE}

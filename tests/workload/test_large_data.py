@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from pyrite.workload import Run, Workload
-from pyrite.workload.input.command_book import OpenCommandBook, data_used_by
-from pyrite.workload.input.large_data import LARGE, LargeData, Luggage, look_in, write_data
-from pyrite.workload.workers.doing import load
+from pyrite.workload.input.commands.command_book import OpenCommandBook, data_used_by
+from pyrite.workload.input.commands.large_data import LARGE, LargeData, Luggage, look_in, write_data
+from pyrite.workload.workers.running.doing import load
 
 SIZE = LARGE // 8
 

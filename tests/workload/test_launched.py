@@ -27,9 +27,9 @@ from pyrite.wire.identity import Identity
 from pyrite.wire.keys import keys_from, new_secret
 from pyrite.wire.wire import NotReached, Wire
 from pyrite.workload import JobState, Run, RunBroken, Workload
-from pyrite.workload.workers import hosting, launching
-from pyrite.workload.workers.launching import Post
-from pyrite.workload.workers.parcels import PURPOSE
+from pyrite.workload.workers.launched import hosting, launching
+from pyrite.workload.workers.launched.launching import Post
+from pyrite.workload.workers.launched.parcels import PURPOSE
 from tests.workload import commands
 from tests.workload.conftest import is_alive, processes_of, row_of, states, wait_until
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from pyrite.workload import InvalidWorkload, NoResult, Run, Workload
 from pyrite.workload.input.branches import extended
-from pyrite.workload.input.elements import NotElements, elements_of
+from pyrite.workload.input.jobs.elements import NotElements, elements_of
+from pyrite.workload.input.jobs.settings import totals
 from pyrite.workload.input.plan import Plan, make_plan
-from pyrite.workload.input.settings import totals
 from pyrite.workload.scheduling.scheduler import Rules, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.encoding import decode, encode

@@ -17,9 +17,9 @@ import pytest
 from pyrite.dag import DAG, between, from_
 from pyrite.processors import read_items, write_files, write_list
 from pyrite.workload import JobState, Run, Secret, Workload
-from pyrite.workload.input.commands import Call, RunDag
+from pyrite.workload.input.commands.command import Call, RunDag
 from pyrite.workload.storage import encoding
-from pyrite.workload.workers.reuse import can_be_reused
+from pyrite.workload.workers.running.reuse import can_be_reused
 from tests.workload import commands
 
 

@@ -360,7 +360,7 @@ def test_all_output_of_a_thread_is_captured_for_its_own_job(tmp_path: Path) -> N
 
 
 def test_a_future_killed_before_it_runs_is_cancelled() -> None:
-    from pyrite.workload.workers.executors import ProcessExecutor, WorkerDied
+    from pyrite.workload.workers.transient.executors import ProcessExecutor, WorkerDied
 
     executor = ProcessExecutor(1)
     first: Any = executor.submit(time.sleep, 1000)

@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from pyrite.workload import JobState, Run, RunBroken, Workload
-from pyrite.workload.workers import launching
+from pyrite.workload.workers.launched import launching
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until
 

@@ -20,8 +20,7 @@ import cloudpickle
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import message_of, shorten
-from pyrite.workload.input.command_book import CommandBook
-from pyrite.workload.input.commands import (
+from pyrite.workload.input.commands.command import (
     Call,
     Command,
     Parameters,
@@ -31,21 +30,22 @@ from pyrite.workload.input.commands import (
     interpret,
     parameters_of,
 )
-from pyrite.workload.input.elements import elements_of
+from pyrite.workload.input.commands.command_book import CommandBook
+from pyrite.workload.input.commands.large_data import LARGE, LargeData
 from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import in_folder, of_command, with_arguments
 from pyrite.workload.input.fingerprints.survey import Survey
 from pyrite.workload.input.fingerprints.words import possible_paths
-from pyrite.workload.input.inputs import Input, interpret_inputs
-from pyrite.workload.input.jobs import NO_INPUTS, Job, option_problems, pool_problem
-from pyrite.workload.input.large_data import LARGE, LargeData
-from pyrite.workload.input.maps import Element, Mapped, element_of, taken_ids
+from pyrite.workload.input.jobs.elements import elements_of
+from pyrite.workload.input.jobs.inputs import Input, interpret_inputs
+from pyrite.workload.input.jobs.job import NO_INPUTS, Job, option_problems, pool_problem
+from pyrite.workload.input.jobs.maps import Element, Mapped, element_of, taken_ids
+from pyrite.workload.input.jobs.settings import NO_SETTINGS, Settings, Totals, settings_of
+from pyrite.workload.input.jobs.settings import totals as machine_totals
+from pyrite.workload.input.jobs.within import NOTHING, within_of, wrap
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
-from pyrite.workload.input.settings import NO_SETTINGS, Settings, Totals, settings_of
-from pyrite.workload.input.settings import totals as machine_totals
-from pyrite.workload.input.within import NOTHING, within_of, wrap
 
 NEAR_MAX = 10  # the number of unknown ids for which a similar one is suggested
 

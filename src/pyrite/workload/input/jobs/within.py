@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrite.functions import shorten
-from pyrite.workload.input import amounts
-from pyrite.workload.input.secrets import Secret, names_in
+from pyrite.workload.input.jobs import amounts
+from pyrite.workload.input.jobs.secrets import Secret, names_in
 
 if TYPE_CHECKING:
-    from pyrite.workload.input.jobs import Job
+    from pyrite.workload.input.jobs.job import Job
 
 _MARK = b"+"  # a pickle begins with another byte
 _LENGTH = struct.Struct("<I")

@@ -22,7 +22,7 @@ from pyrite.wire.sockets import Limits
 from pyrite.wire.wire import Connected, Connection, Event, NotReached, Received, Wire
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system.processes import Reaper
-from pyrite.workload.workers.parcels import PURPOSE, Label
+from pyrite.workload.workers.launched.parcels import PURPOSE, Label
 from pyrite.workload.workers.worker_process import WorkerProcess
 
 STILLBIRTHS_MAX = 3  # consecutive workers that may end before they are ready

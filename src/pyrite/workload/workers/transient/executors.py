@@ -27,8 +27,8 @@ from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import own_pipe
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.workers.leftovers import Leftovers
-from pyrite.workload.workers.surroundings import Surroundings
+from pyrite.workload.workers.running.leftovers import Leftovers
+from pyrite.workload.workers.running.surroundings import Surroundings
 
 Result = TypeVar("Result")
 
@@ -201,7 +201,7 @@ class _Process:
         answers, their_answers = own_pipe()
         try:
             self._process = processes.start(
-                "workers.executors",
+                "workers.transient.executors",
                 {"answers": their_answers},
                 log=Path(os.devnull),
                 files=(their_answers,),

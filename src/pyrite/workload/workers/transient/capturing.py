@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pyrite.workload.workers.surroundings import stream
+from pyrite.workload.workers.running.surroundings import stream
 
 
 @dataclass(frozen=True, slots=True)

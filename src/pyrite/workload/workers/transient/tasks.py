@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pyrite.workload.input.large_data import NO_LUGGAGE, Luggage
+from pyrite.workload.input.commands.large_data import NO_LUGGAGE, Luggage
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
-from pyrite.workload.workers.capturing import LogEnd, capturing
-from pyrite.workload.workers.doing import do
-from pyrite.workload.workers.executors import can_leave, leave_with
 from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.running.doing import do
+from pyrite.workload.workers.transient.capturing import LogEnd, capturing
+from pyrite.workload.workers.transient.executors import can_leave, leave_with
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,25 +19,25 @@ from typing import Any
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
-from pyrite.workload.input.commands import Call, Command, Program, RunDag
-from pyrite.workload.input.elements import NotElements
-from pyrite.workload.input.inputs import Input
-from pyrite.workload.input.maps import Element
-from pyrite.workload.input.secrets import MissingSecret, revealed, values_of, without_values
-from pyrite.workload.input.within import Within, unwrap
+from pyrite.workload.input.commands.command import Call, Command, Program, RunDag
+from pyrite.workload.input.jobs.elements import NotElements
+from pyrite.workload.input.jobs.inputs import Input
+from pyrite.workload.input.jobs.maps import Element
+from pyrite.workload.input.jobs.secrets import MissingSecret, revealed, values_of, without_values
+from pyrite.workload.input.jobs.within import Within, unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
 from pyrite.workload.system.memory import usage_of_family
-from pyrite.workload.workers.around import (
+from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.running.around import (
     FilesMissing,
     NoSurroundings,
     around,
     checking_files,
     in_surroundings,
 )
-from pyrite.workload.workers.main_module import introduce
-from pyrite.workload.workers.memory_watch import TooMuchMemory, watching
-from pyrite.workload.workers.orders import Order
+from pyrite.workload.workers.running.main_module import introduce
+from pyrite.workload.workers.running.memory_watch import TooMuchMemory, watching
 
 ERROR_CHARACTERS = 2_000
 TRACEBACK_CHARACTERS = 1_000_000

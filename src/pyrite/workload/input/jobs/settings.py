@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrite.functions import shorten
-from pyrite.workload.input import amounts
+from pyrite.workload.input.jobs import amounts
 from pyrite.workload.scheduling.retry_wait import RetryWait, retry_wait
 
 if TYPE_CHECKING:
-    from pyrite.workload.input.jobs import Job
+    from pyrite.workload.input.jobs.job import Job
 
 
 @dataclass(frozen=True, slots=True)

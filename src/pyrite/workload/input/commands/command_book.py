@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyrite.workload.input.large_data import (
+from pyrite.workload.input.commands.large_data import (
     LargeData,
     Luggage,
     look_in,

@@ -14,7 +14,7 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.spark.liveness import is_connect
 from pyrite.spark.session import DEFAULT_MASTER, LazySession
-from pyrite.workload.workers.executors import (
+from pyrite.workload.workers.transient.executors import (
     KillableExecutor,
     KillableFuture,
     WorkerDied,

@@ -8,7 +8,7 @@ import sys
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from pyrite.workload.input.commands import Call, Command, Program
+from pyrite.workload.input.commands.command import Call, Command, Program
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, range, re.Pattern)
 

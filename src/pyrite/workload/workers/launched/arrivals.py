@@ -14,9 +14,9 @@ from pyrite.wire.messages import Message, Parcel
 from pyrite.wire.sockets import Limits
 from pyrite.wire.wire import Connected, Connection, Lost, Received, Wire
 from pyrite.workload.scheduling.scheduler import MOST_SHORT_JOBS
+from pyrite.workload.workers.launched.parcels import PURPOSE, Label
 from pyrite.workload.workers.links import Listeners, WorkerLink
 from pyrite.workload.workers.orders import DONE
-from pyrite.workload.workers.parcels import PURPOSE, Label
 
 
 class Arrivals:

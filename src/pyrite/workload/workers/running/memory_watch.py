@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from pyrite.errors import PyriteError
-from pyrite.workload.input.amounts import memory_text
+from pyrite.workload.input.jobs.amounts import memory_text
 from pyrite.workload.system.memory import Usage, memory_of_family
 
 LOOK_SECONDS = 0.05

@@ -72,6 +72,6 @@ def host_worker(post: Post) -> None:
         if folder not in sys.path:
             sys.path.append(folder)
     # Imported here, because runs without a launcher need no wire.
-    from pyrite.workload.workers.hosting import host_workers
+    from pyrite.workload.workers.launched.hosting import host_workers
 
     host_workers(Store(post.store), post.address, post.secret, post.limits)

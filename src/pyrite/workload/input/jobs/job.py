@@ -9,8 +9,8 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from pyrite.functions import shorten
-from pyrite.workload.input.settings import setting_problems
-from pyrite.workload.input.within import within_problems
+from pyrite.workload.input.jobs.settings import setting_problems
+from pyrite.workload.input.jobs.within import within_problems
 from pyrite.workload.scheduling.retry_wait import RetryWait
 
 NO_INPUTS: Mapping[str, Any] = {}

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyrite.errors import PyriteError
-from pyrite.workload.input.secrets import revealed
-from pyrite.workload.input.within import Within
+from pyrite.workload.input.jobs.secrets import revealed
+from pyrite.workload.input.jobs.within import Within
 
 
 class NoSurroundings(PyriteError):
