@@ -133,10 +133,8 @@ def test_each_reason_is_given(tmp_path: Path) -> None:
         ["its upstream job load would run"],
     )
     (why,) = reasons(made(double, 1), store, "load")[1]
-    assert (
-        why
-        == "its command was tests.workload.test_plan.total and is tests.workload.test_plan.double"
-    )
+    here = "tests.workload.views.test_plan"
+    assert why == f"its command was {here}.total and is {here}.double"
     file.write_text("a\nb\n")
     assert reasons(first, store, "count") == ("run", [f"the file {file} changed"])
     assert reasons(first, store, "load", rerun=True) == ("run", ["rerun is True"])

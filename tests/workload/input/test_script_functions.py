@@ -130,7 +130,7 @@ class Numbers:
         (numbers, "a generator"),
         (functools.partial(numbers), "a generator"),
         (Numbers(), "a generator"),
-        ("tests.workload.test_script_functions:numbers", "a generator"),
+        ("tests.workload.input.test_script_functions:numbers", "a generator"),
         (later_numbers, "an async generator"),
     ],
 )

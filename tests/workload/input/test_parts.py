@@ -21,7 +21,7 @@ from pyrite.workload.input.fingerprints.parts import (
     with_arguments,
     with_run,
 )
-from tests.workload.test_fingerprints import compiled
+from tests.workload.input.test_fingerprints import compiled
 
 names = st.text(min_size=1, max_size=5)
 digests = st.dictionaries(names, st.binary(min_size=1, max_size=8), max_size=4)

@@ -23,14 +23,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite.workload.input.fingerprints import Fingerprints, digest_of
-from tests.workload.test_fingerprints import compiled
+from tests.workload.input.test_fingerprints import compiled
 
 
 def test_no_value_has_another_fingerprint_in_another_process() -> None:
     """Nor one that cannot be compared."""
     programs = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.workload.samples"],
+            [sys.executable, "-m", "tests.workload.input.samples"],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.PIPE,
         )
