@@ -17,7 +17,8 @@ from pyrite.workload.input.jobs.maps import element_of
 from pyrite.workload.input.jobs.settings import Totals, totals
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
-from pyrite.workload.input.plan import Plan, make_plan
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.planning import make_plan
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
 from pyrite.workload.run import Run

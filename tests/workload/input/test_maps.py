@@ -19,7 +19,8 @@ from pyrite.workload import InvalidWorkload, NoResult, Run, Workload
 from pyrite.workload.input.branches import extended
 from pyrite.workload.input.jobs.elements import NotElements, elements_of
 from pyrite.workload.input.jobs.settings import totals
-from pyrite.workload.input.plan import Plan, make_plan
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.planning import make_plan
 from pyrite.workload.scheduling.scheduler import Rules, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.encoding import decode, encode

@@ -14,7 +14,8 @@ from hypothesis import strategies as some
 from pyrite.errors import InvalidWorkload
 from pyrite.workload import Run, Workload
 from pyrite.workload.input.part import Part, cut, selected
-from pyrite.workload.input.plan import Plan, make_plan
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.planning import make_plan
 from tests.workload import commands
 
 
