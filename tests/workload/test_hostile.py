@@ -361,7 +361,7 @@ def test_a_running_jobs_output_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_large_pool_is_no_slower_than_none() -> None:
-    from tests.workload.test_scheduler import scheduler
+    from tests.workload.scheduling.test_scheduler import scheduler
 
     count = 20_000
     s = scheduler(count, needs={job: {"one": 1} for job in range(count)}, capacities={"one": 1})

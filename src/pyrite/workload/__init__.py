@@ -2,13 +2,13 @@
 and `Run` is the handle of a run."""
 
 from pyrite.errors import InvalidWorkload, JobsFailed, RunBroken, StoreInUse
+from pyrite.workload.input.jobs.secrets import Secret
 from pyrite.workload.input.schedule import Schedule
-from pyrite.workload.input.secrets import Secret
 from pyrite.workload.outcomes import NoResult
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.states import JobState, OnError
-from pyrite.workload.workers.spark_executor import SparkExecutor
+from pyrite.workload.workers.transient.spark_executor import SparkExecutor
 from pyrite.workload.workload import Workload
 
 __all__ = [

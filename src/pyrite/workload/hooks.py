@@ -19,7 +19,7 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple, NoReturn
 
-from pyrite.workload.input.commands import Call
+from pyrite.workload.input.commands.command import Call
 from pyrite.workload.masters.hooks import ends_of, read_ends
 from pyrite.workload.outcomes import row_of
 from pyrite.workload.run import Run

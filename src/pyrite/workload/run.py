@@ -41,7 +41,7 @@ from pyrite.workload.system.alive import Identity
 from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
-from pyrite.workload.workers.doing import load, run_command
+from pyrite.workload.workers.running.doing import load, run_command
 
 POLL_SECONDS = 0.1
 

@@ -13,8 +13,8 @@ from functools import partial
 from typing import IO, Any
 
 from pyrite.errors import InvalidWorkload, PyriteError
-from pyrite.workload.input.command_book import CommandBook
-from pyrite.workload.input.jobs import pool_problem
+from pyrite.workload.input.commands.command_book import CommandBook
+from pyrite.workload.input.jobs.job import pool_problem
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.transient import TransientMaster
@@ -29,8 +29,8 @@ from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.system.private import write_private
-from pyrite.workload.workers import launching
-from pyrite.workload.workers.launching import Launcher, Post
+from pyrite.workload.workers.launched import launching
+from pyrite.workload.workers.launched.launching import Launcher, Post
 
 MakeExecutor = Callable[[], Executor]
 

@@ -10,15 +10,16 @@ from typing import Any, Literal, TypeVar, overload
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import describe, shorten
-from pyrite.workload.input.command_book import CommandBook
-from pyrite.workload.input.commands import parameters_of
-from pyrite.workload.input.jobs import OPTIONS, Job
-from pyrite.workload.input.maps import element_of
+from pyrite.workload.input.commands.command import parameters_of
+from pyrite.workload.input.commands.command_book import CommandBook
+from pyrite.workload.input.jobs.job import OPTIONS, Job
+from pyrite.workload.input.jobs.maps import element_of
+from pyrite.workload.input.jobs.settings import Totals, totals
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
-from pyrite.workload.input.plan import Plan, make_plan
+from pyrite.workload.input.plan import Plan
+from pyrite.workload.input.planning import make_plan
 from pyrite.workload.input.schedule import Schedule
-from pyrite.workload.input.settings import Totals, totals
 from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.states import OnError
@@ -26,7 +27,7 @@ from pyrite.workload.starting import Supply, begin
 from pyrite.workload.storage.store import Store
 from pyrite.workload.views.forecast import forecast
 from pyrite.workload.views.preview import Preview
-from pyrite.workload.workers.launching import Launcher
+from pyrite.workload.workers.launched.launching import Launcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -24,7 +24,7 @@ from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
-from pyrite.workload.input.jobs import OPTIONS as JOB_OPTIONS
+from pyrite.workload.input.jobs.job import OPTIONS as JOB_OPTIONS
 from pyrite.workload.input.options import Options, checked
 from pyrite.workload.input.schedule import Schedule
 from pyrite.workload.input.tables import without_garbage_collection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pyrite.workload.input.maps import branch_id
+from pyrite.workload.input.jobs.maps import branch_id
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import in_order
 

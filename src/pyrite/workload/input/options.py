@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
-from pyrite.workload.input import amounts
+from pyrite.workload.input.jobs import amounts
 from pyrite.workload.scheduling.states import ON_ERROR, OnError
 
 

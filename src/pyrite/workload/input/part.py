@@ -11,7 +11,7 @@ from typing import Any
 
 from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
-from pyrite.workload.input.command_book import CommandBook
+from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.plan import Plan
 
 Ids = str | Iterable[str] | None

@@ -13,7 +13,7 @@ import yaml
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
 from pyrite.errors import InvalidWorkload
-from pyrite.workload.input.secrets import with_secrets
+from pyrite.workload.input.jobs.secrets import with_secrets
 
 # The loader in C is ten times as fast.
 Loader: Any = with_secrets(getattr(yaml, "CSafeLoader", yaml.SafeLoader))

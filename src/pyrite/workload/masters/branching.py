@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyrite.workload.input import maps
 from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import digest
+from pyrite.workload.input.jobs import maps
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage.cleanup_queue import read_digests
 from pyrite.workload.storage.entries import FRESH, Entry

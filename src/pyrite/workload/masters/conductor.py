@@ -12,7 +12,7 @@ from pyrite.functions import message_of
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
 from pyrite.workload.input.fingerprints.outputs import outputs_again
 from pyrite.workload.input.fingerprints.parts import Parts, unpack_planned, with_run
-from pyrite.workload.input.maps import branch_id
+from pyrite.workload.input.jobs.maps import branch_id
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths

@@ -32,14 +32,15 @@ from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.private import write_private
-from pyrite.workload.workers import launching, orders
+from pyrite.workload.workers import orders
+from pyrite.workload.workers.launched import launching
 from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.worker import READY, TROUBLE
 from pyrite.workload.workers.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
-    from pyrite.workload.workers.arrivals import Arrival, Arrivals, LaunchedWorker
+    from pyrite.workload.workers.launched.arrivals import Arrival, Arrivals, LaunchedWorker
 
 STILLBIRTHS_MAX = 3  # consecutive workers that may die before they take a job
 LEAVING_SECONDS = 10.0
@@ -126,7 +127,7 @@ class Master:
         """A launcher starts the workers, and their hosts connect to the listener."""
         # Imported here, because a master that starts its workers itself needs no wire.
         from pyrite.wire.sockets import Limits
-        from pyrite.workload.workers.arrivals import Arrivals, LaunchedWorker
+        from pyrite.workload.workers.launched.arrivals import Arrivals, LaunchedWorker
 
         def welcome(arrival: Arrival) -> LaunchedWorker:
             worker = LaunchedWorker(*self._new_name(), arrival, plan=self._journal.plan)

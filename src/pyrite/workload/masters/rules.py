@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pyrite.workload.input.jobs.settings import totals
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
-from pyrite.workload.input.settings import totals
 from pyrite.workload.scheduling.resources import Needs
 from pyrite.workload.scheduling.scheduler import Rules
 

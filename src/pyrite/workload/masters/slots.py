@@ -12,7 +12,7 @@ from pyrite.workload.storage.cleanup_queue import Ending, Record, SegmentWriter,
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system.private import open_private
-from pyrite.workload.workers.capturing import LogEnd
+from pyrite.workload.workers.transient.capturing import LogEnd
 
 
 class Slots:

@@ -13,7 +13,7 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor
+from pyrite.workload.workers.transient.executors import KillableExecutor, ProcessExecutor
 
 MakeExecutor = Callable[[], Executor]
 

@@ -42,11 +42,15 @@ from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.workers import launching
-from pyrite.workload.workers.doing import span_of
-from pyrite.workload.workers.executors import KillableExecutor, ProcessExecutor, WorkerDied
+from pyrite.workload.workers.launched import launching
 from pyrite.workload.workers.orders import Order
-from pyrite.workload.workers.tasks import Outcome, Task, run_task
+from pyrite.workload.workers.running.doing import span_of
+from pyrite.workload.workers.transient.executors import (
+    KillableExecutor,
+    ProcessExecutor,
+    WorkerDied,
+)
+from pyrite.workload.workers.transient.tasks import Outcome, Task, run_task
 
 LOOK_SECONDS = 0.5  # how often it looks whether another process wants to cancel the run
 BEGINNING_SECONDS = 0.05  # how often it looks whether a job with a timeout has begun

@@ -16,10 +16,10 @@ from typing import Any
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
-from pyrite.workload.input.elements import Elements
 from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.fingerprints.files import Files, stamp_of
 from pyrite.workload.input.fingerprints.paths import paths_in
+from pyrite.workload.input.jobs.elements import Elements
 from pyrite.workload.storage.parts import all_parts, joined
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
-from pyrite.workload.input.command_book import data_used_by
-from pyrite.workload.input.maps import map_of
+from pyrite.workload.input.commands.command_book import data_used_by
+from pyrite.workload.input.jobs.maps import map_of
 from pyrite.workload.storage.cleanup_queue import file_of_result
 from pyrite.workload.storage.database import transaction
 from pyrite.workload.storage.journal import Journal, files_of_segment

@@ -29,7 +29,7 @@ from typing import Any
 
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
 from pyrite.functions import message_of
-from pyrite.workload.input.command_book import CommandBook, OpenCommandBook
+from pyrite.workload.input.commands.command_book import CommandBook, OpenCommandBook
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import above_streams

@@ -18,18 +18,18 @@ import threading
 import traceback
 from typing import Any, NoReturn
 
-from pyrite.workload.input.commands import Command
+from pyrite.workload.input.commands.command import Command
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
 from pyrite.workload.storage.places import readers
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.workers import orders
-from pyrite.workload.workers.doing import do
-from pyrite.workload.workers.leftovers import Leftovers
 from pyrite.workload.workers.orders import Order
-from pyrite.workload.workers.reuse import can_be_reused
-from pyrite.workload.workers.surroundings import Surroundings
+from pyrite.workload.workers.running.doing import do
+from pyrite.workload.workers.running.leftovers import Leftovers
+from pyrite.workload.workers.running.reuse import can_be_reused
+from pyrite.workload.workers.running.surroundings import Surroundings
 from pyrite.workload.workers.worker_queue import Consumer
 
 TROUBLE = b"!"

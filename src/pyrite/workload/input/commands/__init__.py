@@ -1,0 +1,1 @@
+"""The commands of jobs: what they call, and how they and their arguments become bytes."""

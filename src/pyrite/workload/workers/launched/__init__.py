@@ -1,0 +1,1 @@
+"""Persistent workers that a launcher starts, and their connection to the master."""

@@ -1,0 +1,1 @@
+"""Transient workers: executors, and the tasks that they run."""
