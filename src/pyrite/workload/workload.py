@@ -332,27 +332,31 @@ def _refuse_in_spawned_process() -> None:
 
 
 def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
-    for name in ("retries", "priority", "memory"):
-        if name in options:
-            options[name] = _whole(options[name])
-    after = options.get("after")
-    if after is not None:
-        if hasattr(after, "tolist"):  # an array
-            after = after.tolist()
-        if isinstance(after, (set, frozenset)):
-            after = sorted(map(str, after))  # not in the order of this process's hashes
-        options["after"] = tuple(
-            map(str, after if isinstance(after, (list, tuple, dict)) else [after])
-        )
-    if isinstance(options.get("over"), int):
-        options["over"] = str(options["over"])
-    for name in ("files_in", "files_out"):
-        if isinstance(options.get(name), (str, os.PathLike)):
-            options[name] = (options[name],)
-    for name in ("args", "files_in", "files_out"):
-        if hasattr(options.get(name), "tolist"):  # an array
-            options[name] = list(options[name])
+    for name, value in options.items():
+        converted = _CONVERTED.get(name)
+        if converted is not None and value is not None:
+            options[name] = converted(value)
     return Job(id, command, **options)
+
+
+def _ids(after: Any) -> tuple[str, ...]:
+    if hasattr(after, "tolist"):  # an array
+        after = after.tolist()
+    if isinstance(after, (set, frozenset)):
+        after = sorted(map(str, after))  # not in the order of this process's hashes
+    return tuple(map(str, after if isinstance(after, (list, tuple, dict)) else [after]))
+
+
+def _paths(paths: Any) -> Any:
+    return (paths,) if isinstance(paths, (str, os.PathLike)) else _list(paths)
+
+
+def _list(values: Any) -> Any:
+    return list(values) if hasattr(values, "tolist") else values  # an array
+
+
+def _id(over: Any) -> Any:
+    return str(over) if isinstance(over, int) else over
 
 
 def _whole(value: Any) -> Any:
@@ -364,3 +368,15 @@ def _whole(value: Any) -> Any:
         if not isinstance(value, (int, str, float)) and hasattr(value, "__index__")
         else value
     )
+
+
+_CONVERTED: dict[str, Callable[[Any], Any]] = {
+    "args": _list,
+    "retries": _whole,
+    "priority": _whole,
+    "memory": _whole,
+    "after": _ids,
+    "over": _id,
+    "files_in": _paths,
+    "files_out": _paths,
+}

@@ -165,7 +165,7 @@ def test_a_part_runs_with_the_results_of_the_others_which_stay(tmp_path: Path) -
 
 
 def test_a_part_whose_upstream_results_are_missing_is_refused(tmp_path: Path) -> None:
-    message = "job 'a' is not selected, but 'b' needs its result, and it has no result in"
+    message = "job 'a' is not selected, but its result is needed by 'b', and it has no result in"
     with pytest.raises(InvalidWorkload, match=message):
         chain().run(store=tmp_path / "s", only=["b", "c"])
     assert not (tmp_path / "s").exists()

@@ -41,7 +41,8 @@ def make_plan(
     if len(order) < len(ids):
         cycle = find_cycle(upstream, set(range(len(ids))) - set(order))
         problems.append(f"the schedule has a cycle: {' -> '.join(ids[job] for job in cycle)}")
-    wrong |= _option_problems(jobs, pools, totals or machine_totals(), problems)
+    plain = [job[2:] == _ALL_DEFAULTS or _is_plain_job(job) for job in jobs]
+    wrong |= _option_problems(jobs, plain, pools, totals or machine_totals(), problems)
     book = CommandBook()
     writer = CommandWriter(book, problems)
     passed, fingerprints = [], []
@@ -53,7 +54,7 @@ def make_plan(
         above = upstream[n]
         names = [ids[u] for u in above] if above else ()
         span, wanted, fingerprint = writer.write(n, job, names, inputs.get(n, ()))
-        if not _is_plain_job(job):
+        if not plain[n]:
             span, fingerprint = writer.surround(n, job, span, fingerprint)
         if n in writer.programs:
             fingerprint = writer.place(n, job, fingerprint)
@@ -126,12 +127,16 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
 
 
 def _option_problems(
-    jobs: Sequence[Job], pools: Mapping[str, int], totals: Totals, problems: list[str]
+    jobs: Sequence[Job],
+    plain: Sequence[bool],
+    pools: Mapping[str, int],
+    totals: Totals,
+    problems: list[str],
 ) -> set[int]:
     """The jobs with invalid options."""
     wrong = set()
     for n, job in enumerate(jobs):
-        if _is_plain_job(job):
+        if plain[n]:
             continue
         found = option_problems(job)
         if isinstance(job.pool, str) and job.pool not in pools:
@@ -212,7 +217,8 @@ def _near(id: str, ids: Mapping[str, int]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-_DEFAULTS = Job("", None)[4:]  # of the options besides args and kwargs
+_ALL_DEFAULTS = Job("", None)[2:]
+_DEFAULTS = _ALL_DEFAULTS[2:]  # of the options besides args and kwargs
 
 
 def _is_plain_job(job: Job) -> bool:
