@@ -133,21 +133,6 @@ def test_the_files_of_a_job_whose_end_no_master_saw_are_not_taken_for_up_to_date
     assert workload.plan("store").table()[0]["action"] == "run"
 
 
-def test_a_run_that_could_not_start_leaves_the_store_to_the_earlier_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    earlier = Workload().add("old", int).run(workers=1, store=tmp_path / "store").wait()
-
-    def is_full(*_: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Store, "write_plan", is_full)
-    with pytest.raises(OSError, match="no space"):
-        Workload().add("new", int).run(workers=1, store=tmp_path / "store")
-    assert earlier.results["old"] == 0
-    assert states(Run.attach(tmp_path / "store").wait()) == {"old": JobState.DONE}
-
-
 def test_a_run_that_was_killed_before_it_had_a_plan_is_not_resumed_as_the_earlier_one(
     tmp_path: Path,
 ) -> None:
