@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from pyrite import PyriteError
-from pyrite.workload import Run, RunBroken, Workload
+from pyrite.workload import JobState, Run, RunBroken, Workload
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.processes import Reaper
 from tests.workload import commands
@@ -57,22 +57,24 @@ def test_a_run_works_with_closed_standard_streams(tmp_path: Path, closed: str) -
     assert len(commands.lines(files[1])) == 1
 
 
-def test_a_failed_start_is_recorded_in_the_status(tmp_path: Path) -> None:
-    Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()
+def test_a_failed_start_leaves_the_store_to_the_earlier_run(tmp_path: Path) -> None:
+    earlier = Workload().add("job", commands.nothing).run(store=tmp_path / "run").wait()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    large = Workload().add("large", len, args=[bytes(1_000_000)])
     try:
-        with pytest.raises(RunBroken, match="cannot write to"):
-            Workload().add("large", len, args=[bytes(1_000_000)]).run(store=tmp_path / "run")
+        for store in ("run", "new"):
+            with pytest.raises(RunBroken, match="cannot write to"):
+                large.run(store=tmp_path / store)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
-    attached = Run.attach(tmp_path / "run")
-    with pytest.raises(RunBroken, match="cannot write to"):
-        attached.wait(5)
-    attached.cancel()  # must not signal this process, which started the run
-    assert Run.resume(tmp_path / "run").wait().status.phase == "ended"
+    for run in (earlier, Run.attach(tmp_path / "run")):
+        assert states(run.wait(5).cancel()) == {"job": JobState.DONE}
+    for function in (Run.attach, Run.resume):
+        with pytest.raises(PyriteError, match="failed, before it started"):
+            function(tmp_path / "new")
 
 
 def test_cancelling_a_run_that_is_starting_does_not_kill_the_process_that_starts_it(

@@ -129,7 +129,7 @@ def begin_again(store: Store, changes: dict[str, Any]) -> Started:
     lock = store.lock()
     try:
         earlier = store.status()
-        options = Options(**earlier.options) if earlier is not None else Options()
+        options = _options_of(store, earlier)
         kind = options.kind
         options = checked(
             options.changed(
@@ -166,6 +166,13 @@ def begin_again(store: Store, changes: dict[str, Any]) -> Started:
         return _start(store, options, _new_status(store, options, supply), lock, supply, origin)
     finally:
         os.close(lock)
+
+
+def _options_of(store: Store, earlier: Status | None) -> Options:
+    try:
+        return Options(**earlier.options) if earlier is not None else Options()
+    except TypeError:  # it has other fields
+        raise store.of_another_version() from None
 
 
 def _check_pools(plan: Plan, options: Options) -> None:

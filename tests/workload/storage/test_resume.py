@@ -133,21 +133,6 @@ def test_the_files_of_a_job_whose_end_no_master_saw_are_not_taken_for_up_to_date
     assert workload.plan("store").table()[0]["action"] == "run"
 
 
-def test_a_run_that_could_not_start_leaves_the_store_to_the_earlier_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    earlier = Workload().add("old", int).run(workers=1, store=tmp_path / "store").wait()
-
-    def is_full(*_: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Store, "write_plan", is_full)
-    with pytest.raises(OSError, match="no space"):
-        Workload().add("new", int).run(workers=1, store=tmp_path / "store")
-    assert earlier.results["old"] == 0
-    assert states(Run.attach(tmp_path / "store").wait()) == {"old": JobState.DONE}
-
-
 def test_a_run_that_was_killed_before_it_had_a_plan_is_not_resumed_as_the_earlier_one(
     tmp_path: Path,
 ) -> None:
@@ -162,3 +147,26 @@ def test_a_run_that_was_killed_before_it_had_a_plan_is_not_resumed_as_the_earlie
     subprocess.run([sys.executable, "-c", script], check=False)
     with pytest.raises(PyriteError, match="before it started; there is nothing to resume"):
         Run.resume(tmp_path / "store")
+
+
+def test_what_is_below_a_result_that_is_gone_runs_again_too(tmp_path: Path) -> None:
+    def write() -> Path:
+        path = tmp_path / "out"
+        path.write_text("old" if not path.exists() else "new")
+        return path
+
+    def read(write: Path) -> str:
+        return write.read_text()
+
+    def compare(write: Path, read: str) -> tuple[str, str]:
+        if write.read_text() == "old":
+            raise ValueError("not yet")
+        return write.read_text(), read
+
+    workload = Workload().add("write", write).add("read", read, after="write")
+    workload.add("compare", compare, after=["write", "read"])
+    threads: dict[str, Any] = {"executor": lambda: ThreadPoolExecutor(1)}
+    workload.run(kind="transient", store=tmp_path / "run", **threads).wait()
+    (tmp_path / "out").write_text("changed by somebody")
+    run = Run.resume(tmp_path / "run", **threads).wait()
+    assert run.results["compare"] == ("new", "new")

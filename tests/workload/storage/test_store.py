@@ -3,6 +3,7 @@ and what is left of a run whose master was killed."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -238,3 +239,20 @@ def test_only_the_owner_can_read_what_is_in_a_store(tmp_path: Path, kind: Any) -
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode
         for path in (tmp_path / name).rglob("*"):
             assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+# Stores of other versions
+
+
+@pytest.mark.parametrize("spoiled", ["status", "options", "plan"])
+def test_a_store_of_another_version_is_refused_by_name(tmp_path: Path, spoiled: str) -> None:
+    run_of(tmp_path / "run", a=int)
+    store = Store(tmp_path / "run")
+    found = json.loads((store.folder / "status").read_bytes())
+    if spoiled == "plan":
+        (store.plan(1) / "plan.pickle").write_bytes(b"no pickle")
+    else:
+        (found if spoiled == "status" else found["options"])["new"] = 1
+        (store.folder / "status").write_text(json.dumps(found))
+    with pytest.raises(PyriteError, match="written by another version of Pyrite, or is damaged"):
+        Run.resume(store.folder, executor=None)

@@ -55,6 +55,10 @@ class Branching:
             and n not in plan.maps
             and (n in plan.given or self._is_there(n))
         }
+        if done and not plan.maps:  # what is below a result that is gone is looked at again
+            for job in plan.order:
+                if job in done and not all(above in done for above in plan.upstream[job]):
+                    del done[job]
         for map in filter(plan.branches.__contains__, plan.order) if plan.branches else ():
             over = plan.maps[map].over
             if over not in done or not (over in plan.maps or self._is_there(map)):

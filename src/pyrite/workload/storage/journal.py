@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from pyrite.errors import PyriteError, RunBroken
+from pyrite.errors import RunBroken
 from pyrite.workload.input.branches import extended
 from pyrite.workload.input.fingerprints import SIZE
 from pyrite.workload.input.fingerprints.parts import with_run
@@ -79,7 +79,7 @@ class Journal:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        with _explaining(store):
+        with explaining(store):
             script = f"begin immediate; {JOURNAL_SCHEMA} commit;"
             os.close(open_private(store.journal, os.O_RDWR))
             _check_format(store)
@@ -99,7 +99,7 @@ class Journal:
 
     def new_segment(self, worker: str) -> int:
         """The number of a new segment, and of its log, that only this worker writes to."""
-        with _explaining(self._store), transaction(self.database):
+        with explaining(self._store), transaction(self.database):
             number = self.database.execute(
                 "insert into segments (worker, scanned) values (?, 0)", (worker,)
             ).lastrowid
@@ -109,7 +109,7 @@ class Journal:
     def catch_up(self) -> None:
         """Adds the records of the segments that the previous master had not written to the
         journal."""
-        with _explaining(self._store), transaction(self.database):
+        with explaining(self._store), transaction(self.database):
             changed, scanned = unwritten(self.database, self._store)
             if changed:
                 self._settle(changed)
@@ -137,7 +137,7 @@ class Journal:
     def begin(self, number: int, plan: Plan, given: Mapping[int, Result] = NOTHING_GIVEN) -> None:
         """Starts a run of this plan, in one transaction. `given` has the earlier results of the
         jobs that do not run."""
-        with _explaining(self._store), transaction(self.database):
+        with explaining(self._store), transaction(self.database):
             put_failures(self.database, time.time())
             self.database.execute("delete from jobs")
             self.database.execute("delete from extensions")
@@ -159,7 +159,7 @@ class Journal:
     def extend(self, map: int, first: int, ids: Sequence[tuple[str, str]]) -> None:
         """Adds the branches of a map, in one transaction: their ids, and the ids under which their
         results are kept. Their numbers begin with `first`."""
-        with _explaining(self._store), transaction(self.database):
+        with explaining(self._store), transaction(self.database):
             self.database.execute(
                 "insert into extensions (map, branches) values (?, ?)", (map, len(ids))
             )
@@ -176,7 +176,7 @@ class Journal:
 
     def retract(self, first: int) -> None:
         """Removes all branches of all maps. Their numbers begin with `first`."""
-        with _explaining(self._store), transaction(self.database):
+        with explaining(self._store), transaction(self.database):
             self.database.execute("delete from extensions")
             self.database.execute("delete from jobs where number >= ?", (first,))
 
@@ -211,7 +211,7 @@ class Journal:
     ) -> None:
         """Writes one batch in one transaction: the changed jobs, the position up to which each
         segment was read, and the new results."""
-        with _explaining(self._store), transaction(self.database):
+        with explaining(self._store), transaction(self.database):
             self._update(entries)
             put_results(self.database, results)
             self._set_scanned(scanned)
@@ -234,7 +234,7 @@ class Journal:
         for number in self.unused_segments(used_segments(self.database)):
             for path in files_of_segment(self._store, number):
                 path.unlink(missing_ok=True)
-            with _explaining(self._store), transaction(self.database):
+            with explaining(self._store), transaction(self.database):
                 self.database.execute("delete from segments where number = ?", (number,))
 
     def unused_segments(self, results: Mapping[int, int]) -> list[int]:
@@ -276,14 +276,12 @@ def check_format(store: Store, database: sqlite3.Connection) -> None:
     (found,) = database.execute("pragma user_version").fetchone()
     (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
     if tables and found != FORMAT:
-        raise PyriteError(
-            f"the store '{store}' was written by another version of Pyrite; run the workload "
-            "with a new folder as store="
-        )
+        raise store.of_another_version()
 
 
 @contextmanager
-def _explaining(store: Store) -> Iterator[None]:
+def explaining(store: Store) -> Iterator[None]:
+    """Turns the errors of SQLite into a full sentence."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -12,7 +12,7 @@ from pyrite.workload.input.commands.command_book import data_used_by
 from pyrite.workload.input.jobs.maps import map_of
 from pyrite.workload.storage.cleanup_queue import file_of_result
 from pyrite.workload.storage.database import transaction
-from pyrite.workload.storage.journal import Journal, files_of_segment
+from pyrite.workload.storage.journal import Journal, explaining, files_of_segment
 from pyrite.workload.storage.result_table import used_segments
 from pyrite.workload.storage.store import Store
 
@@ -53,7 +53,8 @@ def prune(store: Store, *, keep: int = 0, dry_run: bool = False) -> Pruned:
     try:
         journal = Journal(store)
         try:
-            return _prune(store, journal, keep, dry_run=dry_run)
+            with explaining(store):
+                return _prune(store, journal, keep, dry_run=dry_run)
         finally:
             journal.close()
     finally:

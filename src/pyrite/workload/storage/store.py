@@ -231,15 +231,18 @@ class Store:
             data = (self.plan(number) / "plan.pickle").read_bytes()
         try:
             form, plan = pickle.loads(data)
-        except (ImportError, AttributeError):  # its classes were elsewhere, or others
+        except Exception:  # its classes were elsewhere, or others; or it is damaged
             form, plan = None, None
         if form != FORMAT:
-            raise PyriteError(
-                f"the store '{self.folder}' was written by another version of Pyrite; run the "
-                "workload with a new folder as store="
-            )
+            raise self.of_another_version()
         assert isinstance(plan, Plan)
         return plan
+
+    def of_another_version(self) -> PyriteError:
+        return PyriteError(
+            f"the store '{self.folder}' was written by another version of Pyrite, or is damaged; "
+            "run the workload with a new folder as store="
+        )
 
     def read_origin(self, number: int) -> Origin:
         with self.explaining("read"):
@@ -261,7 +264,12 @@ class Store:
                 return None
             except ValueError:
                 time.sleep(0.001)
-        return Status(**{**found, "master": Identity(**found["master"])}) if found else None
+        if not found:
+            return None
+        try:
+            return Status(**{**found, "master": Identity(**found["master"])})
+        except (KeyError, TypeError):  # it has other fields
+            raise self.of_another_version() from None
 
     def write_status(self, status: Status) -> None:
         """Overwrites the status in place, because that works on a full disk too."""
