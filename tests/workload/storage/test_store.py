@@ -256,3 +256,19 @@ def test_a_store_of_another_version_is_refused_by_name(tmp_path: Path, spoiled: 
         (store.folder / "status").write_text(json.dumps(found))
     with pytest.raises(PyriteError, match="written by another version of Pyrite, or is damaged"):
         Run.resume(store.folder, executor=None)
+
+
+def test_prune_removes_large_results_that_nothing_refers_to(tmp_path: Path) -> None:
+    def large() -> bytes:
+        return bytes(INLINE_BYTES + 1)
+
+    executor = ThreadPoolExecutor(1)
+    workload = Workload().add("large", large).add("small", int)
+    for part in ({}, {"only": "large", "rerun": True}):
+        options: dict[str, Any] = {"executor": executor, "store": tmp_path / "run", **part}
+        run = workload.run(kind="transient", **options).wait()
+    (tmp_path / "run" / "segments" / "000001-7-1-9.pickle").write_bytes(b"cut off")
+    assert len(list(tmp_path.glob("run/segments/*.pickle"))) == 3
+    assert Run.prune(tmp_path / "run").bytes > INLINE_BYTES
+    assert len(list(tmp_path.glob("run/segments/*.pickle"))) == 1
+    assert run.results["large"] == large()

@@ -101,7 +101,23 @@ def _files(store: Store, journal: Journal, unused: list[tuple[str, bytes, int, i
     for _, _, segment, offset in unused:
         if left[segment] and (file := file_of_result(store.segment(segment), offset)) is not None:
             files.add(file)
-    return sorted(files)
+    return sorted(files | _orphans(store, journal))
+
+
+def _orphans(store: Store, journal: Journal) -> set[Path]:
+    """The files of large results that nothing refers to: the worker died before it posted the
+    result, or the same job ran again later."""
+    files = {path for path in (store.folder / "segments").iterdir() if path.suffix != ".segment"}
+    segments = {path.name.partition("-")[0] for path in files}
+    places = journal.database.execute(
+        "select segment, offset from results union "
+        "select segment, offset from jobs where offset is not null"
+    )
+    for segment, offset in places if files else ():
+        path = store.segment(segment)
+        if path.stem in segments and (file := file_of_result(path, offset)) is not None:
+            files.discard(file)
+    return files
 
 
 def _unused_data(store: Store, plan: int) -> list[Path]:
