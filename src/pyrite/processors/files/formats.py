@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
 from pyrite.functions import shorten
+from pyrite.processors.files.decoding import not_text
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem, Writer
@@ -28,8 +30,11 @@ class Format:
 
     __slots__ = ()
     suffix: str
-    can_be_split = False
-    """Whether several readers can share one file, each with a range of its bytes."""
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether several readers can share one file, each with a range of its bytes."""
+        return False
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         """The items that begin in a part of a file, a list at a time. No item is None."""
@@ -56,15 +61,32 @@ def check_row(item: Any, vertex: str) -> None:
 
 
 def is_packed(path: str) -> bool:
-    return path.endswith(".gz")
+    return path.endswith((".gz", ".zst"))
 
 
 @contextmanager
 def opened(storage: Storage, path: str) -> Iterator[IO[bytes]]:
     """A file to read from, unpacked on the way if its name says that it is packed."""
     with storage.open(path, "rb") as file:
-        if is_packed(path):
+        if path.endswith(".gz"):
             with gzip.open(file) as unpacked:
                 yield unpacked  # type: ignore[misc]
+        elif path.endswith(".zst"):
+            from pyarrow import CompressedInputStream
+
+            with io.BufferedReader(CompressedInputStream(file, "zstd")) as unpacked:
+                yield unpacked
         else:
             yield file
+
+
+@contextmanager
+def text_of(storage: Storage, path: str, encoding: str) -> Iterator[IO[bytes]]:
+    """A file to read text from. What is not text in this encoding is an error that names the line
+    and the byte."""
+    try:
+        with opened(storage, path) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        with opened(storage, path) as again:
+            raise not_text(again, path, encoding) from error

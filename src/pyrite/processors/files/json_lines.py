@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Format, opened
+from pyrite.processors.files.decoding import UTF_8, has_ascii_line_ends
+from pyrite.processors.files.formats import Format, opened, text_of
 from pyrite.processors.files.lines import Range, blocks_of_lines, count_lines
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.files.text import TextWriter
@@ -21,18 +22,26 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass(frozen=True, slots=True)
 class JsonLines(Format):
+    encoding: str = UTF_8
+    columns: tuple[str, ...] | None = None
+    """The fields of the objects to read; None for all that is there, whatever it is."""
     suffix = ".jsonl"
-    can_be_split = True
+
+    @property
+    def can_be_split(self) -> bool:
+        return has_ascii_line_ends(self.encoding)
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         done = 0
-        with opened(storage, part.path) as file:
-            for lines in blocks_of_lines(file, part):
+        with text_of(storage, part.path, self.encoding) as file:
+            for lines in blocks_of_lines(file, part, self.encoding):
                 try:
-                    yield _values(lines)
+                    values = _values(lines)
+                    yield values if self.columns is None else _chosen(values, self.columns, lines)
                 except _BadLine as bad:
                     with opened(storage, part.path) as again:
-                        number = count_lines(again, part) + done + bad.index + 1
+                        before = count_lines(again, part, self.encoding)
+                    number = before + done + bad.index + 1
                     raise ProcessorError(f"line {number} of '{part.path}' {bad}") from None
                 done += len(lines)
 
@@ -70,6 +79,23 @@ def _values(lines: Sequence[str]) -> list[Any]:
             )
         values.append(value)
     return values
+
+
+def _chosen(
+    values: Sequence[Any], columns: Sequence[str], lines: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The values, which must be objects, with these fields only."""
+    try:
+        return [{name: value.get(name) for name in columns} for value in values]
+    except AttributeError:
+        for index, line in enumerate(lines):
+            if any(not isinstance(value, dict) for value in _values([line])):
+                raise _BadLine(
+                    index,
+                    f"is not an object, so it has no columns: {shorten(line)}; leave out columns= "
+                    "of read_files()",
+                ) from None
+        raise
 
 
 class _JsonLinesWriter(TextWriter):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Format, Written, opened
+from pyrite.processors.files.decoding import UTF_8, has_ascii_line_ends
+from pyrite.processors.files.formats import Format, Written, text_of
 from pyrite.processors.files.lines import Range, blocks_of_lines
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.steps import BadItem, Writer
@@ -15,12 +16,16 @@ from pyrite.processors.steps import BadItem, Writer
 
 @dataclass(frozen=True, slots=True)
 class Text(Format):
+    encoding: str = UTF_8
     suffix = ".txt"
-    can_be_split = True
+
+    @property
+    def can_be_split(self) -> bool:
+        return has_ascii_line_ends(self.encoding)
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[str]]:
-        with opened(storage, part.path) as file:
-            yield from blocks_of_lines(file, part)
+        with text_of(storage, part.path, self.encoding) as file:
+            yield from blocks_of_lines(file, part, self.encoding)
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
         return _LineWriter(storage, folder, name, vertex)

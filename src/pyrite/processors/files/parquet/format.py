@@ -21,7 +21,10 @@ class Parquet(Format):
     schema: Any = None
     """The pyarrow.Schema to write; None for one that fits all rows."""
     suffix = ".parquet"
-    can_be_split = True
+
+    @property
+    def can_be_split(self) -> bool:
+        return True
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         from pyrite.processors.files.parquet.reading import read_rows
@@ -41,20 +44,6 @@ class Parquet(Format):
         from pyrite.processors.files.parquet.pieces import with_one_schema
 
         return with_one_schema(storage, folder, vertex, written)
-
-
-def checked_columns(columns: Any) -> tuple[str, ...]:
-    """Raises InvalidDAG."""
-    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
-        raise InvalidDAG(
-            f"columns of read_files() must be a list of at least one name; got {shorten(columns)}"
-        )
-    for name in columns:
-        if not isinstance(name, str):
-            raise InvalidDAG(f"columns of read_files() must be strings; got {shorten(name)}")
-    if len(set(columns)) < len(columns):
-        raise InvalidDAG(f"columns of read_files() names a column twice: {', '.join(columns)}")
-    return tuple(columns)
 
 
 def checked_schema(schema: Any) -> Any:
