@@ -131,17 +131,20 @@ def test_columns_that_a_csv_file_lacks_or_has_too_many_are_named(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"format": "jsonl", "schema": {"a": int}}, "schema of read_files() is for csv files only"),
+        ({"format": "text", "schema": {"a": int}}, "schema of read_files() is for csv, jsonl and"),
         ({"schema": {}}, "must be a dict of column names and their types, such as {'id': int"),
         ({"schema": {1: int}}, "the names in schema of read_files() must be strings; got 1"),
         (
             {"schema": {"a": list}},
-            "gives column 'a' the type list, but a CSV column can be int, float, bool, str, date, "
+            "gives column 'a' the type list, but a column can be int, float, bool, str, date, "
             "datetime or Decimal, or one of these | None",
         ),
-        ({"schema": {"a": int | str | None}}, "the type int | str | None, but a CSV column can"),
+        ({"schema": {"a": int | str | None}}, "the type int | str | None, but a column can"),
         ({"schema": {"a": int}, "columns": ["b"]}, "names 'b', which is not in schema"),
-        ({"format": "text", "columns": ["a"]}, "can be chosen in csv, jsonl and parquet files"),
+        (
+            {"format": "text", "columns": ["a"]},
+            "columns of read_files() is for csv, jsonl",
+        ),
         ({"encoding": "latin-99"}, "must be a text encoding that Python knows, such as 'utf-8'"),
         ({"encoding": "rot13"}, "must be a text encoding that Python knows"),
         ({"format": "parquet", "encoding": "latin-1"}, "is for files of text, and format is 'par"),

@@ -6,63 +6,105 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.csv_types import Column, DoesNotFit
 from pyrite.processors.files.decoding import UTF_8
-from pyrite.processors.files.formats import Format, check_row, text_of
+from pyrite.processors.files.field_types import Column, DoesNotFit
+from pyrite.processors.files.formats import FileWriter, Written, check_row
 from pyrite.processors.files.lines import Range
+from pyrite.processors.files.packing import opened
+from pyrite.processors.files.partitions import fields_of
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.files.text import TextWriter
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.files.text import TextFormat, TextWriter, with_mark
+from pyrite.processors.steps import BadItem
 
 _ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Csv(Format):
+class Csv(TextFormat):
     """A row may have line ends in it, so a file is read by one reader, from its beginning."""
 
-    encoding: str = UTF_8
     columns: tuple[str, ...] | None = None
     """The columns to read; None for all."""
     schema: tuple[Column, ...] | None = None
     """The columns that a file must have, and their types; None for whatever it has, as strings."""
-    suffix = ".csv"
+    extension = ".csv"
+
+    @property
+    def can_be_split(self) -> bool:
+        return False
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
         with (
-            text_of(storage, part.path, self.encoding) as file,
+            self.text_of(storage, part.path) as file,
             io.TextIOWrapper(file, encoding=encoding, newline="") as text,
         ):
             rows = _Rows(text, part.path)
             if rows.header:  # a file without any line has no rows, whatever they should be
-                yield from rows.dicts(self._chosen(rows.header, part.path))
+                yield from rows.dicts(self._chosen(rows, part.path))
 
-    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _CsvWriter(storage, folder, name, vertex)
 
-    def _chosen(self, header: Sequence[str], path: str) -> list[Column]:
+    def join(
+        self, storage: Storage, folder: str, vertex: str, written: Sequence[Written], name: str
+    ) -> None:
+        headers = [_fields(each.about) for each in written if each.about]
+        for fields in headers:
+            if set(fields) != set(headers[0]):
+                raise ProcessorError(
+                    f"vertex '{vertex}' cannot write one CSV file, because some rows have the "
+                    f"fields {', '.join(headers[0])}, and others {', '.join(fields)}"
+                )
+        # Not super(): a dataclass with slots is another class than the one that is defined here.
+        TextFormat.join(self, storage, folder, vertex, written, name)
+
+    def blocks(
+        self, storage: Storage, path: str, written: Written, after: Written | None
+    ) -> Iterator[bytes]:
+        if after is None or written.about in (after.about, b""):
+            yield from TextFormat.blocks(self, storage, path, written, after)
+            return
+        fields = _fields(after.about)  # the same, in another order
+        with opened(storage, path) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
+            rows = _Rows(text, path)
+            order = [rows.header.index(field) for field in fields]
+            for block, _ in rows.lists():
+                made = io.StringIO()
+                csv.writer(made).writerows([[row[at] for at in order] for row in block])
+                yield made.getvalue().encode()
+
+    def beginning(self, written: Written) -> bytes:
+        return written.about or b""
+
+    def _chosen(self, rows: _Rows, path: str) -> list[Column]:
         """The columns to read. Raises if the file has others than it must have."""
         typed = {column.name: column for column in self.schema or ()}
         if self.schema is not None and self.columns is None:
-            for name in header:
+            for name in rows.header:
                 if name not in typed:
                     raise ProcessorError(
                         f"CSV file '{path}' has column '{name}', which schema does not name; add "
                         "it to schema, or choose the columns to read with columns=[...]"
                     )
-        names = self.columns or tuple(typed) or header
+        there = [*rows.header, *rows.folders]
+        names = self.columns or tuple(typed) or there
         for name in names:
-            if name not in header:
+            if name not in there:
                 raise ProcessorError(
-                    f"CSV file '{path}' has no column '{name}'; its columns are {', '.join(header)}"
+                    f"CSV file '{path}' has no column '{name}'; its columns are {', '.join(there)}"
                 )
         return [typed.get(name, Column(name, str)) for name in names]
+
+
+def _fields(header: bytes) -> list[str]:
+    return next(csv.reader(io.StringIO(header.decode("utf-8-sig"), newline="")))
 
 
 class _Rows:
@@ -77,26 +119,41 @@ class _Rows:
             raise ProcessorError(
                 f"the header of CSV file '{path}' names a field twice: {', '.join(self.header)}"
             )
+        self.folders = {
+            name: value or "" for name, value in fields_of(path).items() if name not in self.header
+        }
+        """The fields that are in the names of the file's folders."""
 
     def dicts(self, columns: Sequence[Column]) -> Iterator[list[dict[str, Any]]]:
         """All rows with these columns, a list at a time."""
         names = [column.name for column in columns]
-        indexes = [self.header.index(name) for name in names]
         if names == self.header and all(column.is_text for column in columns):
-            for rows, _ in self._blocks():
+            for rows, _ in self.lists():
                 yield [dict(zip(names, row)) for row in rows]
             return
-        for rows, lines in self._blocks():
+        same = {
+            column.name: column.in_folder(self.folders[column.name], self._path)
+            for column in columns
+            if column.name in self.folders
+        }
+        indexes = {name: index for index, name in enumerate(self.header)}
+        for rows, lines in self.lists():
             texts = list(zip(*rows))
             try:
-                values = [column.values(texts[at]) for column, at in zip(columns, indexes)]
+                values = [
+                    repeat(same[column.name])
+                    if column.name in same
+                    else column.values(texts[indexes[column.name]])
+                    for column in columns
+                ]
             except DoesNotFit as error:
                 raise ProcessorError(
                     f"line {lines[error.index]} of CSV file '{self._path}': {error}"
                 ) from None
-            yield [dict(zip(names, row)) for row in zip(*values)]
+            # The rows tell how many there are, if all columns are in folders.
+            yield [dict(zip(names, row)) for row in zip(*values, rows)]
 
-    def _blocks(self) -> Iterator[tuple[list[list[str]], list[int]]]:
+    def lists(self) -> Iterator[tuple[list[list[str]], list[int]]]:
         """Rows, and the number of the first line of each."""
         rows: list[list[str]] = []
         lines: list[int] = []
@@ -127,12 +184,24 @@ class _Rows:
 
 
 class _CsvWriter(TextWriter):
+    """Says what its header is: files with the same can become one."""
+
     _fields: Sequence[str] | None = None
+
+    def complete(self) -> Written:
+        text = io.StringIO()
+        if self._fields is not None:
+            csv.writer(text).writerow(self._fields)
+        return replace(super().complete(), about=with_mark(text.getvalue()).encode())
 
     def write(self, items: list[Any]) -> None:
         text = io.StringIO()
         for item in items:
             check_row(item, self._vertex)
+            if not item:
+                raise BadItem(
+                    f"vertex '{self._vertex}' cannot write a row without any field as CSV", item
+                )
             if self._fields is None:
                 self._fields = list(item)
                 csv.writer(text).writerow(self._fields)

@@ -9,34 +9,34 @@ from typing import Any, NoReturn
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.decoding import UTF_8, has_ascii_line_ends
-from pyrite.processors.files.formats import Format, opened, text_of
+from pyrite.processors.files.field_types import Column, folder_fields
+from pyrite.processors.files.formats import FileWriter
 from pyrite.processors.files.lines import Range, blocks_of_lines, count_lines
+from pyrite.processors.files.packing import opened
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.files.text import TextWriter
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.files.text import TextFormat, TextWriter
+from pyrite.processors.steps import BadItem
 
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLines(Format):
-    encoding: str = UTF_8
+class JsonLines(TextFormat):
     columns: tuple[str, ...] | None = None
     """The fields of the objects to read; None for all that is there, whatever it is."""
-    suffix = ".jsonl"
-
-    @property
-    def can_be_split(self) -> bool:
-        return has_ascii_line_ends(self.encoding)
+    folders: tuple[Column, ...] = ()
+    """The types of fields that are in the names of folders; the others are strings."""
+    extension = ".jsonl"
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
-        done = 0
-        with text_of(storage, part.path, self.encoding) as file:
+        done, folders = 0, folder_fields(part.path, self.folders)
+        with self.text_of(storage, part.path) as file:
             for lines in blocks_of_lines(file, part, self.encoding):
                 try:
                     values = _values(lines)
+                    if folders:
+                        values = [{**folders, **v} if isinstance(v, dict) else v for v in values]
                     yield values if self.columns is None else _chosen(values, self.columns, lines)
                 except _BadLine as bad:
                     with opened(storage, part.path) as again:
@@ -45,7 +45,7 @@ class JsonLines(Format):
                     raise ProcessorError(f"line {number} of '{part.path}' {bad}") from None
                 done += len(lines)
 
-    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _JsonLinesWriter(storage, folder, name, vertex)
 
 

@@ -12,9 +12,10 @@ from typing import Any
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.files.formats import Format, is_packed
+from pyrite.processors.files.formats import Format
 from pyrite.processors.files.known_formats import format_to_read
 from pyrite.processors.files.lines import Range, pieces_of, ranges_of
+from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
 from pyrite.processors.steps import Source
 

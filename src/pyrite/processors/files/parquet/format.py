@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Format, Written
+from pyrite.processors.files.field_types import Column
+from pyrite.processors.files.formats import FileWriter, Format, Written
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import Writer
+
+CODECS = ("snappy", "zstd", "gzip", "lz4", "brotli", "none")
+"""How pages can be packed; the first is used unless another one is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +23,42 @@ class Parquet(Format):
     """The columns to read; None for all."""
     schema: Any = None
     """The pyarrow.Schema to write; None for one that fits all rows."""
-    suffix = ".parquet"
+    codec: str = CODECS[0]
+    folders: tuple[Column, ...] = ()
+    """The types of fields that are in the names of folders; the others are strings."""
+
+    @property
+    def suffix(self) -> str:
+        return ".parquet"
 
     @property
     def can_be_split(self) -> bool:
         return True
 
+    def without(self, fields: Sequence[str]) -> Parquet:
+        """The same without these fields, which files do not have because their folders are named
+        after them. Raises InvalidDAG."""
+        if self.schema is None:
+            return self
+        rest = [field for field in self.schema if field.name not in fields]
+        if not rest:
+            raise InvalidDAG(
+                "schema of write_files() has no field besides those in partition_by, but a Parquet "
+                "file needs a column"
+            )
+        import pyarrow
+
+        return replace(self, schema=pyarrow.schema(rest, self.schema.metadata))
+
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         from pyrite.processors.files.parquet.reading import read_rows
 
-        return read_rows(storage, part, self.columns)
+        return read_rows(storage, part, self.columns, self.folders)
 
-    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         from pyrite.processors.files.parquet.writing import ParquetWriter
 
-        return ParquetWriter(storage, folder, name, vertex, self.schema)
+        return ParquetWriter(storage, folder, name, vertex, self.schema, self.codec)
 
     def settled(
         self, storage: Storage, folder: str, vertex: str, written: Sequence[Written]
@@ -43,7 +67,26 @@ class Parquet(Format):
             return written
         from pyrite.processors.files.parquet.pieces import with_one_schema
 
-        return with_one_schema(storage, folder, vertex, written)
+        return with_one_schema(storage, folder, vertex, written, self.codec)
+
+    def join(
+        self, storage: Storage, folder: str, vertex: str, written: Sequence[Written], name: str
+    ) -> None:
+        from pyrite.processors.files.parquet.pieces import join
+
+        join(storage, folder, [each.name for each in written], name, self.codec)
+
+
+def checked_codec(compression: Any) -> str:
+    """Raises InvalidDAG."""
+    if compression is None:
+        return CODECS[0]
+    if compression not in CODECS:
+        raise InvalidDAG(
+            f"compression of write_files() must be one of {', '.join(CODECS)} if format is "
+            f"'parquet'; got {shorten(compression)}"
+        )
+    return str(compression)
 
 
 def checked_schema(schema: Any) -> Any:

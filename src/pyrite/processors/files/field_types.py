@@ -1,5 +1,5 @@
-"""The types of CSV columns: a schema as users give it, and how the text of a field becomes a value
-of its type."""
+"""The types of fields that are text: CSV columns, and what is in the names of folders. A schema as
+users give it, and how the text becomes a value of its type."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Union, get_args, get_origin
 
-from pyrite.errors import InvalidDAG
+from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
+from pyrite.processors.files.partitions import fields_of
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a schema. Plain data: it travels with the format."""
+    """A field of a schema. Plain data: it travels with the format."""
 
     name: str
     type: type
@@ -46,6 +47,13 @@ class Column:
                     raise DoesNotFit(index, self._problem(text)) from None
             raise
 
+    def in_folder(self, text: str | None, path: str) -> Any:
+        """The value that is in the name of a file's folder."""
+        try:
+            return self.values([text or ""])[0]
+        except DoesNotFit as error:
+            raise ProcessorError(f"the folder of '{path}': {error}") from None
+
     def _problem(self, text: str) -> str:
         name, article = self.type.__name__, "an" if self.type is int else "a"
         if not text:
@@ -64,7 +72,21 @@ class DoesNotFit(Exception):
         self.index = index
 
 
-def checked_csv_schema(schema: Any) -> tuple[Column, ...]:
+def folder_fields(path: str, schema: Sequence[Column]) -> dict[str, Any]:
+    """The fields that are in the names of a file's folders, with the types of a schema, or as
+    strings."""
+    fields: dict[str, Any] = fields_of(path)
+    for column in schema:
+        if column.name not in fields:
+            raise ProcessorError(
+                f"file '{path}' is in no folder '{column.name}=...', and schema of read_files() "
+                "can only name such fields, except for csv files; leave the field out"
+            )
+        fields[column.name] = column.in_folder(fields[column.name], path)
+    return fields
+
+
+def checked_read_schema(schema: Any) -> tuple[Column, ...]:
     """Raises InvalidDAG."""
     if not isinstance(schema, Mapping) or not schema:
         raise InvalidDAG(
@@ -86,7 +108,7 @@ def _column(name: Any, given: Any) -> Column:
     if not isinstance(found, type) or found not in _PARSERS:
         *most, last = (known.__name__ for known in _PARSERS)
         raise InvalidDAG(
-            f"schema of read_files() gives column '{name}' the type {_named(given)}, but a CSV "
+            f"schema of read_files() gives column '{name}' the type {_named(given)}, but a "
             f"column can be {', '.join(most)} or {last}, or one of these | None"
         )
     return Column(name, found, may_be_empty)
