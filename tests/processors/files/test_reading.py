@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite import Instance, InvalidDAG, JobFailed
+from pyrite import Instance, InvalidDAG, JobFailed, ProcessorError
 from pyrite import processors as p
-from pyrite.processors.files import ReadFiles
+from pyrite.processors.files import ReadFiles, csv_rows
 from pyrite.processors.files.csv_rows import Csv
 from pyrite.processors.files.lines import Range, ranges_of
 from pyrite.processors.files.storage import LocalStorage
@@ -180,6 +180,32 @@ def test_a_csv_file_without_a_header_has_no_rows_whatever_the_schema(tmp_path: P
     assert rows_of(tmp_path / "a.csv", format="csv", schema={"a": int}) == []
 
 
+@given(
+    names=st.lists(st.sampled_from(["", "x", "a\nb", "a\r\n\rb"]), max_size=30),
+    at_a_time=st.integers(1, 4),
+)
+def test_the_line_of_a_bad_field_is_right_whatever_is_above(
+    names: list[str], at_a_time: int
+) -> None:
+    above = "name,n\n" + "".join(f'"{name}",1\n' if name else "\n" for name in names)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_rows, "_ROWS", at_a_time)
+        path = Path(folder) / "a.csv"
+        path.write_bytes(f'{above}"two\nlines",bad\n'.encode())
+        line = 1 + len(re.findall("\r\n|\r|\n", above))
+        with pytest.raises(ProcessorError, match=f"line {line} of CSV file .* has 'bad', which"):
+            rows_of(path, format="csv", schema={"name": str, "n": int})
+
+
+def test_empty_lines_above_a_csv_header_are_skipped_and_counted(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("\n\na\n1\nx\n")
+    assert rows_of(tmp_path / "a.csv", format="csv") == [{"a": "1"}, {"a": "x"}]
+    said = bad_line(pyr, tmp_path / "a.csv", format="csv", schema={"a": int})
+    assert "line 5 of CSV file" in said
+
+
 @pytest.mark.parametrize("format", ["text", "csv", "jsonl", "parquet"])
 def test_items_come_with_the_paths_of_their_files(
     pyr: Instance, tmp_path: Path, format: str
@@ -234,6 +260,56 @@ def test_half_a_character_at_the_end_of_a_file_is_named(pyr: Instance, tmp_path:
     (tmp_path / "a").write_bytes("a\nb\n".encode("utf-16-le") + b"x")
     said = bad_line(pyr, tmp_path / "a", encoding="utf-16-le")
     assert f"line 3 of '{tmp_path}/a' is not utf-16-le text: byte 8 is 0x78 (truncated" in said
+
+
+@pytest.mark.parametrize(
+    ("format", "schema", "message"),
+    [
+        (
+            "csv",
+            {"a": str, "y": int},
+            "the folder of '{}': column 'y' has 'x', which is not an int",
+        ),
+        ("jsonl", {"y": int}, "the folder of '{}': column 'y' has 'x', which is not an int"),
+        ("jsonl", {"a": int}, "file '{}' is in no folder 'a=...', and schema of read_files()"),
+        (
+            "parquet",
+            {"a": int},
+            "file '{}' is in no folder 'a=...', and schema of read_files()",
+        ),
+    ],
+)
+def test_a_folder_that_does_not_fit_is_named(
+    pyr: Instance, tmp_path: Path, format: str, schema: dict[str, Any], message: str
+) -> None:
+    sink = p.write_files(tmp_path / "y=x", format=format, single_file="file")
+    copy(pyr, p.read_items([{"a": "1"}]), sink)
+    path = tmp_path / "y=x" / "file"
+    assert message.format(path) in bad_line(pyr, path, format=format, schema=schema)
+
+
+def test_a_field_of_a_file_is_not_replaced_by_that_of_a_folder(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    for format in ("csv", "jsonl", "parquet"):
+        sink = p.write_files(tmp_path / format / "y=x", format=format)
+        copy(pyr, p.read_items([{"y": "z", "a": "1"}]), sink)
+        assert read_back(pyr, tmp_path / format / "*" / "*", format) == [{"y": "z", "a": "1"}]
+
+
+def test_columns_may_be_those_of_folders(pyr: Instance, tmp_path: Path) -> None:
+    for format in ("csv", "jsonl", "parquet"):
+        sink = p.write_files(tmp_path / format, format=format, partition_by=["x", "y"])
+        copy(pyr, p.read_items([{"x": "1", "y": "2", "a": "3", "b": "4"}]), sink)
+        for columns in (["y", "a"], ["y"], ["b"]):
+            pattern = tmp_path / format / "**" / "part*"
+            pyr.list("out").clear()
+            source = p.read_files(pattern, format=format, columns=columns)
+            copy(pyr, source, p.write_list("out"))
+            values = {"y": "2", "a": "3", "b": "4"}
+            assert [list(row.items()) for row in pyr.list("out")] == [
+                [(name, values[name]) for name in columns]
+            ]
 
 
 def test_a_source_with_all_its_options_travels() -> None:
