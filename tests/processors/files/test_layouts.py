@@ -142,6 +142,7 @@ def test_equal_items_make_equal_files_however_they_come(
     for attempt, batch in enumerate(batches):
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setattr(placing, "MOST_OPEN", 2)
+            patch.setattr(placing, "MOST_WAITING", 7)
             patch.setattr(placing, "ITEMS_AT_A_TIME", 3)
             sink = p.write_files(
                 folder, format=format, partition_by="y", target_size=40, compression=compression
@@ -260,12 +261,15 @@ def test_more_partitions_than_files_that_may_be_open_are_written(
     pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placing, "MOST_OPEN", 3)
+    monkeypatch.setattr(placing, "MOST_WAITING", 20)
     monkeypatch.setattr(placing, "ITEMS_AT_A_TIME", 5)
     rows = [{"a": n % 7, "n": n} for n in range(100)]
     sink = p.write_files(tmp_path, format="jsonl", partition_by="a")
     copy(pyr, p.read_items(rows), sink)
     assert in_order(read(tmp_path, "jsonl", schema={"a": int})) == in_order(rows)
-    assert "a=0/part-00000_00001.jsonl" in tree(tmp_path)
+    files = sorted(tree(tmp_path))
+    assert [name for name in files if name < "a=3"] == [f"a={n}/part-00000.jsonl" for n in range(3)]
+    assert files[-1] == "a=6/part-00000_00002.jsonl"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,10 @@ def fields_of(path: str) -> dict[str, str | None]:
 
 def without(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """A row without the fields that its folder is named after."""
-    return {name: value for name, value in row.items() if name not in names}
+    rest = dict(row)
+    for name in names:
+        del rest[name]
+    return rest
 
 
 def _text(value: Any) -> str:

@@ -23,7 +23,9 @@ from pyrite.processors.steps import BadItem, Writer
 
 ITEMS_AT_A_TIME = 1024
 MOST_OPEN = 100
-"""How many files a processor has open at a time."""
+"""How many files a processor keeps open."""
+MOST_WAITING = 50_000
+"""How many items wait for a file, of partitions whose files are not kept open."""
 
 
 @dataclass(slots=True)
@@ -129,8 +131,9 @@ class _InPlace(Writer):
 
 
 class _Partitioned(Writer):
-    """Writes the items of each partition to a folder of their own. If too many are open, the one
-    that has waited longest is completed; its next items go to another file."""
+    """Writes the items of each partition to a folder of their own. The first partitions keep their
+    files open. The items of the others wait until there are many, and go to files that are
+    completed at once."""
 
     def __init__(self, files: Files, layout: Layout) -> None:
         self._files = files
@@ -142,7 +145,8 @@ class _Partitioned(Writer):
         )
         self._items: list[Any] = []
         self._open: dict[str, _InPlace] = {}
-        """The one that has waited longest is first."""
+        self._waiting: dict[str, list[Any]] = {}
+        self._waiting_count = 0
         self._done: list[Written] = []
 
     def write(self, items: list[Any]) -> None:
@@ -157,7 +161,9 @@ class _Partitioned(Writer):
         self._spread(self._items)
         self._items = []
         for place in list(self._open):
-            self._complete_place(place)
+            self._done += self._open[place].complete()
+            del self._open[place]
+        self._write_waiting()
         return self._done
 
     def close(self) -> None:
@@ -171,45 +177,56 @@ class _Partitioned(Writer):
             place = self._place(item)
             groups.setdefault(place, []).append(without(item, fields) if fields else item)
         for place, group in groups.items():
-            writer = self._open.pop(place, None)
-            if writer is None:
-                if len(self._open) >= MOST_OPEN:
-                    self._complete_place(next(iter(self._open)))
-                writer = _InPlace(self._files, place, self._layout.target_size)
-            self._open[place] = writer
-            writer.write(group)
+            if place in self._open or len(self._open) < MOST_OPEN:
+                self._writer(place).write(group)
+            else:
+                self._waiting.setdefault(place, []).extend(group)
+                self._waiting_count += len(group)
+        if self._waiting_count >= MOST_WAITING:
+            self._write_waiting()
 
-    def _complete_place(self, place: str) -> None:
-        self._done += self._open[place].complete()
-        del self._open[place]
+    def _write_waiting(self) -> None:
+        for place, items in self._waiting.items():
+            writer = self._writer(place)
+            writer.write(items)
+            self._done += writer.complete()
+            del self._open[place]
+        self._waiting, self._waiting_count = {}, 0
+
+    def _writer(self, place: str) -> _InPlace:
+        if place not in self._open:
+            self._open[place] = _InPlace(self._files, place, self._layout.target_size)
+        return self._open[place]
 
 
 def _by_fields(names: tuple[str, ...], vertex: str) -> Callable[[Any], str]:
-    known: dict[tuple[str, type, Any], str] = {}
-
-    def folder(item: dict[str, Any], name: str) -> str:
-        if name not in item:
-            raise BadItem(
-                f"vertex '{vertex}' partitions by field '{name}', which an item lacks: "
-                f"{shorten(item)}",
-                item,
-            )
-        value = item[name]
-        try:
-            return known[name, type(value), value]
-        except (KeyError, TypeError):
-            pass
-        try:
-            made = known[name, type(value), value] = folder_of(value, name)
-        except NoFolder as error:
-            raise _no_folder(vertex, value, error, item) from None
-        return made
+    known: dict[tuple[Any, ...], str] = {}
+    """Places by the values of the fields and their types: 1 and True are equal."""
 
     def place(item: Any) -> str:
+        try:
+            values = [item[name] for name in names]
+            return known[*values, *map(type, values), type(item)]
+        except (KeyError, TypeError, IndexError):
+            pass  # a new place, or an item that is not right
         check_row(item, vertex)
-        return "".join(f"{folder(item, name)}/" for name in names)
+        folders = [_folder(item, name, vertex) for name in names]
+        made = known[*values, *map(type, values), type(item)] = "".join(f"{f}/" for f in folders)
+        return made
 
     return place
+
+
+def _folder(item: dict[str, Any], name: str, vertex: str) -> str:
+    if name not in item:
+        raise BadItem(
+            f"vertex '{vertex}' partitions by field '{name}', which an item lacks: {shorten(item)}",
+            item,
+        )
+    try:
+        return folder_of(item[name], name)
+    except NoFolder as error:
+        raise _no_folder(vertex, item[name], error, item) from None
 
 
 def _by_function(function: Callable[[Any], Any], vertex: str) -> Callable[[Any], str]:

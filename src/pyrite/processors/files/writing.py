@@ -60,8 +60,8 @@ def write_files(
         suffix=checked.suffix,
         has_fields=not isinstance(checked, Text),
     )
-    if isinstance(checked, Parquet) and layout.fields:
-        checked = checked.without(layout.fields)
+    if isinstance(checked, Parquet) and layout.is_partitioned:
+        checked = checked.partitioned(layout.fields)
     return StepSupplier(WriteFiles(path, checked, layout))
 
 

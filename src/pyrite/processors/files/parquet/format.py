@@ -16,6 +16,8 @@ from pyrite.processors.files.storage import Storage
 CODECS = ("snappy", "zstd", "gzip", "lz4", "brotli", "none")
 """How pages can be packed; the first is used unless another one is given."""
 
+_GROUP_BYTES_OF_MANY = 1 << 23
+
 
 @dataclass(frozen=True, slots=True)
 class Parquet(Format):
@@ -24,6 +26,8 @@ class Parquet(Format):
     schema: Any = None
     """The pyarrow.Schema to write; None for one that fits all rows."""
     codec: str = CODECS[0]
+    group_bytes: int = 1 << 26
+    """About how many bytes the rows of a row group have in memory, until they are written."""
     folders: tuple[Column, ...] = ()
     """The types of fields that are in the names of folders; the others are strings."""
 
@@ -35,11 +39,12 @@ class Parquet(Format):
     def can_be_split(self) -> bool:
         return True
 
-    def without(self, fields: Sequence[str]) -> Parquet:
-        """The same without these fields, which files do not have because their folders are named
-        after them. Raises InvalidDAG."""
+    def partitioned(self, fields: Sequence[str]) -> Parquet:
+        """The same for many files at a time, without these fields: folders are named after them.
+        Raises InvalidDAG."""
+        of_many = replace(self, group_bytes=_GROUP_BYTES_OF_MANY)
         if self.schema is None:
-            return self
+            return of_many
         rest = [field for field in self.schema if field.name not in fields]
         if not rest:
             raise InvalidDAG(
@@ -48,7 +53,7 @@ class Parquet(Format):
             )
         import pyarrow
 
-        return replace(self, schema=pyarrow.schema(rest, self.schema.metadata))
+        return replace(of_many, schema=pyarrow.schema(rest, self.schema.metadata))
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         from pyrite.processors.files.parquet.reading import read_rows
@@ -58,7 +63,9 @@ class Parquet(Format):
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         from pyrite.processors.files.parquet.writing import ParquetWriter
 
-        return ParquetWriter(storage, folder, name, vertex, self.schema, self.codec)
+        return ParquetWriter(
+            storage, folder, name, vertex, self.schema, self.codec, self.group_bytes
+        )
 
     def settled(
         self, storage: Storage, folder: str, vertex: str, written: Sequence[Written]

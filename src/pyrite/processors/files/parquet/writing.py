@@ -41,7 +41,6 @@ ROWS_AT_A_TIME = 1024
 BYTES_AT_A_TIME = 1 << 24
 """About how many bytes these rows may have."""
 _FIRST_ROWS = 32
-BYTES_PER_GROUP = 1 << 26
 _NEARLY = 0.9
 """A file that has this share of its size is full: the rest is not worth a row group."""
 
@@ -58,6 +57,7 @@ class ParquetWriter(FileWriter):
         vertex: str,
         schema: pa.Schema | None,
         codec: str,
+        group_bytes: int,
     ) -> None:
         self._storage = storage
         self._folder = folder
@@ -65,6 +65,7 @@ class ParquetWriter(FileWriter):
         self._vertex = vertex
         self._given = schema
         self._codec = codec
+        self._group_bytes = group_bytes
         self._fields = NO_FIELDS
         self._examples: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
@@ -139,7 +140,7 @@ class ParquetWriter(FileWriter):
         fitting = len(rows) * BYTES_AT_A_TIME // max(size, 1)
         self._rows_at_a_time = max(1, min(fitting, 4 * self._rows_at_a_time, ROWS_AT_A_TIME))
         if arrays and (
-            self._rows_in_blocks >= ROWS_PER_GROUP or self._bytes_in_blocks >= BYTES_PER_GROUP
+            self._rows_in_blocks >= ROWS_PER_GROUP or self._bytes_in_blocks >= self._group_bytes
         ):
             self._write_group()
 
