@@ -115,9 +115,11 @@ def test_a_field_that_does_not_fit_is_named_with_its_file_line_column_and_type(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"schema": {"a": int}}, "has column 'b', which schema does not name; add it to schema"),
+        ({"schema": {"a": int}}, "has column 'b', which schema does not name; add to schema, or"),
         ({"schema": {"a": int, "b": str, "c": str}}, "has no column 'c'; its columns are a, b"),
+        ({"schema": {"x": int}}, "has columns 'a', 'b', which schema does not name; add to schema"),
         ({"columns": ["b", "d"]}, "has no column 'd'; its columns are a, b"),
+        ({"columns": ["c", "d"]}, "has no columns 'c', 'd'; its columns are a, b"),
     ],
 )
 def test_columns_that_a_csv_file_lacks_or_has_too_many_are_named(

@@ -91,20 +91,25 @@ class Csv(TextFormat):
         """The columns to read. Raises if the file has others than it must have."""
         typed = {column.name: column for column in self.schema or ()}
         if self.schema is not None and self.columns is None:
-            for name in rows.header:
-                if name not in typed:
-                    raise ProcessorError(
-                        f"CSV file '{path}' has column '{name}', which schema does not name; add "
-                        "it to schema, or choose the columns to read with columns=[...]"
-                    )
+            unknown = [name for name in rows.header if name not in typed]
+            if unknown:
+                raise ProcessorError(
+                    f"CSV file '{path}' has {_named(unknown)}, which schema does not name; add to "
+                    "schema, or choose the columns to read with columns=[...]"
+                )
         there = [*rows.header, *rows.folders]
         names = self.columns or tuple(typed) or there
-        for name in names:
-            if name not in there:
-                raise ProcessorError(
-                    f"CSV file '{path}' has no column '{name}'; its columns are {', '.join(there)}"
-                )
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise ProcessorError(
+                f"CSV file '{path}' has no {_named(missing)}; its columns are {', '.join(there)}"
+            )
         return [typed.get(name, Column(name, str)) for name in names]
+
+
+def _named(columns: Sequence[str]) -> str:
+    word = "column" if len(columns) == 1 else "columns"
+    return f"{word} {', '.join(map(repr, columns))}"
 
 
 def _fields(header: bytes) -> list[str]:
