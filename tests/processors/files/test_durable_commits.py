@@ -98,7 +98,7 @@ def end(commit: Commit, reports: Sequence[Any]) -> None:
     commit.finish()
 
 
-def run_light(sink: Sink, execution: str, files: dict[str, str]) -> None:
+def run_light(sink: Sink, execution: str, files: dict[str, Any]) -> None:
     commit = sink.begin(context(execution, len(files)))
     end(commit, write(sink, execution, list(files.values())))
 
@@ -189,6 +189,48 @@ def test_a_job_that_is_discarded_changes_nothing_wherever_its_commit_was_cut_off
     for dir in emptied(deadly.cut_off(arrange), place):
         assert files(dir) == old, dir
         assert hidden(dir) == ([".pyrite-files"] if old else []), dir
+
+
+LAYOUTS: list[dict[str, Any]] = [{"partition_by": "k"}, {"single_file": True}]
+
+
+def parts(dir: str) -> dict[str, str]:
+    """All visible files in a folder and below it."""
+    found = storage_of(dir).find(f"{dir}/**/part-*")
+    below = f"/{dir.rpartition('/')[2]}/"  # a URL that was found has more slashes
+    return {file.path.partition(below)[2]: text_of(file.path) for file in found}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize("ends", ["completed", "discarded"])
+def test_a_layout_is_committed_or_discarded_wherever_its_commit_was_cut_off(
+    place: str, deadly: Deadly, layout: dict[str, Any], ends: str
+) -> None:
+    expected: dict[str, str] = {}
+
+    def arrange(name: str) -> Acts:
+        sink = sink_of(f"{place}/{name}", format="jsonl", **layout)
+        run_light(sink, "old", {"0": {"k": "a", "n": 1}, "1": {"k": "b", "n": 2}})
+        expected.update(parts(f"{place}/{name}") if ends == "discarded" else {})
+        sink.prepare(context("new"))
+        reports = write(sink, "new", [{"k": "c", "n": 3}, {"k": "b", "n": 4}])
+
+        def complete() -> None:
+            end(sink.resume(context("new")), reports)
+
+        if ends == "completed":
+            return complete, complete
+        discard = lambda: sink.resume(context("new")).discard()  # noqa: E731
+        return lambda: commit_only(sink, "new", reports), discard
+
+    for dir in emptied(deadly.cut_off(arrange), place):
+        expected = expected or parts(dir)
+        assert len(expected) == (1 if "single_file" in layout else 2)
+        assert ('"n": 3' in "".join(expected.values())) == (ends == "completed")
+        assert parts(dir) == expected, dir
+        assert hidden(dir) == [".pyrite-files"], dir
+        folders = {name.split("/")[0] for name in expected if "/" in name}
+        assert {name for name in names_in(dir) if name.startswith("k=")} == folders, dir
 
 
 def test_of_a_light_job_and_a_durable_one_whose_commit_was_cut_off_the_later_commit_stands(

@@ -363,7 +363,7 @@ def test_a_schema_that_cannot_be_used_is_refused_at_once(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ["a"]}, "can be chosen in parquet files only"),
+        ({"columns": ["a"]}, "is for csv, jsonl and parquet files"),
         ({"format": "parquet", "columns": "a"}, "must be a list of at least one name"),
         ({"format": "parquet", "columns": []}, "must be a list of at least one name"),
         ({"format": "parquet", "columns": [1]}, "must be strings"),

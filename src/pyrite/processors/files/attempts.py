@@ -10,8 +10,11 @@ from __future__ import annotations
 import logging
 import re
 import zlib
+from collections.abc import Iterable
+from contextlib import suppress
 
 from pyrite.context import MetaSupplierContext
+from pyrite.processors.files.layout import PART
 from pyrite.processors.files.locking import FolderLock
 from pyrite.processors.files.manifest import (
     MANIFEST,
@@ -27,8 +30,6 @@ from pyrite.processors.steps import TargetIsTaken
 
 logger = logging.getLogger("pyrite.files")
 
-PART = "part-"
-"""Begins the names of all files that writers make."""
 BEFORE = "before"
 """The folder of an attempt for the files of earlier jobs, until the whole job is committed."""
 SCRATCH = "new.json"
@@ -58,6 +59,13 @@ def undo(storage: Storage, dir: str, attempt: str) -> None:
         _put_back(storage, dir, attempt, record)
     # Otherwise another job has committed since: what was there before is of no use.
     storage.remove(f"{attempt}/{RECORD}")
+
+
+def tidy(storage: Storage, dir: str, attempt: str) -> None:
+    """Removes the folders that a commit has emptied, once it cannot be undone any more."""
+    record = Record.of_attempt(storage, attempt)
+    if record is not None and record.before is not None:
+        remove_empty(storage, dir, record.before.files, but=record.after.files)
 
 
 def replace_manifest(storage: Storage, dir: str, attempt: str, manifest: Manifest | None) -> None:
@@ -97,10 +105,41 @@ def _put_back(storage: Storage, dir: str, attempt: str, record: Record) -> None:
             storage.move(f"{dir}/{final}", f"{attempt}/{name}")
         elif not was_there or storage.exists(f"{attempt}/{BEFORE}/{final}"):
             storage.remove(f"{dir}/{final}")
-    for name in storage.names(f"{attempt}/{BEFORE}"):
+    for name in names_aside(storage, attempt, record):
         if storage.exists(f"{dir}/{name}") and not (before and before.has(storage, dir, name)):
             raise OSError(f"'{dir}/{name}' is in the place of '{attempt}/{BEFORE}/{name}'")
+        storage.make_folder(f"{dir}/{name}".rpartition("/")[0])
         storage.move(f"{attempt}/{BEFORE}/{name}", f"{dir}/{name}")
+    remove_empty(storage, dir, record.files, but=() if before is None else before.files)
+
+
+def names_aside(storage: Storage, attempt: str, record: Record) -> list[str]:
+    """The files of the job before that the commit has moved out of the way."""
+    names = () if record.before is None else record.before.files
+    return [name for name in names if storage.exists(f"{attempt}/{BEFORE}/{name}")]
+
+
+def remove_empty(
+    storage: Storage, dir: str, names: Iterable[str], *, but: Iterable[str] = ()
+) -> None:
+    """Removes the folders within a folder that these files were in, if nothing is in them."""
+    folders = folders_of(names) - folders_of(but)
+    for folder in sorted(folders, key=len, reverse=True):
+        with suppress(OSError):  # not empty, or gone
+            storage.remove_empty_folder(f"{dir}/{folder}")
+
+
+def folders_of(names: Iterable[str]) -> set[str]:
+    """All folders that files are in, by their names.
+
+    >>> sorted(folders_of(["a/b/c.txt", "d.txt"]))
+    ['a', 'a/b']
+    """
+    folders = set()
+    for name in names:
+        while name := name.rpartition("/")[0]:
+            folders.add(name)
+    return folders
 
 
 def _durable_owner(storage: Storage, attempt: str) -> Owner | None:
@@ -134,6 +173,7 @@ def _remove_dead(storage: Storage, dir: str, name: str, lock: FolderLock) -> Non
             record = Record.of_attempt(storage, attempt)
             if record is not None and Manifest.of_folder(storage, dir) != record.after:
                 undo(storage, dir, attempt)
+            tidy(storage, dir, attempt)
         storage.remove_folder(attempt)
     except (OSError, ValueError, TypeError, KeyError) as error:
         logger.warning("'%s', which a job left behind, was not removed: %s", attempt, error)

@@ -18,14 +18,17 @@ from pyrite.context import MetaSupplierContext
 from pyrite.errors import ProcessorError
 from pyrite.processors.files.attempts import (
     BEFORE,
-    PART,
     SCRATCH,
     attempt_folder,
     clean_up,
+    folders_of,
+    names_aside,
     replace_manifest,
+    tidy,
     undo,
 )
 from pyrite.processors.files.formats import Format, Written
+from pyrite.processors.files.layout import PART, Layout
 from pyrite.processors.files.locking import FolderIsTaken, FolderLock
 from pyrite.processors.files.manifest import (
     OWNER,
@@ -51,16 +54,21 @@ class FolderCommit(Commit):
     durable job, until `let_go`."""
 
     def __init__(
-        self, dir: str, format: Format, context: MetaSupplierContext, *, is_durable: bool = False
+        self,
+        dir: str,
+        format: Format,
+        layout: Layout,
+        context: MetaSupplierContext,
+        *,
+        is_durable: bool = False,
     ) -> None:
         self._dir = dir
         self._format = format
         self._vertex = context.vertex_name
         self._execution = context.execution_id
         self._owner = Owner.of(context, is_durable=is_durable)
-        self._names = [
-            f"{PART}{index:05d}{format.suffix}" for index in range(context.total_parallelism)
-        ]
+        self._layout = layout
+        self._names = layout.names(context.total_parallelism, format.suffix)
         self._storage = storage_of(dir)
         self._attempt = attempt_folder(dir, context)
         self._made: list[str] = []
@@ -78,7 +86,7 @@ class FolderCommit(Commit):
                 ) from error
             raise
 
-    def commit(self, reports: Sequence[Written | None]) -> None:
+    def commit(self, reports: Sequence[Sequence[Written] | None]) -> None:
         try:
             self._commit(reports)
         except OSError as error:
@@ -91,6 +99,7 @@ class FolderCommit(Commit):
 
     def finish(self) -> None:
         try:
+            tidy(self._storage, self._dir, self._attempt)
             if self._storage.exists(self._attempt):
                 self._storage.remove_folder(self._attempt)
         finally:
@@ -100,11 +109,11 @@ class FolderCommit(Commit):
         storage = self._storage
         try:
             if self._lock is not None and storage.exists(self._attempt):
-                before = f"{self._attempt}/{BEFORE}"
-                if storage.exists(f"{self._attempt}/{RECORD}") and storage.names(before):
+                record = Record.of_attempt(storage, self._attempt)
+                if record is not None and names_aside(storage, self._attempt, record):
                     raise ProcessorError(
-                        "the files that an earlier job had written to "
-                        f"'{self._dir}' could not be put back; they are in '{before}'"
+                        f"the files that an earlier job had written to '{self._dir}' could not be "
+                        f"put back; they are in '{self._attempt}/{BEFORE}'"
                     )
                 storage.remove_folder(self._attempt)
         finally:
@@ -132,16 +141,16 @@ class FolderCommit(Commit):
         """Called if the commit cannot begin."""
         self.discard()
 
-    def _commit(self, reports: Sequence[Written | None]) -> None:
+    def _commit(self, reports: Sequence[Sequence[Written] | None]) -> None:
         written = self._format.settled(
             self._storage,
             self._attempt,
             self._vertex,
-            [each for each in reports if each is not None],
+            [each for report in reports if report is not None for each in report],
         )
-        files = {
-            f"{PART}{each.name.split('-')[1]}{self._format.suffix}": each.name for each in written
-        }
+        if self._layout.single_file is not None:
+            written = self._joined(written, self._layout.single_file)
+        files = {each.target: each.name for each in written}
         storage, before = self._storage, self._manifest(files)
         if before != self._last:
             raise ProcessorError(
@@ -153,12 +162,37 @@ class FolderCommit(Commit):
         record, scratch = Record(files, before, after), f"{self._attempt}/{SCRATCH}"
         storage.make_folder(f"{self._attempt}/{BEFORE}")
         replace_json(storage, f"{self._attempt}/{RECORD}", record, scratch=scratch)
-        for name in () if before is None else before.files:
-            if before is not None and before.has(storage, self._dir, name):
-                storage.move(f"{self._dir}/{name}", f"{self._attempt}/{BEFORE}/{name}")
-        for final, name in files.items():
-            storage.move(f"{self._attempt}/{name}", f"{self._dir}/{final}")
+        aside = [
+            name
+            for name in (() if before is None else before.files)
+            if before is not None and before.has(storage, self._dir, name)
+        ]
+        self._move(aside, self._dir, f"{self._attempt}/{BEFORE}")
+        self._move(files, self._attempt, self._dir)
         replace_manifest(storage, self._dir, self._attempt, after)
+
+    def _joined(self, written: Sequence[Written], name: str) -> list[Written]:
+        """One file for each folder."""
+        by_folder: dict[str, list[Written]] = {}
+        for each in sorted(written, key=lambda each: each.target):
+            by_folder.setdefault("".join(each.target.rpartition("/")[:2]), []).append(each)
+        joined = []
+        for number, (folder, those) in enumerate(by_folder.items()):
+            single = those[0].name
+            if len(those) > 1:
+                single = f"{PART}{number:05d}-single{self._format.suffix}"
+                self._format.join(self._storage, self._attempt, self._vertex, those, single)
+            joined.append(Written(single, target=folder + name))
+        return joined
+
+    def _move(self, names: Mapping[str, str] | Sequence[str], source: str, target: str) -> None:
+        """Moves files from one folder to another; a mapping gives their names there, and then the
+        ones here."""
+        for folder in sorted(folders_of(names)):
+            self._storage.make_folder(f"{target}/{folder}")
+        for name in names:
+            here = names[name] if isinstance(names, Mapping) else name
+            self._storage.move(f"{source}/{here}", f"{target}/{name}")
 
     def _marks(self, files: Mapping[str, str]) -> dict[str, str]:
         marks = {}
@@ -192,7 +226,12 @@ class FolderCommit(Commit):
     def _manifest(self, names: Iterable[str]) -> Manifest | None:
         """Which files are ours to replace. Raises if another file has one of these names."""
         storage, manifest = self._storage, Manifest.of_folder(self._storage, self._dir)
-        there = set(storage.names(self._dir))
+        there = {
+            folder + name
+            for folder in {"", *(f"{folder}/" for folder in folders_of(names))}
+            if storage.is_folder(f"{self._dir}/{folder}".rstrip("/"))
+            for name in storage.names(f"{self._dir}/{folder}".rstrip("/"))
+        }
         for name in names:
             if name in there and not (manifest and manifest.has(storage, self._dir, name)):
                 raise ProcessorError(

@@ -17,6 +17,7 @@ from pyrite.context import MetaSupplierContext
 from pyrite.processors.files.attempts import clean_up
 from pyrite.processors.files.committing import FolderCommit
 from pyrite.processors.files.formats import Format, Written
+from pyrite.processors.files.layout import Layout
 from pyrite.processors.files.manifest import Manifest, Owner
 
 
@@ -24,8 +25,10 @@ class ResumedCommit(FolderCommit):
     """The hold on a folder of an execution that was prepared. Each method may be called again, on
     another object, if the process died in it."""
 
-    def __init__(self, dir: str, format: Format, context: MetaSupplierContext) -> None:
-        super().__init__(dir, format, context, is_durable=True)
+    def __init__(
+        self, dir: str, format: Format, layout: Layout, context: MetaSupplierContext
+    ) -> None:
+        super().__init__(dir, format, layout, context, is_durable=True)
 
     def discard(self) -> None:
         try:
@@ -47,7 +50,7 @@ class ResumedCommit(FolderCommit):
     def _give_up(self) -> None:
         self.let_go()
 
-    def _commit(self, reports: Sequence[Written | None]) -> None:
+    def _commit(self, reports: Sequence[Sequence[Written] | None]) -> None:
         manifest = Manifest.of_folder(self._storage, self._dir)
         if manifest is not None and self._execution in manifest.durable:
             return

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from pyrite.functions import shorten
 from pyrite.processors.files.lines import Range
@@ -16,27 +14,46 @@ from pyrite.processors.steps import BadItem, Writer
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a writer says when it has completed: the name of its file, and what the format wants to
+    """A file that a writer has completed: its name in the attempt, and what the format wants to
     know about it at the commit."""
 
     name: str
     about: Any = None
+    target: str = ""
+    """The path that the file gets in the folder of the sink."""
+
+
+class FileWriter(Writer):
+    """Writes items to one file."""
+
+    def complete(self) -> Written:
+        raise NotImplementedError
+
+    def is_full(self, size: int) -> bool:
+        """Whether the file has about this many bytes, or more. May write what is held back."""
+        raise NotImplementedError
 
 
 class Format:
     """A file format. Plain data: it travels with the step that uses it."""
 
     __slots__ = ()
-    suffix: str
-    can_be_split = False
-    """Whether several readers can share one file, each with a range of its bytes."""
+
+    @property
+    def suffix(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether several readers can share one file, each with a range of its bytes."""
+        return False
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         """The items that begin in a part of a file, a list at a time. No item is None."""
         raise NotImplementedError
 
-    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
-        """Writes to a new file in a folder. What it completes with is a Written."""
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
+        """Writes to a new file in a folder."""
         raise NotImplementedError
 
     def settled(
@@ -44,6 +61,12 @@ class Format:
     ) -> Sequence[Written]:
         """The files to commit, when all writers have completed."""
         return written
+
+    def join(
+        self, storage: Storage, folder: str, vertex: str, written: Sequence[Written], name: str
+    ) -> None:
+        """Writes all that is in some settled files of a folder, in their order, to a new one."""
+        raise NotImplementedError
 
 
 def check_row(item: Any, vertex: str) -> None:
@@ -53,18 +76,3 @@ def check_row(item: Any, vertex: str) -> None:
             f"vertex '{vertex}' writes rows, so each item must be a dict; got {shorten(item)}",
             item,
         )
-
-
-def is_packed(path: str) -> bool:
-    return path.endswith(".gz")
-
-
-@contextmanager
-def opened(storage: Storage, path: str) -> Iterator[IO[bytes]]:
-    """A file to read from, unpacked on the way if its name says that it is packed."""
-    with storage.open(path, "rb") as file:
-        if is_packed(path):
-            with gzip.open(file) as unpacked:
-                yield unpacked  # type: ignore[misc]
-        else:
-            yield file

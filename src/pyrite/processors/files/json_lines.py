@@ -9,34 +9,43 @@ from typing import Any, NoReturn
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Format, opened
+from pyrite.processors.files.field_types import Column, folder_fields
+from pyrite.processors.files.formats import FileWriter
 from pyrite.processors.files.lines import Range, blocks_of_lines, count_lines
+from pyrite.processors.files.packing import opened
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.files.text import TextWriter
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.files.text import TextFormat, TextWriter
+from pyrite.processors.steps import BadItem
 
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLines(Format):
-    suffix = ".jsonl"
-    can_be_split = True
+class JsonLines(TextFormat):
+    columns: tuple[str, ...] | None = None
+    """The fields of the objects to read; None for all that is there, whatever it is."""
+    folders: tuple[Column, ...] = ()
+    """The types of fields that are in the names of folders; the others are strings."""
+    extension = ".jsonl"
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
-        done = 0
-        with opened(storage, part.path) as file:
-            for lines in blocks_of_lines(file, part):
+        done, folders = 0, folder_fields(part.path, self.folders)
+        with self.text_of(storage, part.path) as file:
+            for lines in blocks_of_lines(file, part, self.encoding):
                 try:
-                    yield _values(lines)
+                    values = _values(lines)
+                    if folders:
+                        values = [{**folders, **v} if isinstance(v, dict) else v for v in values]
+                    yield values if self.columns is None else _chosen(values, self.columns, lines)
                 except _BadLine as bad:
                     with opened(storage, part.path) as again:
-                        number = count_lines(again, part) + done + bad.index + 1
+                        before = count_lines(again, part, self.encoding)
+                    number = before + done + bad.index + 1
                     raise ProcessorError(f"line {number} of '{part.path}' {bad}") from None
                 done += len(lines)
 
-    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _JsonLinesWriter(storage, folder, name, vertex)
 
 
@@ -70,6 +79,23 @@ def _values(lines: Sequence[str]) -> list[Any]:
             )
         values.append(value)
     return values
+
+
+def _chosen(
+    values: Sequence[Any], columns: Sequence[str], lines: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The values, which must be objects, with these fields only."""
+    try:
+        return [{name: value.get(name) for name in columns} for value in values]
+    except AttributeError:
+        for index, line in enumerate(lines):
+            if any(not isinstance(value, dict) for value in _values([line])):
+                raise _BadLine(
+                    index,
+                    f"is not an object, so it has no columns: {shorten(line)}; leave out columns= "
+                    "of read_files()",
+                ) from None
+        raise
 
 
 class _JsonLinesWriter(TextWriter):

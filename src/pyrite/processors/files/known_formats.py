@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.processors.files.csv_rows import Csv
+from pyrite.processors.files.decoding import UTF_8, checked_encoding
+from pyrite.processors.files.field_types import checked_read_schema
 from pyrite.processors.files.formats import Format
 from pyrite.processors.files.json_lines import JsonLines
-from pyrite.processors.files.parquet import Parquet, checked_columns, checked_schema
-from pyrite.processors.files.text import Text
+from pyrite.processors.files.packing import SUFFIXES
+from pyrite.processors.files.parquet import Parquet, checked_codec, checked_schema
+from pyrite.processors.files.text import Text, TextFormat
 
 FORMATS: dict[str, Format] = {
     "text": Text(),
@@ -22,30 +26,62 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def format_to_read(name: str, columns: Sequence[str] | None) -> Format:
+def format_to_read(
+    name: str,
+    *,
+    columns: Sequence[str] | None = None,
+    schema: Any = None,
+    encoding: str | None = None,
+) -> Format:
     """Raises InvalidDAG."""
     format = _format("read_files", name)
-    if columns is None:
-        return format
-    if not isinstance(format, Parquet):
-        raise InvalidDAG(
-            f"columns of read_files() can be chosen in parquet files only, and format is "
-            f"'{name}'; leave columns out, and choose fields with map()"
-        )
-    return Parquet(columns=checked_columns(columns))
+    chosen = None if columns is None else _checked_columns(columns)
+    fields = () if schema is None else checked_read_schema(schema)
+    if isinstance(format, Parquet):
+        if encoding is not None:
+            raise InvalidDAG(
+                "encoding of read_files() is for files of text, and format is 'parquet'; leave "
+                "encoding out"
+            )
+        return Parquet(columns=chosen, folders=fields)
+    code = UTF_8 if encoding is None else checked_encoding(encoding)
+    if isinstance(format, Csv):
+        for column in chosen or () if fields else ():
+            if column not in schema:
+                raise InvalidDAG(
+                    f"columns of read_files() names '{column}', which is not in schema; add it "
+                    "there"
+                )
+        return Csv(code, columns=chosen, schema=fields or None)
+    if isinstance(format, JsonLines):
+        return JsonLines(code, columns=chosen, folders=fields)
+    for option, given in (("columns", chosen), ("schema", fields)):
+        if given:
+            raise InvalidDAG(
+                f"{option} of read_files() is for csv, jsonl and parquet files, and format is "
+                f"'{name}'; leave {option} out"
+            )
+    return Text(code)
 
 
-def format_to_write(name: str, schema: Any) -> Format:
+def format_to_write(name: str, *, schema: Any = None, compression: str | None = None) -> Format:
     """Raises InvalidDAG."""
     format = _format("write_files", name)
-    if schema is None:
-        return format
-    if not isinstance(format, Parquet):
+    if isinstance(format, Parquet):
+        codec = checked_codec(compression)
+        return Parquet(schema=None if schema is None else checked_schema(schema), codec=codec)
+    if schema is not None:
         raise InvalidDAG(
             f"schema of write_files() is for parquet files only, and format is '{name}'; leave "
             "schema out"
         )
-    return Parquet(schema=checked_schema(schema))
+    if compression is not None and compression not in SUFFIXES:
+        raise InvalidDAG(
+            f"compression of write_files() must be one of {', '.join(SUFFIXES)} if format is "
+            f"'{name}'; got {shorten(compression)}"
+        )
+    assert isinstance(format, TextFormat)
+    return replace(format, compression=compression)
 
 
 def _format(processor: str, name: str) -> Format:
@@ -54,3 +90,16 @@ def _format(processor: str, name: str) -> Format:
             f"format of {processor}() must be one of {', '.join(FORMATS)}; got {shorten(name)}"
         )
     return FORMATS[name]
+
+
+def _checked_columns(columns: Any) -> tuple[str, ...]:
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+        raise InvalidDAG(
+            f"columns of read_files() must be a list of at least one name; got {shorten(columns)}"
+        )
+    for name in columns:
+        if not isinstance(name, str):
+            raise InvalidDAG(f"columns of read_files() must be strings; got {shorten(name)}")
+    if len(set(columns)) < len(columns):
+        raise InvalidDAG(f"columns of read_files() names a column twice: {', '.join(columns)}")
+    return tuple(columns)

@@ -8,13 +8,14 @@ the ranges begin and end.
 from __future__ import annotations
 
 import codecs
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO
 
-from pyrite.errors import ProcessorError
+from pyrite.processors.files.decoding import UTF_8, has_ascii_line_ends
 
 BLOCK = 1 << 17
 END = sys.maxsize
@@ -64,9 +65,12 @@ def pieces_of(path: str, size: int, most: int) -> list[Range]:
     return [Range(path, start, end, size) for start, end in pairwise(cuts)]
 
 
-def blocks_of_lines(file: IO[bytes], part: Range) -> Iterator[list[str]]:
-    """The lines that begin in a range of a UTF-8 file, a list at a time, without their line ends
-    (\\n, \\r\\n or \\r)."""
+def blocks_of_lines(file: IO[bytes], part: Range, encoding: str = UTF_8) -> Iterator[list[str]]:
+    """The lines that begin in a range of a text file, a list at a time, without their line ends
+    (\\n, \\r\\n or \\r). Raises UnicodeDecodeError, of which only the reason is right."""
+    if not has_ascii_line_ends(encoding):
+        yield from _whole_file(file, encoding)
+        return
     position, end = part.start, part.end
     if position:
         file.seek(position - 1)
@@ -77,18 +81,10 @@ def blocks_of_lines(file: IO[bytes], part: Range) -> Iterator[list[str]]:
             block += file.readline()
         if not block:  # the end of the file
             return
-        size = len(block)
-        if position == 0:
+        position, starts_file = position + len(block), position == 0
+        if starts_file and encoding == UTF_8:
             block = block.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = block.decode()
-        except UnicodeDecodeError as error:
-            byte = position + size - len(block) + error.start
-            raise ProcessorError(
-                f"file '{part.path}' is not UTF-8 text: byte {byte} is "
-                f"0x{block[error.start]:02x} ({error.reason})"
-            ) from error
-        position += size
+        text = block.decode(encoding)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
@@ -97,7 +93,17 @@ def blocks_of_lines(file: IO[bytes], part: Range) -> Iterator[list[str]]:
         yield lines
 
 
-def count_lines(file: IO[bytes], part: Range) -> int:
+def count_lines(file: IO[bytes], part: Range, encoding: str = UTF_8) -> int:
     """How many lines of the file come before the first one of a range."""
     before = Range(part.path, 0, part.start)
-    return sum(map(len, blocks_of_lines(file, before))) if part.start else 0
+    return sum(map(len, blocks_of_lines(file, before, encoding))) if part.start else 0
+
+
+def _whole_file(file: IO[bytes], encoding: str) -> Iterator[list[str]]:
+    with io.TextIOWrapper(file, encoding=encoding) as text:
+        is_first = True
+        while lines := text.readlines(BLOCK):
+            if is_first:
+                lines[0] = lines[0].removeprefix("\ufeff")
+                is_first = False
+            yield [line.removesuffix("\n") for line in lines if line]

@@ -55,7 +55,7 @@ class Manifest:
             return None
         try:
             kept = read_json(storage, path)
-            if any("/" in name for name in kept["files"]):
+            if any({"", ".", ".."} & set(name.split("/")) for name in kept["files"]):
                 raise ValueError("a file outside of the folder")
             return Manifest.of_json(kept)
         except (ValueError, KeyError, TypeError) as error:

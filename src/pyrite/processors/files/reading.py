@@ -4,40 +4,57 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from pyrite.context import ProcessorContext
-from pyrite.errors import ProcessorError
+from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.files.formats import Format, is_packed
+from pyrite.processors.files.formats import Format
 from pyrite.processors.files.known_formats import format_to_read
 from pyrite.processors.files.lines import Range, pieces_of, ranges_of
+from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
 from pyrite.processors.steps import Source
 
 
 def read_files(
-    glob: str | os.PathLike[str], format: str = "text", *, columns: Sequence[str] | None = None
+    glob: str | os.PathLike[str],
+    format: str = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: bool = False,
+    encoding: str | None = None,
 ) -> StepSupplier:
     """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a
     `csv` or `parquet` file as a dict, each value of a `jsonl` file.
 
-    The pattern is a path, or a URL that fsspec knows. Files whose names end in .gz are unpacked on
-    the way. All processors of the vertex share the work: text and JSON lines are divided by bytes,
-    Parquet files by row groups, all other files are read whole. With `columns`, only these columns
-    of Parquet files are read.
+    The pattern is a path, or a URL that fsspec knows. Files whose names end in .gz or .zst are
+    unpacked on the way. All processors of the vertex share the work: text and JSON lines are
+    divided by bytes, Parquet files by row groups, all other files are read whole.
+
+    `schema` gives the types of CSV columns, such as `{"id": int, "born": date | None}`: int, float,
+    bool, str, date, datetime, Decimal, and None for an empty field. Without it all are strings.
+    With `columns`, only these columns of CSV and Parquet files and these fields of JSON objects are
+    read. With `with_path`, each item is a pair of the file's path and what was read. `encoding` is
+    that of text, CSV and JSON lines, UTF-8 unless it is given.
     """
     path = checked_path("read_files", glob)
-    return StepSupplier(ReadFiles(path, format_to_read(format, columns)))
+    checked = format_to_read(format, columns=columns, schema=schema, encoding=encoding)
+    if not isinstance(with_path, bool):
+        raise InvalidDAG(f"with_path of read_files() must be True or False; got {with_path!r}")
+    return StepSupplier(ReadFiles(path, checked, with_path))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFiles(Source):
     pattern: str
     format: Format
+    with_path: bool = False
+    """Whether an item is a pair of the path of its file and what was read."""
     files: tuple[Found, ...] | None = None
     """The files that match, where they were looked for before: all readers must see the same."""
     may_hold_none = False
@@ -101,7 +118,8 @@ class ReadFiles(Source):
         storage = storage_of(self.pattern)
         for part in parts:
             try:
-                yield from self.format.read(storage, part)
+                for block in self.format.read(storage, part):
+                    yield [(part.path, item) for item in block] if self.with_path else block
             except (OSError, EOFError, zlib.error) as error:
                 raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
 

@@ -2,35 +2,105 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, ClassVar
 
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Format, Written, opened
-from pyrite.processors.files.lines import Range, blocks_of_lines
+from pyrite.processors.files.decoding import UTF_8, has_ascii_line_ends, not_text
+from pyrite.processors.files.formats import FileWriter, Format, Written
+from pyrite.processors.files.lines import BLOCK, Range, blocks_of_lines
+from pyrite.processors.files.packing import SUFFIXES, NewFile, opened
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.steps import BadItem
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Format):
-    suffix = ".txt"
-    can_be_split = True
+class TextFormat(Format):
+    """What the formats have in common whose files are text."""
+
+    encoding: str = UTF_8
+    """That of the files to read; they are written in UTF-8."""
+    compression: str | None = None
+    """That of the files to write; those to read have it in their names."""
+    extension: ClassVar[str]
+
+    @property
+    def suffix(self) -> str:
+        return self.extension + ("" if self.compression is None else SUFFIXES[self.compression])
+
+    @property
+    def can_be_split(self) -> bool:
+        return has_ascii_line_ends(self.encoding)
+
+    @contextmanager
+    def text_of(self, storage: Storage, path: str) -> Iterator[IO[bytes]]:
+        """A file to read text from. What is not text in its encoding is an error that names the
+        line and the byte."""
+        try:
+            with opened(storage, path) as file:
+                yield file
+        except UnicodeDecodeError as error:
+            with opened(storage, path) as again:
+                raise not_text(again, path, self.encoding) from error
+
+    def join(
+        self, storage: Storage, folder: str, vertex: str, written: Sequence[Written], name: str
+    ) -> None:
+        new = NewFile(storage, f"{folder}/{name}")
+        try:
+            first = None
+            for each in written:
+                for block in self.blocks(storage, f"{folder}/{each.name}", each, first):
+                    new.write(block)
+                    first = first or each
+        finally:
+            new.close()
+
+    def blocks(
+        self, storage: Storage, path: str, written: Written, after: Written | None
+    ) -> Iterator[bytes]:
+        """What is in a file that was written, a block at a time: the whole, or what it adds to
+        another one."""
+        beginning = self.beginning(written)
+        with opened(storage, path) as file:
+            block = file.read(BLOCK + len(beginning))
+            if after is not None:
+                block = block.removeprefix(beginning)
+            while block:
+                yield block
+                block = file.read(BLOCK)
+
+    def beginning(self, written: Written) -> bytes:
+        """What a file may begin with, only because it is the beginning."""
+        return codecs.BOM_UTF8
+
+
+@dataclass(frozen=True, slots=True)
+class Text(TextFormat):
+    extension = ".txt"
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[str]]:
-        with opened(storage, part.path) as file:
-            yield from blocks_of_lines(file, part)
+        with self.text_of(storage, part.path) as file:
+            yield from blocks_of_lines(file, part, self.encoding)
 
-    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> Writer:
+    def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _LineWriter(storage, folder, name, vertex)
 
 
-class TextWriter(Writer):
+def with_mark(text: str) -> str:
+    """Text for the beginning of a file. A reader drops a byte order mark there, so text that begins
+    with one gets another."""
+    return "\ufeff" + text if text.startswith("\ufeff") else text
+
+
+class TextWriter(FileWriter):
     """Writes text to one file, which stays open until all is written."""
 
     def __init__(self, storage: Storage, folder: str, name: str, vertex: str) -> None:
-        self._file = storage.open(f"{folder}/{name}", "wb")
+        self._file = NewFile(storage, f"{folder}/{name}")
         self._name = name
         self._vertex = vertex
         self._is_empty = True
@@ -39,16 +109,16 @@ class TextWriter(Writer):
         self._file.close()
         return Written(self._name)
 
+    def is_full(self, size: int) -> bool:
+        return self._file.size >= size
+
     def close(self) -> None:
         self._file.close()
 
     def write_text(self, text: str, items: Sequence[Any], text_of: Callable[[Any], str]) -> None:
         """Writes the text of some items; `text_of` gives that of one, to find the bad one."""
-        if self._is_empty and text.startswith("\ufeff"):
-            # A reader takes this character for a byte order mark and removes it, so the file gets
-            # one of these of its own.
-            text = "\ufeff" + text
-        self._is_empty = False
+        if self._is_empty:
+            text, self._is_empty = with_mark(text), False
         try:
             encoded = text.encode()
         except UnicodeEncodeError:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
-from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.files.attempts import PART, attempt_folder
+from pyrite.processors.files.attempts import attempt_folder
 from pyrite.processors.files.committing import FolderCommit
 from pyrite.processors.files.durable import ResumedCommit
 from pyrite.processors.files.formats import Format, Written
 from pyrite.processors.files.known_formats import format_to_write
-from pyrite.processors.files.storage import Storage, checked_path, is_url, storage_of
+from pyrite.processors.files.layout import PART, Layout, checked_layout
+from pyrite.processors.files.parquet import Parquet
+from pyrite.processors.files.placing import Files, writer_of
+from pyrite.processors.files.storage import checked_path, is_url, storage_of
+from pyrite.processors.files.text import Text
 from pyrite.processors.steps import Commit, Sink, Writer
 
 
 def write_files(
-    dir: str | os.PathLike[str], format: str = "text", *, schema: Any = None
+    dir: str | os.PathLike[str],
+    format: str = "text",
+    *,
+    schema: Any = None,
+    partition_by: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    target_size: int | None = None,
+    compression: str | None = None,
+    single_file: bool | str = False,
 ) -> StepSupplier:
     """Writes items to files in a folder, `part-00000` and on, one per processor: text lines, CSV or
     Parquet rows from dicts, JSON lines.
@@ -29,76 +40,88 @@ def write_files(
     job that fails changes nothing. Other files in the folder are left alone: a job that needs the
     name of one is refused, and so is a job while another one writes to the folder.
 
+    `partition_by` is a field, or several: their values name folders such as `country=DE`, and the
+    files in them do not repeat them; or a function of the item, whose result names the folder. With
+    `target_size`, a processor begins another file when one has about this many bytes. `compression`
+    is `gzip` or `zstd`, and for Parquet also another codec. `single_file=True` makes one file of
+    all, or one for each partition; it may be the name of that file.
+
     All Parquet files of a job have one schema: `schema`, a pyarrow.Schema or a string such as
     "word string, n long"; or the one that fits all rows. Then a column is float if any value is,
     fields that a row lacks are null, and a column that is None in all rows has Arrow's null type.
     Columns are in the order of the fields if all rows agree on it, else in alphabetical order.
     """
     path = checked_path("write_files", dir)
-    return StepSupplier(WriteFiles(path, format_to_write(format, schema)))
+    checked = format_to_write(format, schema=schema, compression=compression)
+    layout = checked_layout(
+        partition_by,
+        target_size,
+        single_file,
+        suffix=checked.suffix,
+        has_fields=not isinstance(checked, Text),
+    )
+    if isinstance(checked, Parquet) and layout.is_partitioned:
+        checked = checked.partitioned(layout.fields)
+    return StepSupplier(WriteFiles(path, checked, layout))
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFiles(Sink):
     dir: str
     format: Format
+    layout: Layout
     commits = True
 
     def begin(self, context: MetaSupplierContext) -> Commit:
-        return FolderCommit(self.dir, self.format, context)
+        return FolderCommit(self.dir, self.format, self.layout, context)
 
     def prepare(self, context: MetaSupplierContext) -> None:
-        FolderCommit(self.dir, self.format, context, is_durable=True).let_go()
+        FolderCommit(self.dir, self.format, self.layout, context, is_durable=True).let_go()
 
     def resume(self, context: MetaSupplierContext) -> Commit:
-        return ResumedCommit(self.dir, self.format, context)
+        return ResumedCommit(self.dir, self.format, self.layout, context)
 
     def discard(self, context: MetaSupplierContext) -> None:
         if storage_of(self.dir).exists(attempt_folder(self.dir, context)):
             self.resume(context).discard()
 
     def open(self, context: ProcessorContext) -> Writer:
-        folder, vertex = attempt_folder(self.dir, context), context.vertex_name
-        name = f"{PART}{context.global_index:05d}-{context.attempt}{self.format.suffix}"
-        try:
-            storage = storage_of(self.dir)
-            writer = self.format.writer(storage, folder, name, vertex)
-        except FileNotFoundError as error:
-            raise ProcessorError(
-                f"vertex '{vertex}' cannot write to '{folder}', which was made when the job began: "
-                "either the job has ended, or the folder is not shared by all machines that the "
-                "job runs on"
-            ) from error
-        except OSError as error:
-            raise ProcessorError(
-                f"vertex '{vertex}' cannot write to folder '{self.dir}': {error}"
-            ) from error
-        if not context.must_repeat:
-            return writer
-        same = f"{PART}{context.global_index:05d}-{context.start}same{self.format.suffix}"
-        return _SameName(writer, storage, folder, same)
+        files = Files(
+            storage_of(self.dir),
+            attempt_folder(self.dir, context),
+            self.format,
+            context.vertex_name,
+            context.global_index,
+            context.attempt,
+        )
+        writer = writer_of(files, self.layout)
+        return _SameNames(writer, files, context.start) if context.must_repeat else writer
 
     def target(self) -> str:
         return f"folder '{self.dir if is_url(self.dir) else os.path.realpath(self.dir)}'"
 
 
-class _SameName(Writer):
-    """Gives the file of a complete attempt a name that does not depend on the attempt, and so does
-    the report. A second attempt replaces the file, which has the same content."""
+class _SameNames(Writer):
+    """Gives the files of a complete attempt names that do not depend on the attempt, and so does
+    the report. A second attempt replaces the files, which have the same content."""
 
-    def __init__(self, writer: Writer, storage: Storage, folder: str, name: str) -> None:
+    def __init__(self, writer: Writer, files: Files, start: str) -> None:
         self._writer = writer
-        self._storage = storage
-        self._folder = folder
-        self._name = name
+        self._files = files
+        self._start = start
 
     def write(self, items: list[Any]) -> None:
         self._writer.write(items)
 
-    def complete(self) -> Written:
-        written: Written = self._writer.complete()
-        self._storage.move(f"{self._folder}/{written.name}", f"{self._folder}/{self._name}")
-        return replace(written, name=self._name)
+    def complete(self) -> list[Written]:
+        same = []
+        storage, folder = self._files.storage, self._files.folder
+        for number, written in enumerate(self._writer.complete()):
+            index = f"{self._files.index:05d}" + (f"_{number}" if number else "")
+            name = f"{PART}{index}-{self._start}same{self._files.format.suffix}"
+            storage.move(f"{folder}/{written.name}", f"{folder}/{name}")
+            same.append(replace(written, name=name))
+        return same
 
     def close(self) -> None:
         self._writer.close()

@@ -1,5 +1,5 @@
 """Parquet files: each row is an item, a dict."""
 
-from pyrite.processors.files.parquet.format import Parquet, checked_columns, checked_schema
+from pyrite.processors.files.parquet.format import Parquet, checked_codec, checked_schema
 
-__all__ = ["Parquet", "checked_columns", "checked_schema"]
+__all__ = ["Parquet", "checked_codec", "checked_schema"]

@@ -44,7 +44,7 @@ class Piece:
 
 
 def with_one_schema(
-    storage: Storage, folder: str, vertex: str, written: Sequence[Written]
+    storage: Storage, folder: str, vertex: str, written: Sequence[Written], codec: str
 ) -> list[Written]:
     """Files with the rows of these, all with the schema that fits all rows. Those that have it
     already are left as they are."""
@@ -70,20 +70,39 @@ def with_one_schema(
     return [
         each
         if each.about.fields == fields
-        else Written(
-            _rewritten(storage, folder, vertex, [replace(each.about, name=each.name)], fields).name
+        else replace(
+            each,
+            name=_rewritten(
+                storage, folder, vertex, [replace(each.about, name=each.name)], fields, codec
+            ).name,
         )
         for each in written
     ]
 
 
-def as_one_piece(storage: Storage, folder: str, vertex: str, pieces: Sequence[Piece]) -> Piece:
+def as_one_piece(
+    storage: Storage, folder: str, vertex: str, pieces: Sequence[Piece], codec: str
+) -> Piece:
     """One file with the rows of several, whose last has a schema that fits all."""
     return (
         pieces[0]
         if len(pieces) == 1
-        else _rewritten(storage, folder, vertex, pieces, pieces[-1].fields)
+        else _rewritten(storage, folder, vertex, pieces, pieces[-1].fields, codec)
     )
+
+
+def join(storage: Storage, folder: str, names: Sequence[str], name: str, codec: str) -> None:
+    """Writes the rows of files that have one schema to a new file, a row group at a time."""
+    with storage.open(f"{folder}/{names[0]}", "rb") as first:
+        schema = pq.read_schema(first)
+    with (
+        storage.open(f"{folder}/{name}", "wb") as target,
+        pq.ParquetWriter(target, schema, compression=codec) as writer,
+    ):
+        for each in names:
+            with storage.open(f"{folder}/{each}", "rb") as file, pq.ParquetFile(file) as source:
+                for index in range(source.num_row_groups):
+                    writer.write_table(source.read_row_group(index))
 
 
 def cannot_unite(vertex: str, error: CannotUnite, example: Any) -> str:
@@ -135,14 +154,19 @@ def widened(array: Any, type: pa.DataType) -> Any:
 
 
 def _rewritten(
-    storage: Storage, folder: str, vertex: str, pieces: Sequence[Piece], fields: Fields
+    storage: Storage,
+    folder: str,
+    vertex: str,
+    pieces: Sequence[Piece],
+    fields: Fields,
+    codec: str,
 ) -> Piece:
     """A row group at a time, so that memory holds no more than one."""
     last = pieces[-1]
     name, schema = f"{last.name}.united", arrow_schema(fields)
     with (
         storage.open(f"{folder}/{name}", "wb") as target,
-        pq.ParquetWriter(target, schema) as writer,
+        pq.ParquetWriter(target, schema, compression=codec) as writer,
     ):
         for piece in pieces:
             for rows, columns in _groups(storage, folder, piece):

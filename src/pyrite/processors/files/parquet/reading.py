@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyrite.errors import ProcessorError
-from pyrite.processors.files.formats import is_packed, opened
+from pyrite.processors.files.field_types import Column, folder_fields
 from pyrite.processors.files.lines import Range
+from pyrite.processors.files.packing import is_packed, opened
 from pyrite.processors.files.parquet.row_groups import row_groups_in
 from pyrite.processors.files.storage import Storage, is_url
 
@@ -21,7 +22,7 @@ _ROWS = 8192
 
 
 def read_rows(
-    storage: Storage, part: Range, columns: Sequence[str] | None
+    storage: Storage, part: Range, columns: Sequence[str] | None, schema: Sequence[Column] = ()
 ) -> Iterator[list[dict[str, Any]]]:
     """The rows of the row groups in a part of a file, a list at a time."""
     path = part.path
@@ -29,10 +30,18 @@ def read_rows(
     with nullcontext(path) if is_local else opened(storage, path) as source:
         try:
             with pq.ParquetFile(source) as file:
-                names = _checked_names(columns, file.schema_arrow.names, path)
+                there = file.schema_arrow.names
+                folders = {
+                    name: value
+                    for name, value in folder_fields(path, schema).items()
+                    if name not in there and (columns is None or name in columns)
+                }
+                wanted = columns and [name for name in columns if name not in folders]
+                names = _checked_names(wanted, there, path)
                 groups = row_groups_in(part, _sizes(file.metadata))
                 for batch in file.iter_batches(_ROWS, row_groups=groups, columns=names):
-                    yield rows_of(batch, names, path)
+                    rows = rows_of(batch, names, path)
+                    yield rows if not folders else _with_folders(rows, folders, columns)
         except pa.ArrowException as error:
             raise ProcessorError(
                 f"file '{path}' is not a Parquet file that can be read: {error}"
@@ -100,6 +109,13 @@ def _checked_names(columns: Sequence[str] | None, names: Sequence[str], path: st
                 f"column '{name}'; its columns are {', '.join(names) or 'none at all'}"
             )
     return list(columns)
+
+
+def _with_folders(
+    rows: list[dict[str, Any]], folders: dict[str, Any], columns: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    whole = [{**row, **folders} for row in rows]
+    return whole if columns is None else [{name: row[name] for name in columns} for row in whole]
 
 
 def _sizes(metadata: pq.FileMetaData) -> list[int]:

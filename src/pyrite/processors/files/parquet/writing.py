@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.files.formats import Written, check_row
+from pyrite.processors.files.formats import FileWriter, Written, check_row
 from pyrite.processors.files.parquet.fitting import check_fits
 from pyrite.processors.files.parquet.kinds import (
     NO_FIELDS,
@@ -34,17 +34,18 @@ from pyrite.processors.files.parquet.pieces import (
     widened,
 )
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.steps import BadItem
 
 ROWS_AT_A_TIME = 1024
 """How many rows become arrays at a time, at most."""
 BYTES_AT_A_TIME = 1 << 24
 """About how many bytes these rows may have."""
 _FIRST_ROWS = 32
-BYTES_PER_GROUP = 1 << 26
+_NEARLY = 0.9
+"""A file that has this share of its size is full: the rest is not worth a row group."""
 
 
-class ParquetWriter(Writer):
+class ParquetWriter(FileWriter):
     """Rows are gathered to row groups. When the rows of a group need another schema than those
     before, a new piece begins; in the end all pieces become one."""
 
@@ -55,12 +56,16 @@ class ParquetWriter(Writer):
         name: str,
         vertex: str,
         schema: pa.Schema | None,
+        codec: str,
+        group_bytes: int,
     ) -> None:
         self._storage = storage
         self._folder = folder
         self._name = name
         self._vertex = vertex
         self._given = schema
+        self._codec = codec
+        self._group_bytes = group_bytes
         self._fields = NO_FIELDS
         self._examples: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
@@ -69,6 +74,8 @@ class ParquetWriter(Writer):
         self._rows_in_blocks = 0
         self._bytes_in_blocks = 0
         self._pieces: list[Piece] = []
+        self._bytes_before = 0
+        self._bytes_taken = 0
         self._file = storage.open(f"{folder}/{name}", "wb")
         self._writer: pq.ParquetWriter | None = None
 
@@ -86,8 +93,18 @@ class ParquetWriter(Writer):
         self.close()
         if self._given is not None:
             return Written(self._name)
-        piece = as_one_piece(self._storage, self._folder, self._vertex, self._pieces)
+        piece = as_one_piece(self._storage, self._folder, self._vertex, self._pieces, self._codec)
         return Written(piece.name, replace(piece, name=""))
+
+    def is_full(self, size: int) -> bool:
+        """Rows that are held back are taken to be packed as well as those before them."""
+        self._take_rows()
+        written = self._bytes_written()
+        ratio = written / self._bytes_taken if self._bytes_taken else 1.0
+        if not self._blocks or written + self._bytes_in_blocks * ratio < size:
+            return written >= size
+        self._write_group()
+        return self._bytes_written() >= size * _NEARLY
 
     def close(self) -> None:
         try:
@@ -96,6 +113,9 @@ class ParquetWriter(Writer):
         finally:
             self._writer = None
             self._file.close()
+
+    def _bytes_written(self) -> int:
+        return self._bytes_before + (0 if self._file.closed else self._file.tell())
 
     def _take_rows(self) -> None:
         """Turns the rows that have gathered into arrays."""
@@ -120,7 +140,7 @@ class ParquetWriter(Writer):
         fitting = len(rows) * BYTES_AT_A_TIME // max(size, 1)
         self._rows_at_a_time = max(1, min(fitting, 4 * self._rows_at_a_time, ROWS_AT_A_TIME))
         if arrays and (
-            self._rows_in_blocks >= ROWS_PER_GROUP or self._bytes_in_blocks >= BYTES_PER_GROUP
+            self._rows_in_blocks >= ROWS_PER_GROUP or self._bytes_in_blocks >= self._group_bytes
         ):
             self._write_group()
 
@@ -179,6 +199,7 @@ class ParquetWriter(Writer):
         schema = self._given if self._given is not None else arrow_schema(fields)
         self._begin_piece(schema, fields)
         blocks, self._blocks = self._blocks, []
+        self._bytes_taken += self._bytes_in_blocks
         rows, self._rows_in_blocks, self._bytes_in_blocks = self._rows_in_blocks, 0, 0
         assert self._writer is not None
         if schema.names and rows:
@@ -195,10 +216,11 @@ class ParquetWriter(Writer):
             return
         name = self._name
         if self._writer is not None:
+            self._bytes_before = self._bytes_written()
             self.close()
             name = f"{self._name}.{len(self._pieces)}"
             self._file = self._storage.open(f"{self._folder}/{name}", "wb")
-        self._writer = pq.ParquetWriter(self._file, schema)
+        self._writer = pq.ParquetWriter(self._file, schema, compression=self._codec)
         self._pieces.append(Piece(name, fields, 0, {}))
 
     def _column(
