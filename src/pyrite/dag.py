@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pyrite import drawing
 from pyrite.deadlocks import check_priorities
@@ -539,6 +539,20 @@ class DAG:
                 f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out"
             )
         return order
+
+
+@runtime_checkable
+class MakesDAG(Protocol):
+    """What makes a DAG, such as a Pipeline. It is taken wherever a DAG is."""
+
+    def to_dag(self) -> DAG: ...
+
+
+def dag_of(value: Any) -> DAG | None:
+    """The value if it is a DAG, or the DAG that it makes; None if it is neither."""
+    if isinstance(value, MakesDAG) and not isinstance(value, type):
+        value = value.to_dag()
+    return value if isinstance(value, DAG) else None
 
 
 def _checked_vertex(vertex: Vertex, verb: str) -> Vertex:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
-from pyrite.dag import DAG
+from pyrite.dag import DAG, dag_of
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, message_of, shorten
 
@@ -23,17 +23,23 @@ Kind = TypeVar("Kind")
 
 
 def find_dag(text: str) -> DAG:
-    """The DAG of that name, or the DAG that a function of that name returns."""
+    """The DAG or Pipeline of that name, or the one that a function of that name returns."""
     where, _, name = text.rpartition(":")
     if not where or not name:
         example = f"{text}:dag" if text.endswith(".py") else "my_jobs.words:dag"
         raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in {example}")
-    return find_in(find_module(where), where, name, DAG)
+    return find_in(find_module(where), where, name, DAG, dag_of)
 
 
-def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind:
-    """The object of that name in the module, which must be of that kind. If it is a function, the
-    function is called, and the object is its return value."""
+def find_in(
+    module: ModuleType,
+    where: str,
+    name: str,
+    kind: type[Kind],
+    converted: Callable[[Any], Any] = lambda found: None,
+) -> Kind:
+    """The object of that name in the module, which must be of that kind, or become so by
+    `converted`. If it is a function, the function is called, and the object is its return value."""
     what = kind.__name__
     try:
         found: Any = getattr(module, name)
@@ -43,6 +49,8 @@ def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind
         ) from None
     if callable(found) and not isinstance(found, kind):
         found = _called(found, f"{where}:{name}", what)
+    if not isinstance(found, kind):
+        found = converted(found) or found
     if not isinstance(found, kind):
         raise PyriteError(
             f"'{where}:{name}' is not a {what}, nor a function that returns one; it is "

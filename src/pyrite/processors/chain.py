@@ -188,9 +188,7 @@ class ChainProcessor(Processor):
         return self.chain.fold is None or self._emit_results(self.chain.fold)
 
     def close(self, error: BaseException | None) -> None:
-        close_source = getattr(self._items, "close", None)
-        if close_source is not None:
-            close_source()
+        self._close_source()
         if self._writer is not None:
             self._writer.close()
         if isinstance(self._spill, Spill):
@@ -260,7 +258,17 @@ class ChainProcessor(Processor):
         self.pace.took(taken, perf_counter() - started)
         if isinstance(self._spill, Spill):
             self._spill.watch(len(self._state))
+        fold = self.chain.fold
+        if fold is not None and not self._batch and fold.is_full(self._state):
+            self._close_source()
+            self._items = None
+            return True
         return False
+
+    def _close_source(self) -> None:
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
 
     def _pass(self, items: list[Any]) -> int:
         """Passes items through the chain until the outbox is full. Returns how many it took."""

@@ -92,6 +92,11 @@ class Fold(Step):
         """The function from an item to its key. None if the fold does not group by key."""
         return None
 
+    def is_full(self, state: Any) -> bool:
+        """Whether more items would not change the state, so that the source need not be read any
+        further."""
+        return False
+
     def results(self, state: Any) -> list[Any]:
         """The results to emit. The caller does not use the state afterwards."""
         raise NotImplementedError
