@@ -59,3 +59,17 @@ reveal_type(words.aggregate(agg.min()))  # Stage[str]
 reveal_type(words.aggregate(agg.to_list(), agg.to_set()))  # Stage[tuple[list[str], set[str]]]
 reveal_type(words.aggregate(agg.top(2)))  # Stage[list[str]]
 reveal_type(words.aggregate(agg.to_dict(lambda w: w, len)))  # Stage[dict[str, int]]
+reveal_type(words.split(str.isupper))  # tuple[Stage[str], Stage[str]]
+reveal_type(words.batch(2))  # Stage[list[str]]
+reveal_type(words.map_batches(lambda b: [len(b)]))  # Stage[int]
+reveal_type(words.sample(0.5))  # Stage[str]
+inner = orders.join(words, left=lambda o: o.customer, right=lambda w: w.upper())
+reveal_type(inner)  # Stage[tuple[Order, str]]
+left = orders.join(words, left=lambda o: o.customer, right=str.upper, how="left")
+reveal_type(left)  # Stage[tuple[Order, str | None]]
+full = orders.join(words, left=lambda o: o.customer, right=str.upper, how="full")
+reveal_type(full)  # Stage[tuple[Order | None, str | None]]
+semi = orders.join(words, left=lambda o: o.customer, right=str.upper, how="semi")
+reveal_type(semi)  # Stage[Order]
+sides = orders.co_group(words, left=lambda o: o.customer, right=lambda w: w)
+reveal_type(sides)  # Stage[tuple[str, list[Order], list[str]]]

@@ -13,28 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrite import Instance, JobFailed, Pipeline, Stage, agg, instance
+from pyrite import Instance, JobFailed, Pipeline, Stage, agg
+from tests.pipeline.light import Light, pool
 
+__all__ = ["pool"]
 T = TypeVar("T")
 NUMBERS = st.lists(st.integers(-5, 5), max_size=30)
-
-
-@pytest.fixture(scope="module", params=[1, 3], ids=lambda size: f"pool of {size}")
-def pool(request: pytest.FixtureRequest) -> Iterator[Instance]:
-    with instance(cooperative_threads=request.param) as pyr:
-        yield pyr
 
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left_behind() -> None:
     """Turns the check off: the instance is shared by several tests, so its threads stay."""
-
-
-class Light:
-    """An instance whose normal jobs are light jobs."""
-
-    def __init__(self, pyr: Instance) -> None:
-        self.new_job, self.list = pyr.new_light_job, pyr.list
 
 
 def collected(pool: Instance, items: list[Any], steps: Callable[[Stage[Any]], Stage[T]]) -> list[T]:

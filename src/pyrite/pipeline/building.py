@@ -33,8 +33,7 @@ def node_after(
     """A node that reads stages, each over an edge of that shape."""
     where = users_line()
     inputs = list(inputs)
-    for stage, _ in inputs[1:]:
-        _check_same_pipeline(inputs[0][0], stage, options.name or name, where)
+    check_stages(*(stage for stage, _ in inputs), name=options.name or name)
     return Node(
         name=options.name or name,
         given=options.name is not None,
@@ -66,12 +65,14 @@ def in_two_steps(
     )
 
 
-def _check_same_pipeline(one: Any, other: Any, name: str, where: str) -> None:
-    if not isinstance(other, type(one)):
-        raise InvalidDAG(f"'{name}' in {where} needs a stage; got {shorten(other)}")
-    if one.pipeline is not other.pipeline:
-        raise InvalidDAG(
-            f"'{name}' in {where} mixes stages of two pipelines: '{one.node.name}', added in "
-            f"{one.node.where}, and '{other.node.name}', added in {other.node.where}; start both "
-            "with read_from of the same pipeline"
-        )
+def check_stages(one: Stage[Any], *others: Stage[Any], name: str) -> None:
+    """Raises InvalidDAG, with the user's line, unless all are stages of the same pipeline."""
+    for other in others:
+        if not isinstance(other, type(one)):
+            raise InvalidDAG(f"'{name}' in {users_line()} needs a stage; got {shorten(other)}")
+        if one.pipeline is not other.pipeline:
+            raise InvalidDAG(
+                f"'{name}' in {users_line()} mixes stages of two pipelines: '{one.node.name}', "
+                f"added in {one.node.where}, and '{other.node.name}', added in "
+                f"{other.node.where}; start both with read_from of the same pipeline"
+            )

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
+from pyrite.dag import Edge
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline import agg, edges, run
 from pyrite.pipeline.building import Options, in_two_steps, node_after
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.grouped import Grouped
+from pyrite.pipeline.joins import broadcast_join, sides_by_key
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.nodes import Inlet, Node
 from pyrite.pipeline.where import users_line
 from pyrite.processors import selecting, transforms
 from pyrite.processors.aggregates import Aggregate
 from pyrite.processors.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
+from pyrite.processors.batching import Batch, Sample
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_count, checked_function, checked_optional_function
 from pyrite.processors.collections import write_list
+from pyrite.processors.joining import HOWS, CoGroup, How, Join
+from pyrite.processors.lookup import LookupJoin
 from pyrite.processors.ordering import Limit, MergeSorted, SortLocally
+from pyrite.processors.splitting import Split
 from pyrite.processors.steps import Source
 
 if TYPE_CHECKING:
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
+V = TypeVar("V")
 K = TypeVar("K")
 P = ParamSpec("P")
 A1 = TypeVar("A1")
@@ -150,9 +157,27 @@ class Stage(Generic[T]):
 
     # Several stages, and where items go.
 
+    @overload
+    def union(
+        self, other: Stage[U], /, *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[T | U]: ...
+    @overload
+    def union(
+        self,
+        other: Stage[U],
+        third: Stage[V],
+        /,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[T | U | V]: ...
+    @overload
     def union(
         self, *others: Stage[U], name: str | None = None, parallelism: int | None = None
-    ) -> Stage[T | U]:
+    ) -> Stage[T | U]: ...
+    def union(
+        self, *others: Stage[Any], name: str | None = None, parallelism: int | None = None
+    ) -> Stage[Any]:
         """The items of all these stages.
 
         >>> from pyrite import Pipeline
@@ -185,6 +210,233 @@ class Stage(Generic[T]):
             [(self, shape)], "rebalance", transforms.noop(), Options(name, parallelism)
         )
         return Stage(self.pipeline, node)
+
+    def split(
+        self,
+        predicate: Callable[[T], object],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> tuple[Stage[T], Stage[T]]:
+        """Two stages: with the items for which `predicate(item)` is true, and with the others. It
+        is called once for each item.
+
+        >>> from pyrite import Pipeline
+        >>> odd, even = Pipeline().read_from([1, 2, 3]).split(lambda n: n % 2)
+        >>> odd.collect(), even.collect()
+        ([1, 3], [2])
+        """
+        supplier = Split(checked_function("split", "predicate", predicate))
+        node = node_after(
+            [(self, self.local_shape())], "split", supplier, Options(name, parallelism)
+        )
+        return (
+            Stage(self.pipeline, node, branch=0, in_order=self._in_order),
+            Stage(self.pipeline, node, branch=1, in_order=self._in_order),
+        )
+
+    @overload
+    def join(
+        self,
+        other: Stage[U],
+        *,
+        left: Callable[[T], Any],
+        right: Callable[[U], Any],
+        how: Literal["inner"] = "inner",
+        broadcast: bool = False,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[tuple[T, U]]: ...
+    @overload
+    def join(
+        self,
+        other: Stage[U],
+        *,
+        left: Callable[[T], Any],
+        right: Callable[[U], Any],
+        how: Literal["left"],
+        broadcast: bool = False,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[tuple[T, U | None]]: ...
+    @overload
+    def join(
+        self,
+        other: Stage[U],
+        *,
+        left: Callable[[T], Any],
+        right: Callable[[U], Any],
+        how: Literal["full"],
+        broadcast: bool = False,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[tuple[T | None, U | None]]: ...
+    @overload
+    def join(
+        self,
+        other: Stage[U],
+        *,
+        left: Callable[[T], Any],
+        right: Callable[[U], Any],
+        how: Literal["semi", "anti"],
+        broadcast: bool = False,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[T]: ...
+    def join(
+        self,
+        other: Stage[Any],
+        *,
+        left: Callable[[Any], Any],
+        right: Callable[[Any], Any],
+        how: How = "inner",
+        broadcast: bool = False,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[Any]:
+        """Emits `(item, item of other)` for each match: where `left(item) == right(item of other)`.
+        A key that is None never matches.
+
+        `how="left"` also emits `(item, None)` for an item without a match, and `"full"` also
+        `(None, item of other)`. `"semi"` emits each item that has a match, and `"anti"` each that
+        has none. With `broadcast=True` each processor holds all of `other` in memory, and the items
+        of this stage stay where they are: for a small `other`.
+
+        >>> from pyrite import Pipeline
+        >>> pipe = Pipeline()
+        >>> orders = pipe.read_from([("ann", 3), ("bob", 4)])
+        >>> countries = pipe.read_from([("ann", "NO")])
+        >>> orders.join(countries, left=lambda o: o[0], right=lambda c: c[0], how="left").collect()
+        [(('ann', 3), ('ann', 'NO')), (('bob', 4), None)]
+        """
+        options = Options(name, parallelism)
+        checked_function("join", "left", left)
+        checked_function("join", "right", right)
+        if how not in HOWS:
+            raise InvalidDAG(
+                f"how of join() in {users_line()} must be one of {', '.join(HOWS)}; got "
+                f"{shorten(how)}"
+            )
+        if broadcast:
+            node = broadcast_join(self, other, LookupJoin(how, left, right), options)
+        else:
+            fold = Join(how, left, right)
+            only_matches = (how in ("inner", "semi"), how != "full")
+            node = sides_by_key(self, other, "join", (left, right), only_matches, fold, options)
+        return Stage(self.pipeline, node)
+
+    def co_group(
+        self,
+        other: Stage[U],
+        *,
+        left: Callable[[T], K],
+        right: Callable[[U], K],
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[tuple[K, list[T], list[U]]]:
+        """Emits `(key, items, items of other)` for each key of either stage.
+
+        >>> from pyrite import Pipeline
+        >>> pipe = Pipeline()
+        >>> words, numbers = pipe.read_from(["a", "bc"]), pipe.read_from([2, 2])
+        >>> sorted(words.co_group(numbers, left=len, right=lambda n: n).collect())
+        [(1, ['a'], []), (2, ['bc'], [2, 2])]
+        """
+        checked_function("co_group", "left", left)
+        checked_function("co_group", "right", right)
+        node = sides_by_key(
+            self,
+            other,
+            "co_group",
+            (left, right),
+            (False, False),
+            CoGroup(),
+            Options(name, parallelism),
+        )
+        return Stage(self.pipeline, node)
+
+    def process(
+        self,
+        supplier: Any,
+        *others: Stage[Any],
+        edge: Callable[[Edge], Edge] | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[Any]:
+        """Passes the items to a processor of one's own. It gets this stage at ordinal 0, and the
+        others at ordinals 1, 2, and so on. `edge` sets how the items travel to it.
+
+        >>> from pyrite import AbstractProcessor, Pipeline
+        >>> class Twice(AbstractProcessor):
+        ...     def try_process_0(self, item):
+        ...         self.emit(item)
+        ...         self.emit(item)
+        >>> numbers = Pipeline().read_from([1, 2])
+        >>> numbers.process(Twice, edge=lambda edge: edge.partitioned()).collect()
+        [1, 1, 2, 2]
+        """
+        shape = edge or self.local_shape()
+        inputs: list[tuple[Stage[Any], edges.Shape]] = [(stage, shape) for stage in (self, *others)]
+        node = node_after(inputs, name_of(supplier), supplier, Options(name, parallelism))
+        return Stage(self.pipeline, node)
+
+    # Lists of items.
+
+    def batch(
+        self, size: int, *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[list[T]]:
+        """Emits the items in lists of `size`. The last list of each processor may be shorter.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2, 3]).batch(2).collect()
+        [[1, 2], [3]]
+        """
+        supplier = Batch(checked_count("batch", "size", size, least=1))
+        return self._locally("batch", supplier, Options(name, parallelism))
+
+    def map_batches(
+        self,
+        fn: Callable[[list[T]], Iterable[U]],
+        *,
+        size: int = 1024,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[U]:
+        """Calls `fn` with lists of up to `size` items, and emits all items of what it returns.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2, 3]).map_batches(lambda b: [sum(b)], size=2).collect()
+        [3, 3]
+        """
+        batches: Stage[list[T]] = self._locally(
+            f"{name or 'map_batches'}-batch",
+            Batch(checked_count("map_batches", "size", size, least=1)),
+            Options(parallelism=parallelism),
+        )
+        step = transforms.flat_map(checked_function("map_batches", "fn", fn))
+        return batches._locally("map_batches", step, Options(name, parallelism))
+
+    def sample(
+        self,
+        fraction: float,
+        seed: int = 0,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[T]:
+        """Emits each item with the probability `fraction`. Which ones depends on the seed, on the
+        number of members, and on the order of the items.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from(range(10)).sample(0.5, seed=1).collect()
+        [1, 2, 3, 7]
+        """
+        if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
+            raise InvalidDAG(
+                f"fraction of sample() in {users_line()} must be a number from 0 to 1; got "
+                f"{shorten(fraction)}"
+            )
+        return self._locally("sample", Sample(fraction, seed), Options(name, parallelism))
 
     # All items, or all of a key.
 
@@ -487,7 +739,9 @@ class Stage(Generic[T]):
                 f"{shorten(sink)}"
             )
         self.pipeline._add_sink(
-            node_after([(self, self._shape())], name_of(sink), sink, Options(name, parallelism))
+            node_after(
+                [(self, self.local_shape())], name_of(sink), sink, Options(name, parallelism)
+            )
         )
 
     def collect(self, on: Instance | None = None) -> list[T]:
@@ -499,7 +753,7 @@ class Stage(Generic[T]):
         ['a', 'b', 'c']
         """
         name = run.new_list_name()
-        sink = node_after([(self, self._shape())], "collect", write_list(name), Options())
+        sink = node_after([(self, self.local_shape())], "collect", write_list(name), Options())
         items: list[T] = run.collected(compiled([sink]), name, on)
         self.pipeline._add_collected(sink)
         return items
@@ -508,12 +762,12 @@ class Stage(Generic[T]):
         """What a node reads that reads this stage over an edge of that shape."""
         return Inlet(self.node, shape, self._branch)
 
-    def _shape(self) -> edges.Shape:
+    def local_shape(self) -> edges.Shape:
         """The edge of a step that may run on any processor of the same member."""
         return edges.side_by_side if self._in_order else edges.local
 
     def _locally(self, name: str, supplier: Any, options: Options) -> Stage[Any]:
-        node = node_after([(self, self._shape())], name, supplier, options)
+        node = node_after([(self, self.local_shape())], name, supplier, options)
         return Stage(self.pipeline, node, in_order=self._in_order)
 
     def _combined(
