@@ -48,6 +48,8 @@ def test_by_the_command_line(name: str, tmp_path: Path) -> None:
     assert (run.exit_code, "flat_map" in run.output) == (0, True)
     show = runner.invoke(app, ["show", f"{tmp_path}/flow.py:{name}", "--format", "mermaid"])
     assert "write_list" in show.output
+    explain = runner.invoke(app, ["show", f"{tmp_path}/flow.py:{name}", "--explain"])
+    assert explain.output == "1. read_items + flat_map + write_list: one loop\n"
 
 
 def test_by_a_workload(tmp_path: Path) -> None:

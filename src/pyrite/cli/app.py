@@ -44,7 +44,8 @@ DagArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODULE:DAG",
-        help="A module or a .py file, and the name of a DAG, or of a function that returns one.",
+        help="A module or a .py file, and the name of a DAG or a Pipeline, or of a function that "
+        "returns one.",
     ),
 ]
 
@@ -126,10 +127,19 @@ def run(
 def show(
     dag: DagArgument,
     format: Annotated[Format, typer.Option(help="The format of the drawing.")] = Format.text,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Say in words what runs together and what is exchanged."),
+    ] = False,
 ) -> None:
     """Draw a DAG."""
     with reporting_errors():
         found = find_dag(dag)
+        if explain:
+            from pyrite.pipeline.explaining import explained
+
+            typer.echo(explained(found))
+            return
         typer.echo(
             {
                 Format.mermaid: found.to_mermaid,

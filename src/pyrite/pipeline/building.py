@@ -14,7 +14,7 @@ from pyrite.processors.chain import StepSupplier
 from pyrite.processors.steps import Fold
 
 if TYPE_CHECKING:
-    from pyrite.pipeline.stage import Stage
+    from pyrite.pipeline.steps.point import Point
 
 
 class Options(NamedTuple):
@@ -25,7 +25,7 @@ class Options(NamedTuple):
 
 
 def node_after(
-    inputs: Iterable[tuple[Stage[Any], Shape]],
+    inputs: Iterable[tuple[Point[Any], Shape]],
     name: str,
     supplier: Any,
     options: Options,
@@ -45,7 +45,7 @@ def node_after(
 
 
 def in_two_steps(
-    stage: Stage[Any], name: str, first: Fold, shape: Shape, second: Fold, options: Options
+    stage: Point[Any], name: str, first: Fold, shape: Shape, second: Fold, options: Options
 ) -> Node:
     """A node that combines what another one has made of the items where they are. The edge between
     the two has that shape."""
@@ -65,7 +65,7 @@ def in_two_steps(
     )
 
 
-def check_stages(one: Stage[Any], *others: Stage[Any], name: str) -> None:
+def check_stages(one: Point[Any], *others: Point[Any], name: str) -> None:
     """Raises InvalidDAG, with the user's line, unless all are stages of the same pipeline."""
     for other in others:
         if not isinstance(other, type(one)):

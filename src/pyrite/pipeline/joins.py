@@ -16,12 +16,12 @@ from pyrite.processors.joining import CoGroup, Side
 from pyrite.processors.lookup import LookupJoin
 
 if TYPE_CHECKING:
-    from pyrite.pipeline.stage import Stage
+    from pyrite.pipeline.steps.point import Point
 
 
 def sides_by_key(
-    left: Stage[Any],
-    right: Stage[Any],
+    left: Point[Any],
+    right: Point[Any],
     name: str,
     keys: tuple[Callable[[Any], Any], Callable[[Any], Any]],
     only_matches: tuple[bool, bool],
@@ -51,7 +51,7 @@ def sides_by_key(
     )
 
 
-def broadcast_join(left: Stage[Any], right: Stage[Any], join: LookupJoin, options: Options) -> Node:
+def broadcast_join(left: Point[Any], right: Point[Any], join: LookupJoin, options: Options) -> Node:
     """A node whose processors first read all of the right stage, then their items of the left. If
     both come from the same node, the left items that come meanwhile are buffered: otherwise they
     would block that node."""
