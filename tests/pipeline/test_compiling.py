@@ -82,7 +82,7 @@ def test_names_are_unique_and_given_names_are_kept() -> None:
     stage = pipe.read_from([1]).filter(bool).filter(bool).map(str, name="filter-3").filter(bool)
     stage.write_to(p.noop())
     assert [vertex.name for vertex in pipe.to_dag()] == [
-        *("read_items", "filter", "filter-2", "filter-3", "filter-4", "pass"),
+        *("read_items", "filter", "filter-2", "filter-3", "filter-4", "noop"),
     ]
 
 
@@ -155,7 +155,7 @@ def test_explain_says_what_is_fused_and_exchanged() -> None:
         "   combines before the exchange",
         "2. sort",
         "   from sort-combine: distributed all-to-one",
-        "3. map-2 + pass: one loop",
+        "3. map-2 + noop: one loop",
         "   from sort: isolated",
     ]
 

@@ -213,3 +213,8 @@ def test_an_error_names_the_step_and_the_item() -> None:
     with pytest.raises(JobFailed) as failed:
         numbers.map(lambda n: 1 // n, name="divide").collect()
     assert (failed.value.vertex, failed.value.item) == ("divide", 0)
+
+
+def test_a_limit_after_a_sort_takes_the_first_in_order(pool: Instance) -> None:
+    numbers = [(7 * n) % 101 for n in range(101)]
+    assert collected(pool, numbers, lambda s: s.sort().limit(5).map(str)) == list("01234")

@@ -53,7 +53,7 @@ K = TypeVar("K")
 H = TypeVar("H")
 
 
-def count() -> Aggregate[T, Any, int]:
+def count() -> Aggregate[T, int]:
     """The number of items.
 
     >>> from pyrite import Pipeline
@@ -64,10 +64,10 @@ def count() -> Aggregate[T, Any, int]:
 
 
 @overload
-def sum() -> Aggregate[T, Any, T]: ...
+def sum() -> Aggregate[T, T]: ...
 @overload
-def sum(of: Callable[[T], V]) -> Aggregate[T, Any, V]: ...
-def sum(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
+def sum(of: Callable[[T], V]) -> Aggregate[T, V]: ...
+def sum(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     """The sum, from 0.
 
     >>> from pyrite import Pipeline
@@ -78,10 +78,10 @@ def sum(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
 
 
 @overload
-def mean() -> Aggregate[Any, Any, float]: ...
+def mean() -> Aggregate[Any, float]: ...
 @overload
-def mean(of: Callable[[T], Any]) -> Aggregate[T, Any, float]: ...
-def mean(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, float]:
+def mean(of: Callable[[T], Any]) -> Aggregate[T, float]: ...
+def mean(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, float]:
     """The arithmetic mean.
 
     >>> from pyrite import Pipeline
@@ -98,10 +98,10 @@ def mean(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, float]:
 
 
 @overload
-def std(*, ddof: int = 1) -> Aggregate[Any, Any, float]: ...
+def std(*, ddof: int = 1) -> Aggregate[Any, float]: ...
 @overload
-def std(of: Callable[[T], Any], *, ddof: int = 1) -> Aggregate[T, Any, float]: ...
-def std(of: Callable[[Any], Any] | None = None, *, ddof: int = 1) -> Aggregate[Any, Any, float]:
+def std(of: Callable[[T], Any], *, ddof: int = 1) -> Aggregate[T, float]: ...
+def std(of: Callable[[Any], Any] | None = None, *, ddof: int = 1) -> Aggregate[Any, float]:
     """The standard deviation: of a sample, or of a whole population with `ddof=0`.
 
     >>> from pyrite import Pipeline
@@ -118,10 +118,10 @@ def std(of: Callable[[Any], Any] | None = None, *, ddof: int = 1) -> Aggregate[A
 
 
 @overload
-def min() -> Aggregate[T, Any, T]: ...
+def min() -> Aggregate[T, T]: ...
 @overload
-def min(of: Callable[[T], V]) -> Aggregate[T, Any, V]: ...
-def min(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
+def min(of: Callable[[T], V]) -> Aggregate[T, V]: ...
+def min(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     """The smallest value. For the item with the smallest value, use `bottom(1, key)`.
 
     >>> from pyrite import Pipeline
@@ -132,10 +132,10 @@ def min(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
 
 
 @overload
-def max() -> Aggregate[T, Any, T]: ...
+def max() -> Aggregate[T, T]: ...
 @overload
-def max(of: Callable[[T], V]) -> Aggregate[T, Any, V]: ...
-def max(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
+def max(of: Callable[[T], V]) -> Aggregate[T, V]: ...
+def max(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     """The largest value. For the item with the largest value, use `top(1, key)`.
 
     >>> from pyrite import Pipeline
@@ -146,10 +146,10 @@ def max(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
 
 
 @overload
-def first() -> Aggregate[T, Any, T]: ...
+def first() -> Aggregate[T, T]: ...
 @overload
-def first(of: Callable[[T], V]) -> Aggregate[T, Any, V]: ...
-def first(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
+def first(of: Callable[[T], V]) -> Aggregate[T, V]: ...
+def first(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     """One of the values: the first that arrives.
 
     >>> from pyrite import Pipeline
@@ -159,7 +159,7 @@ def first(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
     return _folding(_earlier, checked_optional_function("agg.first", "of", of))
 
 
-def reduce(fn: Callable[[T, T], T]) -> Aggregate[T, Any, T]:
+def reduce(fn: Callable[[T, T], T]) -> Aggregate[T, T]:
     """The items reduced to one with `fn(item, item)`, in any order.
 
     >>> from pyrite import Pipeline
@@ -169,7 +169,7 @@ def reduce(fn: Callable[[T, T], T]) -> Aggregate[T, Any, T]:
     return _folding(checked_function("agg.reduce", "fn", fn), None)
 
 
-def top(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, Any, list[T]]:
+def top(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, list[T]]:
     """The `n` items with the largest keys, largest first.
 
     >>> from pyrite import Pipeline
@@ -179,7 +179,7 @@ def top(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, Any, list
     return _best("agg.top", heapq.nlargest, n, key)
 
 
-def bottom(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, Any, list[T]]:
+def bottom(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, list[T]]:
     """The `n` items with the smallest keys, smallest first.
 
     >>> from pyrite import Pipeline
@@ -190,10 +190,10 @@ def bottom(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, Any, l
 
 
 @overload
-def to_list() -> Aggregate[T, Any, list[T]]: ...
+def to_list() -> Aggregate[T, list[T]]: ...
 @overload
-def to_list(of: Callable[[T], V]) -> Aggregate[T, Any, list[V]]: ...
-def to_list(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
+def to_list(of: Callable[[T], V]) -> Aggregate[T, list[V]]: ...
+def to_list(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     """All values in a list.
 
     >>> from pyrite import Pipeline
@@ -205,10 +205,10 @@ def to_list(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
 
 
 @overload
-def to_set() -> Aggregate[T, Any, set[T]]: ...
+def to_set() -> Aggregate[T, set[T]]: ...
 @overload
-def to_set(of: Callable[[T], H]) -> Aggregate[T, Any, set[H]]: ...
-def to_set(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
+def to_set(of: Callable[[T], H]) -> Aggregate[T, set[H]]: ...
+def to_set(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     """The distinct values in a set.
 
     >>> from pyrite import Pipeline
@@ -219,7 +219,7 @@ def to_set(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, Any]:
     return Aggregate(set, _added, _united, of=of)
 
 
-def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, Any, dict[K, V]]:
+def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, dict[K, V]]:
     """A dict of `key(item): value(item)`. Which value of equal keys it keeps is unspecified.
 
     >>> from pyrite import Pipeline
@@ -232,10 +232,10 @@ def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, Any,
 
 
 @overload
-def count_distinct() -> Aggregate[Any, Any, int]: ...
+def count_distinct() -> Aggregate[Any, int]: ...
 @overload
-def count_distinct(of: Callable[[T], Any]) -> Aggregate[T, Any, int]: ...
-def count_distinct(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any, int]:
+def count_distinct(of: Callable[[T], Any]) -> Aggregate[T, int]: ...
+def count_distinct(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, int]:
     """The number of distinct values.
 
     >>> from pyrite import Pipeline
@@ -247,8 +247,8 @@ def count_distinct(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any
 
 
 def checked(
-    aggregates: tuple[Aggregate[Any, Any, Any], ...], method: str
-) -> tuple[Aggregate[Any, Any, Any], ...]:
+    aggregates: tuple[Aggregate[Any, Any], ...], method: str
+) -> tuple[Aggregate[Any, Any], ...]:
     """The arguments of `aggregate`. Raises InvalidDAG unless they are aggregates."""
     for aggregate in aggregates:
         if not isinstance(aggregate, Aggregate):
@@ -268,9 +268,7 @@ def _add(one: Any, two: Any) -> Any:
     return one + two
 
 
-def _folding(
-    fn: Callable[[Any, Any], Any], of: Callable[[Any], Any] | None
-) -> Aggregate[Any, Any, Any]:
+def _folding(fn: Callable[[Any, Any], Any], of: Callable[[Any], Any] | None) -> Aggregate[Any, Any]:
     either = partial(_either, fn)
     return Aggregate(_nothing_yet, either, either, _or_none, of=of)
 
@@ -295,7 +293,7 @@ def _earlier(one: Any, two: Any) -> Any:
 
 def _best(
     name: str, best: Callable[..., list[Any]], n: int, key: Callable[[Any], Any] | None
-) -> Aggregate[Any, Any, list[Any]]:
+) -> Aggregate[Any, list[Any]]:
     checked_optional_function(name, "key", key)
     checked_count(name, "n", n)
     return Aggregate(

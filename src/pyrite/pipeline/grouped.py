@@ -62,7 +62,7 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
+        a1: Aggregate[T, A1],
         /,
         *,
         name: str | None = None,
@@ -71,8 +71,8 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
         /,
         *,
         name: str | None = None,
@@ -81,9 +81,9 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
         /,
         *,
         name: str | None = None,
@@ -92,10 +92,10 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
         /,
         *,
         name: str | None = None,
@@ -104,11 +104,11 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
         /,
         *,
         name: str | None = None,
@@ -117,12 +117,12 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
         /,
         *,
         name: str | None = None,
@@ -131,13 +131,13 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
         /,
         *,
         name: str | None = None,
@@ -146,14 +146,14 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
-        a8: Aggregate[T, Any, A8],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
+        a8: Aggregate[T, A8],
         /,
         *,
         name: str | None = None,
@@ -162,15 +162,15 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
-        a8: Aggregate[T, Any, A8],
-        a9: Aggregate[T, Any, A9],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
+        a8: Aggregate[T, A8],
+        a9: Aggregate[T, A9],
         /,
         *,
         name: str | None = None,
@@ -179,16 +179,16 @@ class Grouped(Generic[K, T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
-        a8: Aggregate[T, Any, A8],
-        a9: Aggregate[T, Any, A9],
-        a10: Aggregate[T, Any, A10],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
+        a8: Aggregate[T, A8],
+        a9: Aggregate[T, A9],
+        a10: Aggregate[T, A10],
         /,
         *,
         name: str | None = None,
@@ -196,7 +196,7 @@ class Grouped(Generic[K, T]):
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]]: ...
     def aggregate(
         self,
-        *aggregates: Aggregate[Any, Any, Any],
+        *aggregates: Aggregate[Any, Any],
         name: str | None = None,
         parallelism: int | None = None,
     ) -> Stage[Any]:
@@ -281,7 +281,7 @@ class Grouped(Generic[K, T]):
         return groups._locally("map_groups", flat_map(_OfGroup(fn)), options)
 
     def _aggregated(
-        self, name: str, aggregates: tuple[Aggregate[Any, Any, Any], ...], options: Options
+        self, name: str, aggregates: tuple[Aggregate[Any, Any], ...], options: Options
     ) -> Stage[Any]:
         if self._value is not None:
             aggregates = tuple(aggregate.on(self._value) for aggregate in aggregates)

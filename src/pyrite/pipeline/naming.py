@@ -7,6 +7,10 @@ from typing import Any
 
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.items import ReadOnce
+from pyrite.processors.transforms import Pass
+
+_OTHER_NAMES = {ReadOnce: "read_items", Pass: "noop"}
+"""Of steps that do not have the name of the function that makes them."""
 
 
 def name_of(supplier: Any) -> str:
@@ -17,9 +21,8 @@ def name_of(supplier: Any) -> str:
     ('read_items', 'write_map', 'runtime_error')
     """
     if isinstance(supplier, StepSupplier):
-        if isinstance(supplier.step, ReadOnce):
-            return "read_items"
-        name = type(supplier.step).__name__
+        kind = type(supplier.step)
+        name = _OTHER_NAMES.get(kind, kind.__name__)
     else:
         name = getattr(supplier, "__name__", type(supplier).__name__)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from pyrite.processors.initial import is_shareable
 from pyrite.processors.inlining import call_or_inline
@@ -25,7 +25,7 @@ class Nothing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Generic[T, A, R]):
+class Aggregate(Generic[T, R]):
     """How to aggregate items. `create()` makes a state, `accumulate(state, item)` returns it with
     one more item, `combine(state, state)` returns one state for two, and `finish(state)` makes the
     result; without `finish`, the state is the result. `accumulate` and `combine` may change their
@@ -41,15 +41,37 @@ class Aggregate(Generic[T, A, R]):
     ['goes']
     """
 
-    create: Callable[[], A]
-    accumulate: Callable[[A, T], A]
-    combine: Callable[[A, A], A]
-    finish: Callable[[A], R] | None = None
+    create: Callable[[], Any]
+    accumulate: Callable[[Any, Any], Any]
+    combine: Callable[[Any, Any], Any]
+    finish: Callable[[Any], Any] | None = None
     of: Callable[[Any], Any] | None = None
     """If it is given, `accumulate` gets `of(item)` in place of the item. The generated loop calls
     it directly."""
 
-    def on(self, of: Callable[[Any], Any]) -> Aggregate[Any, A, R]:
+    if TYPE_CHECKING:  # without `finish`, the result has the type of the state
+
+        @overload
+        def __init__(
+            self,
+            create: Callable[[], R],
+            accumulate: Callable[[R, T], R],
+            combine: Callable[[R, R], R],
+            finish: None = None,
+            of: Callable[[Any], Any] | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            create: Callable[[], A],
+            accumulate: Callable[[A, T], A],
+            combine: Callable[[A, A], A],
+            finish: Callable[[A], R],
+            of: Callable[[Any], Any] | None = None,
+        ) -> None: ...
+        def __init__(self, *arguments: Any, **options: Any) -> None: ...
+
+    def on(self, of: Callable[[Any], Any]) -> Aggregate[Any, R]:
         """The same aggregate of `of(item)` in place of the item."""
         return replace(self, of=of if self.of is None else composed(of, self.of))
 

@@ -16,7 +16,7 @@ from pyrite.processors.grouping import Grouping, known_group, spilling
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Fold, Lines
 
-Aggregates = tuple[Aggregate[Any, Any, Any], ...]
+Aggregates = tuple[Aggregate[Any, Any], ...]
 
 
 def first_of(pair: Any) -> Any:
@@ -82,13 +82,14 @@ class GroupTotals(Grouping):
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
     ) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
+        several = len(self.aggregates) > 1
+        first = f"[*{value}[1]]" if several else f"{value}[1]"  # an item is not changed
         code = [
             *known_group(index),
-            f"elif len(state) < limit{index}: {check}state[key{index}] = {value}[1]; continue",
+            f"elif len(state) < limit{index}: {check}state[key{index}] = {first}; continue",
             *spilling(index, value),
         ]
         names = {}
-        several = len(self.aggregates) > 1
         if several:
             code.append(f"new{index} = {value}[1]")
         for number, aggregate in enumerate(self.aggregates):
@@ -158,7 +159,8 @@ class AllLocally(Fold):
 @dataclass(frozen=True, slots=True)
 class AllTotals(Fold):
     """Combines what `AllLocally` emits. Emits the result of one aggregate, or a tuple of the
-    results of several. If `spreads`, it emits each item of the one result, a list.
+    results of several. If `spreads`, it emits each item of the one result, a list;
+    the state must be a list of such items, too.
 
     Only one processor gets states. The others emit nothing. A single result that is None, such as
     the smallest of no items, is not emitted: an edge cannot carry None.
@@ -186,13 +188,30 @@ class AllTotals(Fold):
             return []
         made = tuple(agg.result(each) for agg, each in zip(self.aggregates, state))
         if self.spreads:
-            return list(made[0])
+            return [(_SPREAD, item) for item in made[0]]
         if len(made) > 1:
             return [made]
         return [] if made[0] is None else [made[0]]
+
+    @property
+    def finishes(self) -> bool:  # type: ignore[override]
+        return self.spreads
+
+    def finished(self, results: Iterable[Any]) -> list[Any]:
+        return [item for _, item in results]
 
     def save(self, state: list[Any]) -> Iterable[tuple[Any, Any]]:
         return list(enumerate(state))
 
     def restore(self, state: list[Any], key: Any, value: Any) -> None:
-        state[key:] = [value]
+        if key != _SPREAD:
+            state[key:] = [value]
+        elif state:
+            state[0].append(value)
+        else:
+            state.append([value])
+
+
+_SPREAD = "spread"
+"""The key of a result that is saved because it is not emitted yet. The state that spreads is a list
+of such items."""

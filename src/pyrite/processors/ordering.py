@@ -11,11 +11,15 @@ from pyrite.processors.steps import Fold, Lines
 
 RUN = 1024
 """How many sorted items travel as one list."""
+_ITEM, _RUN = "item", "run"
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing(Fold):
-    """A fold whose state is a list of items."""
+    """A fold whose state is a list of items. Its results are pairs, because results that are not
+    emitted yet are saved like the state."""
+
+    finishes = True
 
     def new_state(self) -> list[Any]:
         return []
@@ -26,13 +30,19 @@ class _Listing(Fold):
         return Lines(value, [f"state.append({value})"])
 
     def results(self, state: list[Any]) -> list[Any]:
-        return state
+        return [(_ITEM, item) for item in state]
+
+    def finished(self, results: Iterable[Any]) -> list[Any]:
+        return [result for _, result in results]
 
     def save(self, state: list[Any]) -> Iterable[tuple[Any, Any]]:
-        return list(enumerate(state))
+        return [(_ITEM, item) for item in state]
 
     def restore(self, state: list[Any], key: Any, value: Any) -> None:
-        state[key:] = [value]
+        if key == _RUN:
+            state.extend(value)
+        else:
+            state.append(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ class SortLocally(_Listing):
 
     def results(self, state: list[Any]) -> list[Any]:
         state.sort(key=self.key, reverse=self.reverse)
-        return [state[start : start + RUN] for start in range(0, len(state), RUN)]
+        return [(_RUN, state[start : start + RUN]) for start in range(0, len(state), RUN)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,7 @@ class MergeSorted(_Listing):
 
     def results(self, state: list[Any]) -> list[Any]:
         state.sort(key=self.key, reverse=self.reverse)
-        return state
+        return [(_ITEM, item) for item in state]
 
 
 @dataclass(frozen=True, slots=True)

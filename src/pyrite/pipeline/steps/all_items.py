@@ -48,7 +48,7 @@ class AllItems(Point[T]):
         [1, 3]
         """
         checked_optional_function("distinct", "key", key)
-        one: tuple[Aggregate[Any, Any, Any], ...] = (Aggregate(_nothing, _first_item, _first_item),)
+        one: tuple[Aggregate[Any, Any], ...] = (Aggregate(_nothing, _first_item, _first_item),)
         return self._combined(
             "distinct",
             GroupLocally(key or _itself, one),
@@ -60,7 +60,7 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
+        a1: Aggregate[T, A1],
         /,
         *,
         name: str | None = None,
@@ -69,8 +69,8 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
         /,
         *,
         name: str | None = None,
@@ -79,9 +79,9 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
         /,
         *,
         name: str | None = None,
@@ -90,10 +90,10 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
         /,
         *,
         name: str | None = None,
@@ -102,11 +102,11 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
         /,
         *,
         name: str | None = None,
@@ -115,12 +115,12 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
         /,
         *,
         name: str | None = None,
@@ -129,13 +129,13 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
         /,
         *,
         name: str | None = None,
@@ -144,14 +144,14 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
-        a8: Aggregate[T, Any, A8],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
+        a8: Aggregate[T, A8],
         /,
         *,
         name: str | None = None,
@@ -160,15 +160,15 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
-        a8: Aggregate[T, Any, A8],
-        a9: Aggregate[T, Any, A9],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
+        a8: Aggregate[T, A8],
+        a9: Aggregate[T, A9],
         /,
         *,
         name: str | None = None,
@@ -177,16 +177,16 @@ class AllItems(Point[T]):
     @overload
     def aggregate(
         self,
-        a1: Aggregate[T, Any, A1],
-        a2: Aggregate[T, Any, A2],
-        a3: Aggregate[T, Any, A3],
-        a4: Aggregate[T, Any, A4],
-        a5: Aggregate[T, Any, A5],
-        a6: Aggregate[T, Any, A6],
-        a7: Aggregate[T, Any, A7],
-        a8: Aggregate[T, Any, A8],
-        a9: Aggregate[T, Any, A9],
-        a10: Aggregate[T, Any, A10],
+        a1: Aggregate[T, A1],
+        a2: Aggregate[T, A2],
+        a3: Aggregate[T, A3],
+        a4: Aggregate[T, A4],
+        a5: Aggregate[T, A5],
+        a6: Aggregate[T, A6],
+        a7: Aggregate[T, A7],
+        a8: Aggregate[T, A8],
+        a9: Aggregate[T, A9],
+        a10: Aggregate[T, A10],
         /,
         *,
         name: str | None = None,
@@ -194,7 +194,7 @@ class AllItems(Point[T]):
     ) -> Stage[tuple[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]]: ...
     def aggregate(
         self,
-        *aggregates: Aggregate[Any, Any, Any],
+        *aggregates: Aggregate[Any, Any],
         name: str | None = None,
         parallelism: int | None = None,
     ) -> Stage[Any]:
@@ -287,8 +287,8 @@ class AllItems(Point[T]):
         )
 
     def limit(self, n: int, *, name: str | None = None, parallelism: int | None = None) -> Stage[T]:
-        """Emits any `n` items. Sources that lead to it only over steps of one item at a time are
-        not read any further.
+        """Emits any `n` items; after `sort`, the first. Sources that lead to it only over steps of
+        one item at a time are not read any further.
 
         >>> from pyrite import Pipeline
         >>> import itertools
@@ -296,10 +296,17 @@ class AllItems(Point[T]):
         [1, 3]
         """
         limit = Limit(checked_count("limit", "n", n))
-        return self._combined("limit", limit, edges.all_to_one, limit, Options(name, parallelism))
+        return self._combined(
+            "limit",
+            limit,
+            edges.all_to_one,
+            limit,
+            Options(name, parallelism),
+            in_order=self._in_order,
+        )
 
     def _aggregated(
-        self, name: str, aggregates: tuple[Aggregate[Any, Any, Any], ...], options: Options
+        self, name: str, aggregates: tuple[Aggregate[Any, Any], ...], options: Options
     ) -> Stage[Any]:
         return self._combined(
             name, AllLocally(aggregates), edges.all_to_one, AllTotals(aggregates), options
