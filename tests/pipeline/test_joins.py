@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from collections import Counter
 from typing import Any
 
@@ -101,6 +102,17 @@ def test_both_sides_of_a_join_are_partitioned_and_a_broadcast_side_is_read_first
     dag = pipe.to_dag()
     words = [e.settings.describe() for name in ("join", "join-2") for e in dag.inbound(dag[name])]
     assert words == ["distributed partitioned"] * 2 + ["priority 1", "distributed broadcast"]
+
+
+def test_a_key_with_very_many_matches_needs_little_memory() -> None:
+    rows = Pipeline().read_from([0] * 700)
+    pairs = rows.join(rows, left=_same, right=_same)
+    tracemalloc.start()
+    try:
+        assert pairs.count().collect() == [490_000]
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_full_join_cannot_be_broadcast() -> None:

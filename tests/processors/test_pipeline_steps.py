@@ -11,7 +11,7 @@ from pyrite.processors.aggregates import Aggregate
 from pyrite.processors.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
 from pyrite.processors.batching import Batch
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.joining import CoGroup, Join
+from pyrite.processors.joining import CoGroup, SidesOfJoin
 from pyrite.processors.lookup import LookupJoin
 from pyrite.processors.ordering import Limit, MergeSorted, SortLocally
 from pyrite.testing import verify_processor
@@ -40,7 +40,7 @@ def same(item: object) -> object:
         (AllTotals(COUNT), [[2], [3]], [5]),
         (AllTotals(TOP, spreads=True), [[[1]], [[3, 2]]], [3, 2, 1]),
         (CoGroup(), SIDES, [("a", [1], [3]), ("b", [2], [])]),
-        (Join("left", same, same), SIDES, [(1, 3), (2, None)]),
+        (SidesOfJoin(same, same), SIDES, [("a", [1], [3]), ("b", [2], [])]),
         (SortLocally(None, False), [3, 1], [[1, 3]]),
         (MergeSorted(None, False), [[1, 3], [2]], [1, 2, 3]),
         (SortLocally(None, True), [1, 3], [[3, 1]]),

@@ -72,11 +72,10 @@ class CoGroup(Grouping):
 
 
 @dataclass(frozen=True, slots=True)
-class Join(CoGroup):
-    """Emits a pair for each match, or the left items, as `how` says. The two functions take the
-    keys; they are named if the keys cannot match."""
+class SidesOfJoin(CoGroup):
+    """A co-group for a join. The two functions take the keys; they are named if the keys of the two
+    sides cannot match."""
 
-    how: How
     left: Callable[[Any], Any]
     right: Callable[[Any], Any]
 
@@ -86,15 +85,19 @@ class Join(CoGroup):
         warn_of_types(next(lefts, None), next(rights, None), self.left, self.right)
         return list(state.items())
 
-    def finished(self, results: Iterable[Any]) -> list[Any]:
-        emitted: list[Any] = []
-        for key, (left, right) in results:
-            if key is Nothing.KEY:
-                emitted += joined(self.how, left, [])
-                emitted += joined(self.how, [], right)
-            else:
-                emitted += joined(self.how, left, right)
-        return emitted
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The function from a co-group to the pairs of a join. It is for a flat map, because there may
+    be more pairs than fit into memory."""
+
+    how: How
+
+    def __call__(self, group: tuple[Any, list[Any], list[Any]]) -> Iterator[Any]:
+        key, left, right = group
+        if key is None:
+            return chain(joined(self.how, left, []), joined(self.how, [], right))
+        return joined(self.how, left, right)
 
 
 def joined(how: How, left: list[Any], right: list[Any]) -> Iterator[Any]:

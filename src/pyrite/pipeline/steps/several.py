@@ -16,7 +16,7 @@ from pyrite.pipeline.steps.point import Point
 from pyrite.pipeline.where import users_line
 from pyrite.processors import transforms
 from pyrite.processors.checks import checked_function, checked_optional_function
-from pyrite.processors.joining import HOWS, CoGroup, How, Join
+from pyrite.processors.joining import HOWS, CoGroup, How, Matches, SidesOfJoin
 from pyrite.processors.lookup import LookupJoin
 from pyrite.processors.splitting import Split
 
@@ -197,10 +197,14 @@ class Several(Point[T]):
         if broadcast:
             node = broadcast_join(self, other, LookupJoin(how, left, right), options)
         else:
-            fold = Join(how, left, right)
+            fold = SidesOfJoin(left, right)
             only_matches = (how in ("inner", "semi"), how != "full")
             node = sides_by_key(self, other, "join", (left, right), only_matches, fold, options)
-        return self._stage(node)
+        joined = self._stage(node)
+        if broadcast:
+            return joined
+        step = transforms.flat_map(Matches(how))
+        return joined._locally(f"{name or 'join'}-matches", step, Options(parallelism=parallelism))
 
     def co_group(
         self,
