@@ -195,6 +195,19 @@ def test_limit_stops_an_endless_source_and_an_endless_flat_map() -> None:
     assert Pipeline().read_from(itertools.count()).limit(0).collect() == []
 
 
+def test_limit_stops_endless_sources_behind_other_steps() -> None:
+    pipe = Pipeline()
+    one, other = pipe.read_from(itertools.count()), pipe.read_from(itertools.count())
+    both = one.batch(2).union(other.sample(0.5), pipe.read_from([1]).flat_map(itertools.count))
+    assert len(both.rebalance().limit(5).collect()) == 5
+
+
+def test_limit_does_not_stop_a_source_that_others_read() -> None:
+    numbers = Pipeline().read_from(range(20_000))
+    some = numbers.limit(1).map(lambda n: 1)
+    assert sorted(some.union(numbers.count()).collect()) == [1, 20_000]
+
+
 def test_limit_closes_the_source() -> None:
     closed = []
 

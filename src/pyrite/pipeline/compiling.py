@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
-from pyrite.pipeline.nodes import Node, upstream_of
+from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.ordering import Limit
 from pyrite.processors.splitting import Split
 
 
@@ -25,6 +28,9 @@ def compiled(ends: Iterable[Node]) -> DAG:
         supplier = node.supplier
         if isinstance(supplier, Split):
             supplier = supplier.for_edges(branches[node])
+        elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
+            stops = tuple(names[source] for source in sources_only_of(node, nodes))
+            supplier = StepSupplier(replace(supplier.step, stops=stops))
         vertex = dag.vertex(names[node], supplier, local_parallelism=node.parallelism)
         vertices[node] = vertex
         for ordinal, inlet in enumerate(node.inlets):

@@ -49,6 +49,19 @@ def upstream_of(ends: Iterable[Node]) -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
+def sources_only_of(end: Node, nodes: Iterable[Node]) -> list[Node]:
+    """The sources among the nodes, in order, whose items all lead to `end` and nowhere else."""
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for inlet in node.inlets:
+            readers.setdefault(inlet.node, []).append(node)
+    inside = {end}
+    for node in reversed(upstream_of([end])):
+        if all(reader in inside for reader in readers.get(node, ())):
+            inside.add(node)
+    return [node for node in upstream_of([end]) if node in inside and not node.inlets]
+
+
 def separate(inlets: Iterable[Inlet], where: str) -> tuple[Inlet, ...]:
     """The inlets of one node, so that each reads another node: a DAG has at most one edge between
     two vertices. A node that is read again is read through another one, which passes its items."""

@@ -76,9 +76,11 @@ class MergeSorted(_Listing):
 
 @dataclass(frozen=True, slots=True)
 class Limit(_Listing):
-    """Emits the first `count` items that it gets."""
+    """Emits the first `count` items that it gets. Then the sources in `stops` are not read any
+    further."""
 
     count: int
+    stops: tuple[str, ...] = ()
 
     def is_full(self, state: list[Any]) -> bool:
         return len(state) >= self.count

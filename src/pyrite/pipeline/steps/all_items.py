@@ -287,8 +287,8 @@ class AllItems(Point[T]):
         )
 
     def limit(self, n: int, *, name: str | None = None, parallelism: int | None = None) -> Stage[T]:
-        """Emits any `n` items; after `sort`, the first. Sources that lead to it only over steps of
-        one item at a time are not read any further.
+        """Emits any `n` items; after `sort`, the first. Then sources whose items all lead here are
+        not read any further.
 
         >>> from pyrite import Pipeline
         >>> import itertools
