@@ -82,6 +82,8 @@ class Vertex:
         self._name = name
         self._supplier = supplier
         self.local_parallelism = local_parallelism
+        self.origin: str | None = None
+        """The file and line that added the vertex, if they are known. Errors name them."""
 
     @property
     def name(self) -> str:
@@ -382,11 +384,12 @@ class DAG:
         """A copy of this DAG in which the vertices of these names have other suppliers."""
         copy = DAG()
         for vertex in self.vertices:
-            copy.vertex(
+            copied = copy.vertex(
                 vertex.name,
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
             )
+            copied.origin = vertex.origin
         for edge in self.edges:
             other = from_(copy[edge.source.name], edge.source_ordinal)
             other.to(copy[edge.destination.name], edge.destination_ordinal)

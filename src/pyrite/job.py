@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from pyrite.dag import DAG, MakesDAG, dag_of
-from pyrite.errors import JobCancelled, PyriteError
+from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 
@@ -322,6 +322,10 @@ class Execution(Future[None]):
             self._status = (
                 JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
             )
+            if isinstance(error, JobFailed) and error.vertex and error.vertex in self.job.dag:
+                origin = self.job.dag[error.vertex].origin
+                if origin is not None:
+                    error.args = (f"{error} (the step was added in {origin})",)
             self.set_exception(error)
 
 

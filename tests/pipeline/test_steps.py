@@ -221,10 +221,14 @@ def test_limit_closes_the_source() -> None:
     assert closed == [True]
 
 
-def test_an_error_names_the_step_and_the_item() -> None:
+def test_an_error_names_the_step_the_item_and_the_line() -> None:
     numbers = Pipeline().read_from([1, 0]).map(lambda n: n, name="same")
-    with pytest.raises(JobFailed) as failed:
-        numbers.map(lambda n: 1 // n, name="divide").collect()
+    divided = numbers.map(lambda n: 1 // n, name="divide")
+    line = test_an_error_names_the_step_the_item_and_the_line.__code__.co_firstlineno + 2
+    with pytest.raises(
+        JobFailed, match=rf"step was added in test_steps.py line {line}\)"
+    ) as failed:
+        divided.collect()
     assert (failed.value.vertex, failed.value.item) == ("divide", 0)
 
 

@@ -75,3 +75,12 @@ def test_an_invalid_pipeline_is_refused_by_a_workload() -> None:
         pipe.to_dag()
     with pytest.raises(Exception, match="leads to no sink"):
         Workload.from_table([{"job": "words", "command": pipe}]).run(workers=1)
+
+
+def test_a_workload_does_not_run_a_pipeline_again_that_is_up_to_date(tmp_path: Path) -> None:
+    def work() -> Workload:
+        return Workload.from_table([{"job": "words", "command": pipeline(), "light": True}])
+
+    work().run(workers=1, store=tmp_path / "run").wait()
+    again = work().run(workers=1, store=tmp_path / "run").wait()
+    assert [row["state"].name for row in again.table()] == ["SKIPPED"]

@@ -32,6 +32,7 @@ def compiled(ends: Iterable[Node]) -> DAG:
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
         vertex = dag.vertex(names[node], supplier, local_parallelism=node.parallelism)
+        vertex.origin = node.where
         vertices[node] = vertex
         for ordinal, inlet in enumerate(node.inlets):
             edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
