@@ -9,6 +9,7 @@ from pyrite.dag import DAG, Edge, Vertex, between, from_
 from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
 from pyrite.instance import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
+from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
@@ -19,6 +20,7 @@ __all__ = [
     "AbstractProcessor",
     "Edge",
     "Execution",
+    "Grouped",
     "Inbox",
     "Instance",
     "InvalidDAG",
@@ -29,16 +31,19 @@ __all__ = [
     "JobStatus",
     "MetaSupplierContext",
     "Outbox",
+    "Pipeline",
     "Processor",
     "ProcessorContext",
     "ProcessorError",
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "Stage",
     "SupplierContext",
     "Traverser",
     "Vertex",
     "__version__",
+    "agg",
     "between",
     "client",
     "from_",

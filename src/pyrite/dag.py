@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pyrite import drawing
 from pyrite.deadlocks import check_priorities
@@ -82,6 +82,8 @@ class Vertex:
         self._name = name
         self._supplier = supplier
         self.local_parallelism = local_parallelism
+        self.origin: str | None = None
+        """The file and line that added the vertex, if they are known. Errors name them."""
 
     @property
     def name(self) -> str:
@@ -382,11 +384,12 @@ class DAG:
         """A copy of this DAG in which the vertices of these names have other suppliers."""
         copy = DAG()
         for vertex in self.vertices:
-            copy.vertex(
+            copied = copy.vertex(
                 vertex.name,
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
             )
+            copied.origin = vertex.origin
         for edge in self.edges:
             other = from_(copy[edge.source.name], edge.source_ordinal)
             other.to(copy[edge.destination.name], edge.destination_ordinal)
@@ -539,6 +542,20 @@ class DAG:
                 f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out"
             )
         return order
+
+
+@runtime_checkable
+class MakesDAG(Protocol):
+    """What makes a DAG, such as a Pipeline. It is taken wherever a DAG is."""
+
+    def to_dag(self) -> DAG: ...
+
+
+def dag_of(value: Any) -> DAG | None:
+    """The value if it is a DAG, or the DAG that it makes; None if it is neither."""
+    if isinstance(value, MakesDAG) and not isinstance(value, type):
+        value = value.to_dag()
+    return value if isinstance(value, DAG) else None
 
 
 def _checked_vertex(vertex: Vertex, verb: str) -> Vertex:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyrite.closing import Closing
 from pyrite.collections import MemoryCollections, NamedList, NamedMap, redis_at
-from pyrite.dag import DAG
+from pyrite.dag import DAG, MakesDAG
 from pyrite.engine.execution import JobRun, Plan
 from pyrite.engine.member import RunContext
 from pyrite.engine.service import ExecutionService
@@ -142,19 +142,19 @@ class Instance(Closing):
         self._has_closed = threading.Event()
         repair_after_fork(self)
 
-    def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+    def new_job(self, dag: DAG | MakesDAG, config: JobConfig | None = None) -> Job:
         """A job that runs the DAG on Spark. It can be executed any number of times."""
         return normal_job(dag, config, self.execute)
 
-    def new_light_job(self, dag: DAG, config: None = None) -> Job:
+    def new_light_job(self, dag: DAG | MakesDAG, config: None = None) -> Job:
         """A job that runs the DAG in this process and starts within a fraction of a millisecond. It
         has no name and no configuration."""
         job = light_job(dag, config, self.execute)
-        return job if self._cluster is None else self._cluster.client.new_light_job(dag)
+        return job if self._cluster is None else self._cluster.client.new_light_job(job.dag)
 
     def new_durable_job(
         self,
-        dag: DAG,
+        dag: DAG | MakesDAG,
         config: JobConfig | None = None,
         *,
         on: Literal["peers", "spark"] = "peers",

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from pyrite.dag import DAG
-from pyrite.errors import JobCancelled, PyriteError
+from pyrite.dag import DAG, MakesDAG, dag_of
+from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 
@@ -120,7 +120,7 @@ class Job:
         )
 
 
-def light_job(dag: DAG, config: None, submit: Callable[[Job], Execution]) -> Job:
+def light_job(dag: DAG | MakesDAG, config: None, submit: Callable[[Job], Execution]) -> Job:
     """A light job of a DAG, checked."""
     if config is not None:
         raise PyriteError(
@@ -130,7 +130,9 @@ def light_job(dag: DAG, config: None, submit: Callable[[Job], Execution]) -> Job
     return Job(_checked_dag(dag), JobConfig(), True, _submit=submit)
 
 
-def normal_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execution]) -> Job:
+def normal_job(
+    dag: DAG | MakesDAG, config: JobConfig | None, submit: Callable[[Job], Execution]
+) -> Job:
     """A normal job of a DAG, checked."""
     if config is not None and not isinstance(config, JobConfig):
         raise PyriteError(f"the second argument of new_job is a JobConfig; got {shorten(config)}")
@@ -138,7 +140,7 @@ def normal_job(dag: DAG, config: JobConfig | None, submit: Callable[[Job], Execu
 
 
 def durable_job(
-    dag: DAG,
+    dag: DAG | MakesDAG,
     config: JobConfig | None,
     submit: Callable[[Job], Execution],
     *,
@@ -169,9 +171,10 @@ def checked_job(job: Any, owner: str) -> Job:
 
 
 def _checked_dag(dag: Any) -> DAG:
-    if not isinstance(dag, DAG):
-        raise PyriteError(f"a job is made of a DAG; got {shorten(dag)}")
-    return dag
+    found = dag_of(dag)
+    if found is None:
+        raise PyriteError(f"a job is made of a DAG or a Pipeline; got {shorten(dag)}")
+    return found
 
 
 class Execution(Future[None]):
@@ -319,6 +322,10 @@ class Execution(Future[None]):
             self._status = (
                 JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
             )
+            if isinstance(error, JobFailed) and error.vertex and error.vertex in self.job.dag:
+                origin = self.job.dag[error.vertex].origin
+                if origin is not None:
+                    error.args = (f"{error} (the step was added in {origin})",)
             self.set_exception(error)
 
 

@@ -21,6 +21,7 @@ from pyrite.cli.errors import reporting_errors
 from pyrite.cli.find import find_dag
 from pyrite.cli.peers import app as peers_app
 from pyrite.cli.progress import opened, run_to_end, show_outcome
+from pyrite.cli.settings import Settings
 from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
 
@@ -44,7 +45,8 @@ DagArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODULE:DAG",
-        help="A module or a .py file, and the name of a DAG, or of a function that returns one.",
+        help="A module or a .py file, and the name of a DAG or a Pipeline, or of a function that "
+        "returns one.",
     ),
 ]
 
@@ -81,6 +83,7 @@ def demo() -> None:
 @app.command()
 def run(
     dag: DagArgument,
+    settings: Settings = None,
     light: Annotated[
         bool, typer.Option("--light", help="Run as a light job in this process, without Spark.")
     ] = False,
@@ -110,7 +113,7 @@ def run(
         raise typer.BadParameter("--threads is for light jobs; give --light with it")
     console = Console()
     with reporting_errors():
-        found = find_dag(dag)
+        found = find_dag(dag, settings or ())
         with opened(spark_master=master, cooperative_threads=threads) as pyr:
             job = (
                 pyr.new_light_job(found)
@@ -125,11 +128,21 @@ def run(
 @app.command()
 def show(
     dag: DagArgument,
+    settings: Settings = None,
     format: Annotated[Format, typer.Option(help="The format of the drawing.")] = Format.text,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Say in words what runs together and what is exchanged."),
+    ] = False,
 ) -> None:
     """Draw a DAG."""
     with reporting_errors():
-        found = find_dag(dag)
+        found = find_dag(dag, settings or ())
+        if explain:
+            from pyrite.pipeline.explaining import explained
+
+            typer.echo(explained(found))
+            return
         typer.echo(
             {
                 Format.mermaid: found.to_mermaid,

@@ -8,32 +8,41 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 import cloudpickle
 
-from pyrite.dag import DAG
+from pyrite.cli.settings import with_settings
+from pyrite.dag import DAG, dag_of
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, message_of, shorten
 
 Kind = TypeVar("Kind")
 
 
-def find_dag(text: str) -> DAG:
-    """The DAG of that name, or the DAG that a function of that name returns."""
+def find_dag(text: str, settings: Sequence[str] = ()) -> DAG:
+    """The DAG or Pipeline of that name, or the one that a function of that name returns. `settings`
+    are its arguments."""
     where, _, name = text.rpartition(":")
     if not where or not name:
         example = f"{text}:dag" if text.endswith(".py") else "my_jobs.words:dag"
         raise PyriteError(f"'{text}' does not name a DAG; write module:name, as in {example}")
-    return find_in(find_module(where), where, name, DAG)
+    return find_in(find_module(where), where, name, DAG, dag_of, settings)
 
 
-def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind:
-    """The object of that name in the module, which must be of that kind. If it is a function, the
-    function is called, and the object is its return value."""
+def find_in(
+    module: ModuleType,
+    where: str,
+    name: str,
+    kind: type[Kind],
+    converted: Callable[[Any], Any] = lambda found: None,
+    settings: Sequence[str] = (),
+) -> Kind:
+    """The object of that name in the module, which must be of that kind, or become so by
+    `converted`. If it is a function, the function is called, and the object is its return value."""
     what = kind.__name__
     try:
         found: Any = getattr(module, name)
@@ -42,7 +51,11 @@ def find_in(module: ModuleType, where: str, name: str, kind: type[Kind]) -> Kind
             f"'{where}' has nothing called '{name}'{_hint(module, where, name, kind)}"
         ) from None
     if callable(found) and not isinstance(found, kind):
-        found = _called(found, f"{where}:{name}", what)
+        found = _called(with_settings(found, settings), f"{where}:{name}", what)
+    elif settings:
+        raise PyriteError(f"--set is for a function, but '{where}:{name}' is not one")
+    if not isinstance(found, kind):
+        found = converted(found) or found
     if not isinstance(found, kind):
         raise PyriteError(
             f"'{where}:{name}' is not a {what}, nor a function that returns one; it is "

@@ -21,6 +21,7 @@ from pyrite.cli.errors import reporting_errors, say
 from pyrite.cli.find import find_dag
 from pyrite.cli.looking import command, existing_store
 from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration, metrics_table
+from pyrite.cli.settings import Settings
 from pyrite.collections.opening import MEMORY, redis_at
 from pyrite.errors import PyriteError
 from pyrite.interrupts import INTERRUPTED
@@ -39,10 +40,11 @@ def submit(
         str,
         typer.Argument(
             metavar="MODULE:DAG",
-            help="A module or a .py file, and the name of a DAG, or of a function that returns "
-            "one.",
+            help="A module or a .py file, and the name of a DAG or a Pipeline, or of a function "
+            "that returns one.",
         ),
     ],
+    settings: Settings = None,
     durable: Durable = None,
     durable_file: DurableFile = None,
     name: Annotated[
@@ -80,7 +82,7 @@ def submit(
             raise PyriteError(
                 "the named maps and lists of a folder are in the folder; leave out --collections"
             )
-        found = find_dag(dag)
+        found = find_dag(dag, settings or ())
         redis = redis_at(url)
         if redis is not None:
             closing.callback(redis.close)

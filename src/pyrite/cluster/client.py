@@ -27,7 +27,7 @@ from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.plans import PackedDag, SentPlans
 from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
 from pyrite.cluster.normal.orders import NormalOrder
-from pyrite.dag import DAG
+from pyrite.dag import DAG, MakesDAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
@@ -112,17 +112,17 @@ class Client(Closing):
 
     # The interface of an instance.
 
-    def new_job(self, dag: DAG, config: JobConfig | None = None) -> Job:
+    def new_job(self, dag: DAG | MakesDAG, config: JobConfig | None = None) -> Job:
         """A job that a member runs on Spark. It is pickled here, once, with all that it refers to,
         and with the modules, wheels and files of its config."""
         job = normal_job(dag, config, lambda job: self._submit_normal(job, order))
         order = NormalOrder.of(job).packed()
         return job
 
-    def new_light_job(self, dag: DAG, config: None = None) -> Job:
+    def new_light_job(self, dag: DAG | MakesDAG, config: None = None) -> Job:
         """A job that runs on all members. It is pickled here, once, with all that it refers to."""
         job = light_job(dag, config, lambda job: self._submit_light(job, packed))
-        packed = PackedDag.of(dag)
+        packed = PackedDag.of(job.dag)
         return job
 
     def execute(self, job: Job) -> Execution:

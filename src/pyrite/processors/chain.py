@@ -139,6 +139,9 @@ class ChainProcessor(Processor):
         self._spill: Spill | Unlimited = Unlimited()
         self._memory: Memory | None = None
         self._spilled: list[tuple[IO[bytes], int]] = []
+        self._stopped: list[bool] = []
+        """Not empty if nobody needs any more items of the source."""
+        self._stops: list[list[bool]] = []
         self._failure: Failure | None = None
         self._link_at_work = 0
         self._out: list[Any] = []
@@ -161,8 +164,10 @@ class ChainProcessor(Processor):
             if chain.fold.is_grouping and context.memory_budget is not None:
                 self._memory = Memory(context.memory_budget)
                 self._spill = Spill(self._memory)
+            self._stops = [context.once(("stop", name), list) for name in chain.fold.stops]
         if chain.source is not None:
             self._items = chain.source.open(context)
+            self._stopped = context.once(("stop", chain.links[0].vertex), list)
         if chain.sink is not None:
             self._link_at_work = -1
             self._writer = chain.sink.open(replace(context, vertex_name=chain.links[-1].vertex))
@@ -174,6 +179,8 @@ class ChainProcessor(Processor):
         inbox.remove(taken)
         if isinstance(self._spill, Spill):
             self._spill.watch(len(self._state))
+        if self._stops:
+            self._stop_if_full()
 
     def complete(self) -> bool:
         if self._items is not None and not self._read_on(self._items):
@@ -188,9 +195,7 @@ class ChainProcessor(Processor):
         return self.chain.fold is None or self._emit_results(self.chain.fold)
 
     def close(self, error: BaseException | None) -> None:
-        close_source = getattr(self._items, "close", None)
-        if close_source is not None:
-            close_source()
+        self._close_source()
         if self._writer is not None:
             self._writer.close()
         if isinstance(self._spill, Spill):
@@ -246,6 +251,10 @@ class ChainProcessor(Processor):
         """Passes one batch of items from the source through the chain. Returns True when the source
         has ended."""
         started = perf_counter()
+        if self._stopped:
+            self._close_source()
+            self._items = self._paused = None
+            return True
         if not self._batch:
             wanted = self.pace.limit
             self._batch = list(islice(source, wanted))
@@ -260,7 +269,20 @@ class ChainProcessor(Processor):
         self.pace.took(taken, perf_counter() - started)
         if isinstance(self._spill, Spill):
             self._spill.watch(len(self._state))
+        if self._stops:
+            self._stop_if_full()
         return False
+
+    def _stop_if_full(self) -> None:
+        assert self.chain.fold is not None
+        if self.chain.fold.is_full(self._state):
+            for stopped in self._stops:
+                stopped.append(True)
+
+    def _close_source(self) -> None:
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
 
     def _pass(self, items: list[Any]) -> int:
         """Passes items through the chain until the outbox is full. Returns how many it took."""

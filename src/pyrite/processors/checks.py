@@ -30,3 +30,12 @@ def checked_name(processor: str, name: str) -> str:
             f"{shorten(name)}"
         )
     return name
+
+
+def checked_count(processor: str, argument: str, count: int, *, least: int = 0) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise InvalidDAG(
+            f"{argument} of {processor}() must be a whole number from {least} up; got "
+            f"{shorten(count)}"
+        )
+    return count

@@ -128,7 +128,7 @@ class Collect(_Single):
 
 
 @dataclass(frozen=True, slots=True)
-class _Grouping(Fold):
+class Grouping(Fold):
     """A fold with one value per key. Its state is a dict."""
 
     is_grouping = True
@@ -145,7 +145,7 @@ class _Grouping(Fold):
     def restore(self, state: dict[Any, Any], key: Any, value: Any) -> None:
         state[one_nan(key)] = value
 
-    def _lines(
+    def grouping_lines(
         self,
         index: int,
         value: str,
@@ -163,7 +163,7 @@ class _Grouping(Fold):
         )
 
 
-def _known(index: int) -> list[str]:
+def known_group(index: int) -> list[str]:
     """The lines that find the group of a known key. A key that is or contains NaN is found only
     after `one_nan`. Strings and ints, the most common keys, do not need that call."""
     key = f"key{index}"
@@ -174,13 +174,13 @@ def _known(index: int) -> list[str]:
     ]
 
 
-def _spilling(index: int, value: str) -> list[str]:
+def spilling(index: int, value: str) -> list[str]:
     """The lines that spill an item of a new key when memory is short."""
     return ["else:", f"    spill.add(key{index}, {value})", "    continue"]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAndAccumulate(_Grouping):
+class GroupAndAccumulate(Grouping):
     key: Callable[[Any], Any]
     initial: Any
     accumulate: Callable[[Any, Any], Any]
@@ -193,9 +193,9 @@ class GroupAndAccumulate(_Grouping):
         make = maker_of(self.initial)
         first = f"initial{index}" if make is None else f"make{index}()"
         code = [
-            *_known(index),
+            *known_group(index),
             f"elif len(state) < limit{index}: {check}old{index} = {first}",
-            *_spilling(index, value),
+            *spilling(index, value),
             f"state[key{index}] = "
             f"{call_or_inline(self.accumulate, f'fn{index}', f'old{index}', value)}",
         ]
@@ -204,7 +204,7 @@ class GroupAndAccumulate(_Grouping):
             f"initial{index}": self.initial,
             f"make{index}": make,
         }
-        return self._lines(index, value, self.key, check_new_key, code, names)
+        return self.grouping_lines(index, value, self.key, check_new_key, code, names)
 
     @property
     def only_counts(self) -> bool:  # type: ignore[override]
@@ -227,7 +227,7 @@ class GroupAndAccumulate(_Grouping):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAndCollect(_Grouping):
+class GroupAndCollect(Grouping):
     key: Callable[[Any], Any]
     new_container: Callable[[], Any]
     collect: Callable[[Any, Any], Any]
@@ -238,13 +238,13 @@ class GroupAndCollect(_Grouping):
     ) -> Lines:
         check = f"check{index}(key{index}); " if check_new_key else ""
         code = [
-            *_known(index),
+            *known_group(index),
             f"elif len(state) < limit{index}: {check}old{index} = state[key{index}] = new{index}()",
-            *_spilling(index, value),
+            *spilling(index, value),
             call_or_inline(self.collect, f"fn{index}", f"old{index}", value),
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
-        return self._lines(index, value, self.key, check_new_key, code, names)
+        return self.grouping_lines(index, value, self.key, check_new_key, code, names)
 
     @property
     def finishes(self) -> bool:  # type: ignore[override]

@@ -77,6 +77,8 @@ class Fold(Step):
     """Whether the result for a key depends only on the items with that key."""
     only_counts = False
     """Whether the fold only counts equal items, so that its state is a dict from item to count."""
+    stops: tuple[str, ...] = ()
+    """The source vertices whose items nobody needs when the state of one processor is full."""
 
     def new_state(self) -> Any:
         raise NotImplementedError
@@ -91,6 +93,10 @@ class Fold(Step):
     def key_function(self) -> Callable[[Any], Any] | None:
         """The function from an item to its key. None if the fold does not group by key."""
         return None
+
+    def is_full(self, state: Any) -> bool:
+        """Whether more items would not change the state."""
+        return False
 
     def results(self, state: Any) -> list[Any]:
         """The results to emit. The caller does not use the state afterwards."""

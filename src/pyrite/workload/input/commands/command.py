@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyrite.dag import DAG
+from pyrite.dag import DAG, dag_of
+from pyrite.errors import PyriteError
 from pyrite.functions import describe, message_of, shorten
 from pyrite.processors.collections import WriteList, WriteMap
 
@@ -53,8 +54,12 @@ Command = Call | Program | RunDag
 def interpret(value: Any, *, light: bool = False) -> Command:
     """Makes a command from the value that the user gave. Raises ValueError, with the end of a
     sentence, if the value is not a command."""
-    if isinstance(value, DAG):
-        return RunDag(value, light)
+    try:
+        dag = dag_of(value)
+    except PyriteError as error:
+        raise ValueError(f"is a pipeline that is not valid: {error}") from None
+    if dag is not None:
+        return RunDag(dag, light)
     if light:
         raise ValueError(f"has light=True, which is for DAGs only; it is {describe(value)}")
     if callable(value):
@@ -65,7 +70,7 @@ def interpret(value: Any, *, light: bool = False) -> Command:
         return Program(_argv(value))
     raise ValueError(
         "must be a function, a string 'package.module:function', a list of a program and its "
-        f"arguments, or a DAG; got {shorten(value)}"
+        f"arguments, a DAG, or a Pipeline; got {shorten(value)}"
     )
 
 

@@ -1,0 +1,8 @@
+"""Pipelines: the typed way to write a DAG. This room only makes DAGs; `run.py` runs them."""
+
+from pyrite.pipeline import agg
+from pyrite.pipeline.grouped import Grouped
+from pyrite.pipeline.pipeline import Pipeline
+from pyrite.pipeline.stage import Stage
+
+__all__ = ["Grouped", "Pipeline", "Stage", "agg"]

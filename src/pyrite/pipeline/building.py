@@ -1,0 +1,78 @@
+"""How a stage becomes another stage: the nodes that a step adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyrite.errors import InvalidDAG
+from pyrite.functions import shorten
+from pyrite.pipeline.edges import Shape, side_by_side
+from pyrite.pipeline.nodes import Inlet, Node, separate
+from pyrite.pipeline.where import users_line
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.steps import Fold
+
+if TYPE_CHECKING:
+    from pyrite.pipeline.steps.point import Point
+
+
+class Options(NamedTuple):
+    """What the user may say about each step."""
+
+    name: str | None = None
+    parallelism: int | None = None
+
+
+def node_after(
+    inputs: Iterable[tuple[Point[Any], Shape]],
+    name: str,
+    supplier: Any,
+    options: Options,
+) -> Node:
+    """A node that reads stages, each over an edge of that shape."""
+    where = users_line()
+    inputs = list(inputs)
+    check_stages(*(stage for stage, _ in inputs), name=options.name or name)
+    return Node(
+        name=options.name or name,
+        given=options.name is not None,
+        supplier=supplier,
+        inlets=separate([stage.inlet(shape) for stage, shape in inputs], where),
+        where=where,
+        parallelism=-1 if options.parallelism is None else options.parallelism,
+    )
+
+
+def in_two_steps(
+    stage: Point[Any], name: str, first: Fold, shape: Shape, second: Fold, options: Options
+) -> Node:
+    """A node that combines what another one has made of the items where they are. The edge between
+    the two has that shape."""
+    before = node_after(
+        [(stage, side_by_side)],
+        f"{options.name or name}-combine",
+        StepSupplier(first),
+        Options(parallelism=options.parallelism),
+    )
+    return Node(
+        name=options.name or name,
+        given=options.name is not None,
+        supplier=StepSupplier(second),
+        inlets=(Inlet(before, shape),),
+        where=before.where,
+        parallelism=before.parallelism,
+    )
+
+
+def check_stages(one: Point[Any], *others: Point[Any], name: str) -> None:
+    """Raises InvalidDAG, with the user's line, unless all are stages of the same pipeline."""
+    for other in others:
+        if not isinstance(other, type(one)):
+            raise InvalidDAG(f"'{name}' in {users_line()} needs a stage; got {shorten(other)}")
+        if one.pipeline is not other.pipeline:
+            raise InvalidDAG(
+                f"'{name}' in {users_line()} mixes stages of two pipelines: '{one.node.name}', "
+                f"added in {one.node.where}, and '{other.node.name}', added in "
+                f"{other.node.where}; start both with read_from of the same pipeline"
+            )

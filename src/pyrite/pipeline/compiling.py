@@ -1,0 +1,64 @@
+"""Makes a DAG from the nodes of a pipeline: names the vertices, and numbers their edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pyrite.dag import DAG, Vertex, from_
+from pyrite.errors import InvalidDAG
+from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.ordering import Limit
+from pyrite.processors.splitting import Split
+
+
+def compiled(ends: Iterable[Node]) -> DAG:
+    """The DAG of these nodes and of all nodes that lead to them."""
+    nodes = upstream_of(ends)
+    names = names_of(nodes)
+    branches: dict[Node, list[int]] = {node: [] for node in nodes}
+    for node in nodes:
+        for inlet in node.inlets:
+            branches[inlet.node].append(inlet.branch)
+    dag = DAG()
+    vertices: dict[Node, Vertex] = {}
+    emitted = dict.fromkeys(nodes, 0)
+    for node in nodes:
+        supplier = node.supplier
+        if isinstance(supplier, Split):
+            supplier = supplier.for_edges(branches[node])
+        elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
+            stops = tuple(names[source] for source in sources_only_of(node, nodes))
+            supplier = StepSupplier(replace(supplier.step, stops=stops))
+        vertex = dag.vertex(names[node], supplier, local_parallelism=node.parallelism)
+        vertex.origin = node.where
+        vertices[node] = vertex
+        for ordinal, inlet in enumerate(node.inlets):
+            edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
+            emitted[inlet.node] += 1
+            dag.edge(inlet.shape(edge))
+    return dag
+
+
+def names_of(nodes: Sequence[Node]) -> dict[Node, str]:
+    """The names of the vertices. If a name is taken, the next one is `filter-2`; the user must give
+    each name only once."""
+    taken: dict[str, Node] = {}
+    names: dict[Node, str] = {}
+    for node in nodes:
+        if node.given:
+            if node.name in taken:
+                raise InvalidDAG(
+                    f"the name '{node.name}' is given to two steps, in {taken[node.name].where} "
+                    f"and in {node.where}; give each step its own name"
+                )
+            taken[node.name], names[node] = node, node.name
+    for node in nodes:
+        if not node.given:
+            name, number = node.name, 1
+            while name in taken:
+                number += 1
+                name = f"{node.name}-{number}"
+            taken[name], names[node] = node, name
+    return names

@@ -1,0 +1,51 @@
+"""The edges that the steps of a pipeline make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pyrite.dag import Edge
+from pyrite.processors.aggregates import Nothing
+from pyrite.processors.aggregating import first_of
+
+Shape: TypeAlias = Callable[[Edge], Edge]
+"""Sets how an edge carries items."""
+
+
+def local(edge: Edge) -> Edge:
+    return edge
+
+
+def side_by_side(edge: Edge) -> Edge:
+    """Keeps each item with the processor of the same index, and so the order of items."""
+    return edge.isolated()
+
+
+def by_key(edge: Edge) -> Edge:
+    """For pairs: all pairs with the same first element go to one processor in the cluster."""
+    return edge.distributed().partitioned(first_of)
+
+
+def all_to_one(edge: Edge) -> Edge:
+    return edge.distributed().all_to_one()
+
+
+def anywhere(edge: Edge) -> Edge:
+    return edge.distributed().unicast()
+
+
+def partitioned_by(key: Callable[[Any], Any]) -> Shape:
+    return lambda edge: edge.distributed().partitioned(KeyOrNone(key))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrNone:
+    """The key function of an edge for a key that may be None."""
+
+    key: Callable[[Any], Any]
+
+    def __call__(self, item: Any) -> Any:
+        key = self.key(item)
+        return Nothing.KEY if key is None else key

@@ -1,0 +1,173 @@
+"""Pipeline: what its stages read and write. It compiles to a DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from pyrite.dag import DAG
+from pyrite.errors import InvalidDAG
+from pyrite.functions import shorten
+from pyrite.pipeline import run
+from pyrite.pipeline.compiling import compiled
+from pyrite.pipeline.explaining import explained
+from pyrite.pipeline.naming import name_of
+from pyrite.pipeline.nodes import Node, upstream_of
+from pyrite.pipeline.stage import Stage
+from pyrite.pipeline.where import users_line
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.items import read_items
+from pyrite.processors.steps import Sink
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+
+if TYPE_CHECKING:
+    from pyrite.instance import Instance
+    from pyrite.processor import Processor
+
+T = TypeVar("T")
+
+
+class Pipeline:
+    """A typed way to write a DAG. Start with `read_from`, chain the methods of its stages, and end
+    with `write_to`, or with `collect`. All that takes a DAG takes a pipeline.
+
+    >>> from pyrite import Pipeline
+    >>> Pipeline().read_from(["to be", "or not"]).flat_map(str.split).map(str.upper).collect()
+    ['TO', 'BE', 'OR', 'NOT']
+    """
+
+    def __init__(self) -> None:
+        self._sources: list[Node] = []
+        self._sinks: list[Node] = []
+        self._ends: list[tuple[Node, int]] = []
+        self._collected: list[Node] = []
+        self._dag: DAG | None = None
+
+    @overload
+    def read_from(
+        self,
+        source: StepSupplier | ProcessorSupplier | ProcessorMetaSupplier | type[Processor],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[Any]: ...
+    @overload
+    def read_from(
+        self, source: Iterable[T], *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[T]: ...
+    def read_from(
+        self, source: Any, *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[Any]:
+        """A stage with the items of a source, or of any iterable.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from(range(3)).collect()
+        [0, 1, 2]
+        """
+        where = users_line()
+        is_supplier = isinstance(source, (StepSupplier, ProcessorSupplier, ProcessorMetaSupplier))
+        if isinstance(source, StepSupplier) and isinstance(source.step, Sink):
+            raise InvalidDAG(
+                f"read_from in {where} needs a source, but {name_of(source)} is a sink; use "
+                "stage.write_to() for that"
+            )
+        if not is_supplier and isinstance(source, Iterable) and not isinstance(source, type):
+            source = read_items(source)
+        elif not is_supplier and not callable(source):
+            raise InvalidDAG(
+                f"read_from in {where} needs a source, such as p.read_files(...), or an iterable; "
+                f"got {shorten(source)}"
+            )
+        node = Node(
+            name=name or name_of(source),
+            given=name is not None,
+            supplier=source,
+            where=where,
+            parallelism=-1 if parallelism is None else parallelism,
+        )
+        self._sources.append(node)
+        self._dag = None
+        return Stage(self, node)
+
+    def to_dag(self) -> DAG:
+        """The DAG of all sinks and of what leads to them. It is made again only after `read_from`
+        or `write_to`.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> pipe.read_from([1]).filter(bool).filter(bool).write_to(p.write_list("out"))
+        >>> pipe.to_dag()
+        DAG of 4 vertices and 3 edges: read_items, filter, filter-2, write_list
+        """
+        if self._dag is None:
+            self._check_ends()
+            self._dag = compiled(self._sinks)
+        return self._dag
+
+    def run(self, on: Instance | None = None) -> None:
+        """Runs the pipeline until it ends: as a light job in this process, or as a normal job of
+        the instance `on`.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> seen = []
+        >>> pipe = Pipeline()
+        >>> pipe.read_from([1, 2]).inspect(seen.append).write_to(p.noop())
+        >>> pipe.run(); seen
+        [1, 2]
+        """
+        run.to_end(self.to_dag(), on)
+
+    def explain(self) -> str:
+        """What runs together, what is exchanged between processors, and what is combined before
+        that, in words.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> words = pipe.read_from(["a b", "b"]).flat_map(str.split)
+        >>> words.group_by(str.upper).count().write_to(p.write_map("counts"))
+        >>> print(pipe.explain())
+        1. read_items + flat_map + count-combine: one loop
+           combines before the exchange
+        2. count
+           from count-combine: distributed partitioned
+        3. write_map
+           from count: local
+        """
+        return explained(self.to_dag())
+
+    def _add_end(self, node: Node, branch: int) -> None:
+        """Takes note of a stage, to find out later whether it leads to a sink."""
+        self._ends.append((node, branch))
+
+    def _add_sink(self, node: Node) -> None:
+        self._sinks.append(node)
+        self._dag = None
+
+    def _add_collected(self, node: Node) -> None:
+        self._collected.append(node)
+
+    def _check_ends(self) -> None:
+        if not self._sources:
+            raise InvalidDAG("the pipeline is empty; start with pipeline.read_from(source)")
+        used = upstream_of([*self._sinks, *self._collected])
+        read = {(inlet.node, inlet.branch) for node in used for inlet in node.inlets}
+        ended = {*self._sinks, *self._collected}
+        for node, branch in self._ends:
+            if (node, branch) not in read and node not in ended:
+                raise InvalidDAG(
+                    f"the stage '{node.name}', added in {node.where}, leads to no sink; end it "
+                    "with write_to(sink), or take it out"
+                )
+        if not self._sinks:
+            raise InvalidDAG(
+                f"the pipeline that reads '{self._sources[0].name}', added in "
+                f"{self._sources[0].where}, has no sink; end it with write_to(sink)"
+            )
+
+    def __repr__(self) -> str:
+        sources = ", ".join(node.name for node in self._sources) or "nothing yet"
+        sinks = ", ".join(node.name for node in self._sinks) or "no sink yet"
+        return f"<Pipeline from {sources} to {sinks}>"

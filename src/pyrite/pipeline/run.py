@@ -1,0 +1,36 @@
+"""Runs pipelines. The only module of the room that knows instances."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from pyrite.dag import DAG
+from pyrite.instance import Instance, instance
+
+
+def to_end(dag: DAG, on: Instance | None) -> None:
+    """Runs a DAG as a light job here, or as a normal job on an instance."""
+    if on is not None:
+        on.new_job(dag).execute().result()
+        return
+    with instance() as pyr:
+        pyr.new_light_job(dag).execute().result()
+
+
+def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
+    """Runs a DAG that writes to the named list `name`, and returns what it has written."""
+    if on is not None:
+        try:
+            on.new_job(dag).execute().result()
+            return on.list(name).copy()
+        finally:
+            on.list(name).clear()
+    with instance() as pyr:
+        pyr.new_light_job(dag).execute().result()
+        return pyr.list(name).copy()
+
+
+def new_list_name() -> str:
+    """A name that no other list has."""
+    return f"collect-{secrets.token_hex(8)}"

@@ -1,0 +1,108 @@
+"""Stage: the items at one point of a pipeline, the steps that can follow, and its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from pyrite.errors import InvalidDAG
+from pyrite.functions import shorten
+from pyrite.pipeline import run
+from pyrite.pipeline.building import Options, node_after
+from pyrite.pipeline.compiling import compiled
+from pyrite.pipeline.grouped import Grouped
+from pyrite.pipeline.naming import name_of
+from pyrite.pipeline.steps.all_items import AllItems
+from pyrite.pipeline.steps.one_by_one import OneByOne
+from pyrite.pipeline.steps.several import Several
+from pyrite.pipeline.where import users_line
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.checks import checked_function
+from pyrite.processors.collections import write_list
+from pyrite.processors.steps import Source
+
+if TYPE_CHECKING:
+    from pyrite.instance import Instance
+
+T = TypeVar("T")
+U = TypeVar("U")
+K = TypeVar("K")
+P = ParamSpec("P")
+
+
+class Stage(OneByOne[T], Several[T], AllItems[T]):
+    """The items of type T at one point of a pipeline. It is immutable: each method returns another
+    stage. A stage that is used twice is computed once.
+
+    All steps take `name=`, the name of the vertex, and `parallelism=`, its processors per member.
+    """
+
+    __slots__ = ()
+
+    def group_by(self, key: Callable[[T], K]) -> Grouped[K, T]:
+        """Groups of the items with the same key. Items whose key is None are a group, too.
+
+        >>> from pyrite import Pipeline
+        >>> sorted(Pipeline().read_from("abcab").group_by(str.upper).count().collect())
+        [('A', 2), ('B', 2), ('C', 1)]
+        """
+        return Grouped(self, checked_function("group_by", "key", key))
+
+    def pipe(
+        self,
+        fn: Callable[Concatenate[Stage[T], P], U],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> U:
+        """`fn(stage, *args)`: for steps of one's own, in the middle of a chain.
+
+        >>> from pyrite import Pipeline
+        >>> def larger(stage, than):
+        ...     return stage.filter(lambda n: n > than)
+        >>> Pipeline().read_from([1, 2, 3]).pipe(larger, 2).collect()
+        [3]
+        """
+        return fn(self, *args, **kwargs)
+
+    def write_to(
+        self, sink: Any, *, name: str | None = None, parallelism: int | None = None
+    ) -> None:
+        """Writes the items to a sink, such as `p.write_files(...)`.
+
+        >>> from pyrite import Pipeline, instance
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> pipe.read_from([1, 2]).write_to(p.write_list("numbers"))
+        >>> with instance() as pyr:
+        ...     pyr.new_light_job(pipe).execute().result()
+        ...     list(pyr.list("numbers"))
+        [1, 2]
+        """
+        if isinstance(sink, StepSupplier) and isinstance(sink.step, Source):
+            raise InvalidDAG(
+                f"write_to in {users_line()} needs a sink, but {name_of(sink)} is a source"
+            )
+        if not callable(sink) and not callable(getattr(sink, "get", None)):
+            raise InvalidDAG(
+                f"write_to in {users_line()} needs a sink, such as p.write_files(...); got "
+                f"{shorten(sink)}"
+            )
+        self.pipeline._add_sink(
+            node_after(
+                [(self, self.local_shape())], name_of(sink), sink, Options(name, parallelism)
+            )
+        )
+
+    def collect(self, on: Instance | None = None) -> list[T]:
+        """Runs what leads to this stage, as a light job in this process or as a normal job of the
+        instance `on`, and returns its items.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from("abc").collect()
+        ['a', 'b', 'c']
+        """
+        name = run.new_list_name()
+        sink = node_after([(self, self.local_shape())], "collect", write_list(name), Options())
+        self.pipeline._add_collected(sink)
+        items: list[T] = run.collected(compiled([sink]), name, on)
+        return items

@@ -1,0 +1,1 @@
+"""The steps that a stage offers, by kind. `Stage` has them all."""

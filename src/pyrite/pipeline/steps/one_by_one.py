@@ -1,0 +1,152 @@
+"""Steps that take one item at a time, and lists of items. They run where the items are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from pyrite.errors import InvalidDAG
+from pyrite.functions import shorten
+from pyrite.pipeline.building import Options
+from pyrite.pipeline.steps.point import Point
+from pyrite.pipeline.where import users_line
+from pyrite.processors import selecting, transforms
+from pyrite.processors.batching import Batch, Sample
+from pyrite.processors.checks import checked_count, checked_function
+
+if TYPE_CHECKING:
+    from pyrite.pipeline.stage import Stage
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class OneByOne(Point[T]):
+    """Steps over local edges, most of which are fused."""
+
+    __slots__ = ()
+
+    def map(
+        self, fn: Callable[[T], U], *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[U]:
+        """Emits `fn(item)` for each item.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2]).map(lambda n: n * 10).collect()
+        [10, 20]
+        """
+        return self._locally("map", transforms.map(fn), Options(name, parallelism))
+
+    def filter(
+        self,
+        predicate: Callable[[T], object],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[T]:
+        """Emits the items for which `predicate(item)` is true.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2, 3]).filter(lambda n: n % 2).collect()
+        [1, 3]
+        """
+        return self._locally("filter", transforms.filter(predicate), Options(name, parallelism))
+
+    def filter_map(
+        self,
+        fn: Callable[[T], U | None],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[U]:
+        """Emits `fn(item)` for each item, except where it is None.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from(["a", "b"]).filter_map({"a": 1}.get).collect()
+        [1]
+        """
+        return self._locally("filter_map", selecting.filter_map(fn), Options(name, parallelism))
+
+    def flat_map(
+        self,
+        fn: Callable[[T], Iterable[U]],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[U]:
+        """Emits all items of the iterable that `fn(item)` returns.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from(["a b", "c"]).flat_map(str.split).collect()
+        ['a', 'b', 'c']
+        """
+        return self._locally("flat_map", transforms.flat_map(fn), Options(name, parallelism))
+
+    def inspect(
+        self, fn: Callable[[T], object], *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[T]:
+        """Calls `fn(item)` for each item, and emits the item.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2]).inspect(print).collect()
+        1
+        2
+        [1, 2]
+        """
+        return self._locally("inspect", selecting.inspect(fn), Options(name, parallelism))
+
+    def batch(
+        self, size: int, *, name: str | None = None, parallelism: int | None = None
+    ) -> Stage[list[T]]:
+        """Emits the items in lists of `size`. The last list of each processor may be shorter.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2, 3]).batch(2).collect()
+        [[1, 2], [3]]
+        """
+        supplier = Batch(checked_count("batch", "size", size, least=1))
+        return self._locally("batch", supplier, Options(name, parallelism))
+
+    def map_batches(
+        self,
+        fn: Callable[[list[T]], Iterable[U]],
+        *,
+        size: int = 1024,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[U]:
+        """Calls `fn` with lists of up to `size` items, and emits all items of what it returns.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from([1, 2, 3]).map_batches(lambda b: [sum(b)], size=2).collect()
+        [3, 3]
+        """
+        batches: Stage[list[T]] = self._locally(
+            f"{name or 'map_batches'}-batch",
+            Batch(checked_count("map_batches", "size", size, least=1)),
+            Options(parallelism=parallelism),
+        )
+        step = transforms.flat_map(checked_function("map_batches", "fn", fn))
+        return batches._locally("map_batches", step, Options(name, parallelism))
+
+    def sample(
+        self,
+        fraction: float,
+        seed: int = 0,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[T]:
+        """Emits each item with the probability `fraction`. Which ones depends on the seed, on the
+        number of members, and on the order of the items.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from(range(10)).sample(0.5, seed=1).collect()
+        [1, 2, 3, 7]
+        """
+        if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
+            raise InvalidDAG(
+                f"fraction of sample() in {users_line()} must be a number from 0 to 1; got "
+                f"{shorten(fraction)}"
+            )
+        return self._locally("sample", Sample(fraction, seed), Options(name, parallelism))

@@ -1,0 +1,62 @@
+"""Point: where a stage is in the graph of its pipeline. The steps add nodes there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pyrite.pipeline import edges
+from pyrite.pipeline.building import Options, in_two_steps, node_after
+from pyrite.pipeline.nodes import Inlet, Node
+
+if TYPE_CHECKING:
+    from pyrite.pipeline.pipeline import Pipeline
+    from pyrite.pipeline.stage import Stage
+
+T = TypeVar("T")
+
+
+class Point(Generic[T]):
+    """The output of a node; of a split, one of its two branches."""
+
+    __slots__ = ("_branch", "_in_order", "node", "pipeline")
+
+    def __init__(
+        self, pipeline: Pipeline, node: Node, *, branch: int = 0, in_order: bool = False
+    ) -> None:
+        self.pipeline = pipeline
+        self.node = node
+        self._branch = branch
+        self._in_order = in_order
+        pipeline._add_end(node, branch)
+
+    def inlet(self, shape: edges.Shape) -> Inlet:
+        """What a node reads that reads this stage over an edge of that shape."""
+        return Inlet(self.node, shape, self._branch)
+
+    def local_shape(self) -> edges.Shape:
+        """The edge of a step that may run on any processor of the same member."""
+        return edges.side_by_side if self._in_order else edges.local
+
+    def _locally(self, name: str, supplier: Any, options: Options) -> Stage[Any]:
+        node = node_after([(self, self.local_shape())], name, supplier, options)
+        return self._stage(node, in_order=self._in_order)
+
+    def _combined(
+        self,
+        name: str,
+        first: Any,
+        shape: edges.Shape,
+        second: Any,
+        options: Options,
+        *,
+        in_order: bool = False,
+    ) -> Stage[Any]:
+        node = in_two_steps(self, name, first, shape, second, options)
+        return self._stage(node, in_order=in_order)
+
+    def _stage(self, node: Node, *, branch: int = 0, in_order: bool = False) -> Stage[Any]:
+        stage: Any = type(self)(self.pipeline, node, branch=branch, in_order=in_order)
+        return stage  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"<Stage '{self.node.name}', {self.node.where}>"

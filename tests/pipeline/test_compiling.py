@@ -1,0 +1,167 @@
+"""A pipeline compiles to the DAG that one would write by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyrite import DAG, InvalidDAG, Pipeline, agg, between
+from pyrite import processors as p
+from pyrite.engine.fusion import fuse
+from pyrite.engine.plan import plan_topology
+
+
+def after_fusion(dag: DAG) -> list[Any]:
+    """What runs together, and over which edges items travel, without names."""
+    topology = plan_topology(dag, member_count=2, default_parallelism=1)
+    stretches = fuse(topology, {vertex.name: vertex.supplier for vertex in dag.vertices})
+    number = {v.name: i for i, stretch in enumerate(stretches) for v in stretch.vertices}
+    return [
+        (
+            len(stretch.vertices),
+            [(number[e.source], e.settings.distributed, e.settings.pattern) for e in edges],
+        )
+        for stretch in stretches
+        for edges in [stretch.inbound]
+    ]
+
+
+def test_plain_steps_are_the_dag_by_hand() -> None:
+    def twice(n: int) -> int:
+        return n * 2
+
+    pipe = Pipeline()
+    pipe.read_from([1, 2]).map(twice).filter(bool).write_to(p.write_list("out"))
+    dag = DAG()
+    a, b = dag.vertex("read_items", p.read_items([1, 2])), dag.vertex("map", p.map(twice))
+    c, d = dag.vertex("filter", p.filter(bool)), dag.vertex("write_list", p.write_list("out"))
+    dag.edge(between(a, b)).edge(between(b, c)).edge(between(c, d))
+    assert pipe.to_dag() == dag
+
+
+def test_a_word_count_is_the_dag_by_hand_after_fusion() -> None:
+    pipe = Pipeline()
+    lines = pipe.read_from(["a b"]).flat_map(str.split)
+    lines.group_by(lambda word: word).count().write_to(p.write_map("counts"))
+    dag = DAG()
+    read, split = (
+        dag.vertex("read", p.read_items(["a b"])),
+        dag.vertex("split", p.flat_map(str.split)),
+    )
+    count = dag.vertex("count", p.group_and_accumulate(lambda w: w, 0, lambda n, w: n + 1))
+    total = dag.vertex("total", p.group_and_accumulate(lambda t: t[0], 0, lambda n, t: n + t[1]))
+    sink = dag.vertex("sink", p.write_map("counts"))
+    dag.edge(between(read, split)).edge(between(split, count).isolated())
+    dag.edge(between(count, total).distributed().partitioned(lambda t: t[0]))
+    dag.edge(between(total, sink))
+    assert after_fusion(pipe.to_dag()) == after_fusion(dag)
+
+
+def test_a_count_of_the_items_themselves_is_counted_list_by_list() -> None:
+    pipe = Pipeline()
+    lines = pipe.read_from(["a b"]).flat_map(str.split)
+    lines.group_by(lambda word: word).count().write_to(p.write_map("counts"))
+    assert pipe.to_dag()["count-combine"].supplier.step.only_counts
+
+
+def test_the_dag_is_cached_until_the_pipeline_changes() -> None:
+    pipe = Pipeline()
+    numbers = pipe.read_from([1])
+    numbers.write_to(p.noop())
+    dag = pipe.to_dag()
+    numbers.map(str)
+    assert pipe.to_dag() is dag
+    numbers.map(str).write_to(p.noop())
+    with pytest.raises(InvalidDAG, match="leads to no sink"):
+        pipe.to_dag()
+
+
+def test_names_are_unique_and_given_names_are_kept() -> None:
+    pipe = Pipeline()
+    stage = pipe.read_from([1]).filter(bool).filter(bool).map(str, name="filter-3").filter(bool)
+    stage.write_to(p.noop())
+    assert [vertex.name for vertex in pipe.to_dag()] == [
+        *("read_items", "filter", "filter-2", "filter-3", "filter-4", "noop"),
+    ]
+
+
+def test_a_name_given_twice_is_refused_with_both_lines() -> None:
+    pipe = Pipeline()
+    pipe.read_from([1]).map(str, name="x").map(str, name="x").write_to(p.noop())
+    with pytest.raises(InvalidDAG, match=r"'x' is given to two steps, in test_compiling.py line"):
+        pipe.to_dag()
+
+
+def test_a_stage_without_a_sink_is_refused_with_the_users_line() -> None:
+    pipe = Pipeline()
+    numbers = pipe.read_from([1])
+    numbers.write_to(p.noop())
+    line = after_this_line()
+    numbers.map(str)
+    with pytest.raises(InvalidDAG, match=rf"'map', added in test_compiling.py line {line}, leads"):
+        pipe.to_dag()
+
+
+def test_stages_of_two_pipelines_are_refused_with_the_users_line() -> None:
+    one, two = Pipeline().read_from([1]), Pipeline().read_from([2])
+    line = after_this_line()
+    with pytest.raises(InvalidDAG, match=rf"line {line + 1} mixes stages of two pipelines"):
+        one.union(two)
+
+
+def test_a_stage_that_was_collected_needs_no_sink() -> None:
+    pipe = Pipeline()
+    numbers = pipe.read_from([1])
+    assert numbers.map(str).collect() == ["1"]
+    numbers.write_to(p.noop())
+    assert len(pipe.to_dag()) == 2
+
+
+def test_an_empty_pipeline_is_refused() -> None:
+    with pytest.raises(InvalidDAG, match="pipeline is empty"):
+        Pipeline().to_dag()
+
+
+def test_a_fork_is_computed_once() -> None:
+    calls: list[int] = []
+    numbers = Pipeline().read_from([1, 2]).inspect(calls.append)
+    assert sorted(numbers.map(str).union(numbers).collect(), key=str) == ["1", 1, "2", 2]
+    assert calls == [1, 2]
+
+
+def test_a_union_of_a_stage_with_itself_has_each_item_twice() -> None:
+    numbers = Pipeline().read_from([1, 2])
+    assert sorted(numbers.union(numbers, numbers).collect()) == [1, 1, 1, 2, 2, 2]
+
+
+def test_what_is_no_source_no_sink_or_no_aggregate_is_refused() -> None:
+    numbers = Pipeline().read_from([1])
+    with pytest.raises(InvalidDAG, match="write_map is a sink"):
+        Pipeline().read_from(p.write_map("x"))
+    with pytest.raises(InvalidDAG, match="or an iterable; got 7"):
+        Pipeline().read_from(7)  # type: ignore[call-overload]
+    with pytest.raises(InvalidDAG, match="read_map is a source"):
+        numbers.write_to(p.read_map("x"))
+    with pytest.raises(InvalidDAG, match=r"needs aggregates, such as agg.count\(\)"):
+        numbers.aggregate(agg.count)  # type: ignore[call-overload]
+
+
+def test_explain_says_what_is_fused_and_exchanged() -> None:
+    pipe = Pipeline()
+    pipe.read_from([1]).map(str).sort().map(int).write_to(p.noop())
+    assert pipe.explain().splitlines() == [
+        "1. read_items + map + sort-combine: one loop",
+        "   combines before the exchange",
+        "2. sort",
+        "   from sort-combine: distributed all-to-one",
+        "3. map-2 + noop: one loop",
+        "   from sort: isolated",
+    ]
+
+
+def after_this_line() -> int:
+    """The number of the line after the caller's."""
+    import sys
+
+    return sys._getframe(1).f_lineno + 1

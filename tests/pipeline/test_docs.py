@@ -1,0 +1,21 @@
+"""The programs of the page about pipelines run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
+
+
+def test_the_programs_print_what_the_page_is_about() -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S):
+            exec(block, {})
+    first, second, *explained = printed.getvalue().splitlines()
+    assert sorted(eval(first)) == [("be", 2), ("to", 2)]
+    assert eval(second) == {"orders": 2, "total": 4.5}
+    assert "   combines before the exchange" in explained
