@@ -20,7 +20,7 @@ from math import inf
 from typing import Any, NamedTuple, NoReturn
 
 from pyrite.workload.input.commands.command import Call
-from pyrite.workload.masters.hooks import ends_of, read_ends
+from pyrite.workload.masters.hooks import ENDED, ends_of, read_ends
 from pyrite.workload.outcomes import row_of
 from pyrite.workload.run import Run
 from pyrite.workload.storage.store import Store
@@ -43,7 +43,8 @@ def main(config: dict[str, Any]) -> NoReturn:
     processes.adopt_orphans()
     store = Store(config["store"])
     try:
-        _Caller(store, config["plan"], config["session"]).work()
+        os.set_inheritable(config["heard"], False)
+        _Caller(store, config["plan"], config["session"], config["heard"]).work()
         ends_of(store, config["session"]).unlink(missing_ok=True)
     except OSError:  # the store was removed
         pass
@@ -55,9 +56,9 @@ def main(config: dict[str, Any]) -> NoReturn:
 
 
 class _Caller:
-    def __init__(self, store: Store, number: int, session: int) -> None:
+    def __init__(self, store: Store, number: int, session: int, heard: int) -> None:
         self._store = store
-        self._session = session
+        self._heard = heard
         plan = store.read_plan(number)
         self._ids = plan.ids
         self._hooks = plan.hooks
@@ -90,24 +91,27 @@ class _Caller:
                     return
 
     def _hear(self) -> bool:
-        """The master has told of ends, or has ended itself. Returns False if it was killed."""
-        has_more = bool(os.read(0, 4096))
-        if not has_more:
-            status = self._store.status()
-            if status is None or status.session != self._session or not status.has_ended:
-                return False
+        """The master has told of ends, or that the run has ended. Returns False if the master was
+        killed."""
+        told = os.read(0, 4096)
+        has_ended = ENDED in told
+        if has_ended:
             self._give_up = time.monotonic() + HOOK_SECONDS
+        elif not told:
+            return False
         for job, entry, position in read_ends(self._ends, self._read_to):
             self._read_to = position
             row = row_of(self._ids[job], entry)
             name = f"of job '{self._ids[job]}'"
             self._due.append(_Due(self._hooks[job], partial(dict, row), name))
-        if not has_more and self._on_end.exists():
+        if has_ended and self._on_end.exists():
             # Now, because another run may begin in the store before the hook is due. The table is
             # read, so the handle keeps it.
             run = Run.attach(self._store.folder)
             run.table()
             self._due.append(_Due(self._on_end.read_bytes(), lambda: run, "of the run"))
+        if has_ended:
+            os.write(self._heard, b".")
         return True
 
     # The child process

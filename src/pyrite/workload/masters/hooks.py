@@ -1,6 +1,7 @@
 """The master's side of on_end hooks. The hooks run in a process of their own, so that a hook can
 neither break nor delay the run. The master appends each end of a job to a file, and wakes that
-process through a pipe, which never blocks. The end of the pipe means that the run has ended.
+process through a pipe, which never blocks. At the end of the run it says so and waits until that
+process has read how the jobs ended: afterwards, another run may begin in the store.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import select
 import struct
 import subprocess
 import sys
@@ -21,10 +23,14 @@ from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
-from pyrite.workload.system.copies import OwnFile, above_streams
+from pyrite.workload.system.copies import OwnFile, above_streams, own_pipe
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.system.private import open_private, write_private
 
+ENDED = b"e"
+"""Sent through the pipe: the final status of the run has been written."""
+
+HEARD_SECONDS = 10.0
 _LENGTH = struct.Struct("<I")
 
 
@@ -33,13 +39,24 @@ class Hooks:
         self, store: Store, number: int, status: Status, *, origin: Origin | None = None
     ) -> None:
         self._ends = open_private(ends_of(store, status.session), os.O_WRONLY | os.O_TRUNC)
-        self._process = processes.start(
-            "hooks",
-            {"store": str(store), "plan": number, "session": status.session},
-            log=store.folder / "hooks.log",
-            waits=True,
-            origin=origin,
-        )
+        heard, tell_heard = own_pipe()
+        self._heard = OwnFile(heard)
+        try:
+            self._process = processes.start(
+                "hooks",
+                {
+                    "store": str(store),
+                    "plan": number,
+                    "session": status.session,
+                    "heard": tell_heard,
+                },
+                log=store.folder / "hooks.log",
+                files=(tell_heard,),
+                waits=True,
+                origin=origin,
+            )
+        finally:
+            os.close(tell_heard)
         write_private(
             store.hooks_process, json.dumps(asdict(Identity.of(self._process.pid))).encode()
         )
@@ -65,7 +82,14 @@ class Hooks:
 
     def close(self) -> None:
         """The final status of the run has been written."""
+        try:
+            os.set_blocking(self._pipe.file, True)
+            os.write(self._pipe.file, ENDED)
+            select.select([self._heard.file], [], [], HEARD_SECONDS)
+        except OSError:  # the process was killed
+            pass
         self._pipe.close()
+        self._heard.close()
         os.close(self._ends)
 
 

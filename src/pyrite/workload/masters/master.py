@@ -55,17 +55,19 @@ def main(config: dict[str, Any]) -> NoReturn:
     status = store.status()
     assert status is not None
     code = 0
+    hooks: Hooks | None = None
     try:
         journal = Journal(store)
         try:
             options = Options(**config["options"])
             plan = store.read_plan(journal.plan)
+            hooks = start_hooks(store, journal.plan, plan, status)
             master = Master(
                 store,
                 plan,
                 journal,
                 options,
-                hooks=start_hooks(store, journal.plan, plan, status),
+                hooks=hooks,
                 lock=config["lock"],
                 start_seconds=config["start_seconds"],
             )
@@ -85,6 +87,8 @@ def main(config: dict[str, Any]) -> NoReturn:
         if not isinstance(error, RunBroken):
             traceback.print_exc()
     store.write_status(replace(status, ended=time.time()))
+    if hooks is not None:
+        hooks.close()
     os._exit(code)
 
 
