@@ -142,17 +142,22 @@ class Conductor:
 
     def recalls(self, now: float) -> set[str]:
         """The workers that should give back the jobs that they have not started."""
-        return {worker for worker, _ in self._scheduler.recalls()}.union(
-            self._scheduler.crowded(now)
-        )
+        crowded = self._scheduler.crowded(now)
+        recalls = self._scheduler.recalls()
+        return {*crowded, *(worker for worker, _ in recalls)} if crowded or recalls else set()
 
     def overdue(self, now: float) -> dict[str, str]:
         """The workers whose running job has exceeded its timeout, and why it is stopped."""
-        return {
-            worker: f"it took longer than its timeout of "
-            f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
-            for worker in self._scheduler.overdue(now)
-        }
+        overdue = self._scheduler.overdue(now)
+        return (
+            {
+                worker: f"it took longer than its timeout of "
+                f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
+                for worker in overdue
+            }
+            if overdue
+            else {}
+        )
 
     def next_moment(self, now: float) -> float | None:
         """When something has to be done even without an event; None if never."""
@@ -163,7 +168,7 @@ class Conductor:
             scheduler.next_crowded(now),
             scheduler.next_retry(),
         )
-        return min((moment for moment in moments if moment is not None), default=None)
+        return min([moment for moment in moments if moment is not None], default=None)
 
     # Orders
 

@@ -185,6 +185,8 @@ class Master:
         if self._arrivals is not None:
             self._check_launcher()
             return
+        if len(self._workers) >= self._options.workers:
+            return
         # As many workers start at the same time as there are cores. More would start slower, and
         # the first ones may be enough for all jobs.
         starting = sum(not worker.is_ready for worker in self._workers.values())
@@ -297,11 +299,16 @@ class Master:
 
     def _end_late(self) -> None:
         """Kills the workers that take too long to start."""
+        if self._all_are_ready():
+            return
         now = time.monotonic()
         for worker in list(self._workers.values()):
             if worker.is_due(self._start_seconds) <= now:
                 worker.ended_for = f"it was not ready within {self._start_seconds:g} s"
                 worker.kill()
+
+    def _all_are_ready(self) -> bool:
+        return all(worker.is_ready for worker in self._workers.values())
 
     def _dismiss(self) -> None:
         """Tells the workers that all jobs have ended, and waits until they have ended too."""
@@ -367,9 +374,12 @@ class Master:
 
     def _end_overdue(self) -> None:
         now = time.monotonic()
-        if self._arrivals is not None and self._conductor.overdue(now):
+        overdue = self._conductor.overdue(now)
+        if not overdue:
+            return
+        if self._arrivals is not None:
             self._arrivals.turn()  # what they reported in time may not have been read yet
-        for name in self._conductor.overdue(now):
+        for name in overdue:
             self._read_reports(self._workers[name])
         for name, why in self._conductor.overdue(now).items():
             self._end_worker(self._workers[name], "timeout", why)
@@ -394,11 +404,11 @@ class Master:
     def _patience(self) -> float | None:
         """The time until something has to be done even without an event; None if never."""
         now = time.monotonic()
-        late = min(
-            (worker.is_due(self._start_seconds) for worker in self._workers.values()), default=inf
-        )
-        moment = min(self._conductor.next_moment(now) or inf, late)
-        if moment == inf:
+        moment = self._conductor.next_moment(now)
+        if not self._all_are_ready():
+            starts = [worker.is_due(self._start_seconds) for worker in self._workers.values()]
+            moment = min(inf if moment is None else moment, *starts)
+        if moment is None or moment == inf:
             return None
         # A job that exceeded its timeout is overdue until its worker, which was killed, is buried.
         is_killed = any(worker.ended_by is not None for worker in self._workers.values())

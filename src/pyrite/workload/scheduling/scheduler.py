@@ -299,8 +299,10 @@ class Scheduler:
                 for worker, hand in self._hands.items()
                 if len(hand.jobs) > 1
             ]
+        if self._queue.ready_count:
+            return []
         idle = sum(not hand.jobs for hand in self._hands.values())
-        if not idle or self._queue.ready_count:
+        if not idle:
             return []
         return [
             (worker, hand.jobs[-1]) for worker, hand in self._hands.items() if len(hand.jobs) > 1
