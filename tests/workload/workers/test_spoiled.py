@@ -187,3 +187,14 @@ def test_a_job_that_lets_its_worker_write_nothing_breaks_only_itself(tmp_path: P
     found = states(run)
     assert found.pop("spoil") in ("CRASHED", "DONE")  # some users may lift the limit again
     assert set(found.values()) == {"DONE"}
+
+
+def test_the_result_of_a_job_is_written_after_its_limits_are_restored(tmp_path: Path) -> None:
+    def lower_limits() -> bytes:
+        for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE):
+            resource.setrlimit(limit, (3, resource.getrlimit(limit)[1]))
+        return bytes(2_000_000)
+
+    workload = Workload().add("lower", lower_limits)
+    run = workload.run(workers=1, crashes_max=0, store=tmp_path / "run").wait()
+    assert run.results["lower"] == bytes(2_000_000)

@@ -127,12 +127,9 @@ class Worker:
                 return
             report, is_clean = self._do(orders.unpack(data, self._fetch))
             os.write(self._reports, report)
-            # After the report, because it concerns only this process: the master goes on meanwhile.
-            is_clean = self._surroundings.restore() and is_clean
-            self._log_end = self._surroundings.log_size()
 
     def _do(self, order: Order) -> tuple[bytes, bool]:
-        """The report of the job, and whether it left nothing that cannot be ended."""
+        """The report of the job, and whether the next job can run in this process."""
         log_start = self._log_end
         ending = do(
             order,
@@ -141,8 +138,8 @@ class Worker:
             readers(self._store, order.inputs) if order.inputs else (),
             self._give_up,
         )
-        self._surroundings.restore_streams()
-        is_clean = self._leftovers.end()
+        is_restored = self._surroundings.restore()
+        is_clean = self._leftovers.end() and is_restored
         return self._post(ending, log_start), is_clean
 
     def _give_up(self, ending: Ending) -> NoReturn:

@@ -51,8 +51,10 @@ class Surroundings:
         return os.fstat(self._log).st_size
 
     def restore(self) -> bool:
-        """Restores all but the streams. Returns False if something cannot be restored."""
+        """Returns False if something cannot be restored."""
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
         os.umask(self._umask)
+        self._restore_streams()
         is_restored = True
         if [read() for read in _READS] != self._before:
             for aspect, before in zip(_ASPECTS, self._before):
@@ -62,10 +64,7 @@ class Surroundings:
             is_restored = _LIMITS_ASPECT.restore(self._limits) and is_restored
         return is_restored
 
-    def restore_streams(self) -> None:
-        """Stops the timer of the job, which could disturb all that follows, and restores the
-        streams, with what the job has written to them."""
-        _signal.setitimer(_signal.ITIMER_REAL, 0)
+    def _restore_streams(self) -> None:
         for file, (kept, identity) in enumerate(self._files):
             if _identity(file) != identity:
                 os.dup2(kept, file)

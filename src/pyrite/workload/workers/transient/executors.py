@@ -273,7 +273,6 @@ def main(config: dict[str, Any]) -> NoReturn:
         if size == LEAVE:
             break
         answer = answer_call(calls.read(size))
-        surroundings.restore_streams()
         is_restored = surroundings.restore()
         is_clean = leftovers.end() and is_restored
         answers.write(LENGTH.pack(len(answer) | (0 if is_clean else LAST)) + answer)
