@@ -85,9 +85,7 @@ def begin(
         status = _new_status(place, options, supply)
         status = replace(status, run=status.session, plan=0)
         with place.explaining("write to"):
-            place.write_status(
-                status
-            )  # first of all, so that the run can be resumed if this process is killed from here on
+            place.write_status(status)  # first of all, so that others see who is starting a run
         origin = Origin.here()
         journal = Journal(place)
         try:

@@ -97,7 +97,7 @@ def test_a_worker_elsewhere_gets_the_data_with_its_task(tmp_path: Path) -> None:
 )
 def test_large_values_come_back_as_they_were(tmp_path: Path, value: Any) -> None:
     large = LargeData()
-    data, _, names = large.pickle(((value, 1), {"again": value}))
+    data, names = large.pickle(((value, 1), {"again": value}))
     assert len(data) < LARGE
     assert set(names) == set(large.contents)
     write_data(tmp_path, large.contents)
@@ -113,7 +113,7 @@ def test_a_read_only_array_stays_read_only(tmp_path: Path) -> None:
     array = np.ones(SIZE)
     array.flags.writeable = False
     large = LargeData()
-    data, _, _ = large.pickle(((array,), {}))
+    data, _ = large.pickle(((array,), {}))
     with Luggage(contents={name: bytes(part) for name, part in large.contents.items()}).unpacked():
         ((got,), _) = pickle.loads(data)
     assert not got.flags.writeable

@@ -64,19 +64,18 @@ class LargeData:
         self.contents: dict[str, Data] = {}
         self._known: dict[int, tuple[Any, Large | bytes]] = {}  # by id(), with the value kept alive
 
-    def pickle(self, given: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[bytes, Any, list[str]]:
-        """The arguments as bytes; the arguments with `Large` instead of large values; and the names
-        of the data."""
+    def pickle(self, given: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[bytes, list[str]]:
+        """The arguments as bytes, and the names of their large data."""
         buffers: list[pickle.PickleBuffer] = []
         if not any(map(_is_long, (*given[0], *given[1].values()))):
             data = dumps(given, _apart(buffers))
             if not buffers and len(data) < LARGE:
-                return data, given, []
+                return data, []
         args = tuple(map(self._replaced, given[0]))
         kwargs = {name: self._replaced(value) for name, value in given[1].items()}
         large = [value for value in (*args, *kwargs.values()) if isinstance(value, Large)]
         data = dumps((args, kwargs))
-        return data, (args, kwargs), [name for value in large for name in value.names]
+        return data, [name for value in large for name in value.names]
 
     def _replaced(self, value: Any) -> Any:
         if type(value) in _PLAIN:

@@ -196,7 +196,7 @@ class CommandWriter:
             elif all(map(is_plain, given[0])) and all(map(is_plain, given[1].values())):
                 arguments = pickle.dumps(given, protocol=5)
             else:
-                arguments, _, uses = self._book.large.pickle(given)
+                arguments, uses = self._book.large.pickle(given)
                 if uses:
                     self._book.uses[number] = [*known.uses, *uses]
         except Exception as error:
