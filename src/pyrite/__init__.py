@@ -3,6 +3,7 @@ durably over queues."""
 
 from pyrite import interrupts  # noqa: F401  # isort: skip; it must come before what takes time
 from pyrite import processors, testing
+from pyrite.bad_records import DeadLetter, OnError, dead_letter, skip
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
@@ -18,6 +19,7 @@ from pyrite.version import __version__
 __all__ = [
     "DAG",
     "AbstractProcessor",
+    "DeadLetter",
     "Edge",
     "Execution",
     "Grouped",
@@ -30,6 +32,7 @@ __all__ = [
     "JobFailed",
     "JobStatus",
     "MetaSupplierContext",
+    "OnError",
     "Outbox",
     "Pipeline",
     "Processor",
@@ -46,9 +49,11 @@ __all__ = [
     "agg",
     "between",
     "client",
+    "dead_letter",
     "from_",
     "instance",
     "processors",
+    "skip",
     "testing",
     "traverse",
 ]

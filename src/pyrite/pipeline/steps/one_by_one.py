@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline.building import Options
@@ -27,7 +28,12 @@ class OneByOne(Point[T]):
     __slots__ = ()
 
     def map(
-        self, fn: Callable[[T], U], *, name: str | None = None, parallelism: int | None = None
+        self,
+        fn: Callable[[T], U],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Emits `fn(item)` for each item.
 
@@ -35,7 +41,7 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from([1, 2]).map(lambda n: n * 10).collect()
         [10, 20]
         """
-        return self._locally("map", transforms.map(fn), Options(name, parallelism))
+        return self._locally("map", transforms.map(fn), Options(name, parallelism, on_error))
 
     def filter(
         self,
@@ -43,6 +49,7 @@ class OneByOne(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Emits the items for which `predicate(item)` is true.
 
@@ -50,7 +57,9 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from([1, 2, 3]).filter(lambda n: n % 2).collect()
         [1, 3]
         """
-        return self._locally("filter", transforms.filter(predicate), Options(name, parallelism))
+        return self._locally(
+            "filter", transforms.filter(predicate), Options(name, parallelism, on_error)
+        )
 
     def filter_map(
         self,
@@ -58,6 +67,7 @@ class OneByOne(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Emits `fn(item)` for each item, except where it is None.
 
@@ -65,7 +75,9 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from(["a", "b"]).filter_map({"a": 1}.get).collect()
         [1]
         """
-        return self._locally("filter_map", selecting.filter_map(fn), Options(name, parallelism))
+        return self._locally(
+            "filter_map", selecting.filter_map(fn), Options(name, parallelism, on_error)
+        )
 
     def flat_map(
         self,
@@ -73,6 +85,7 @@ class OneByOne(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Emits all items of the iterable that `fn(item)` returns.
 
@@ -80,10 +93,17 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from(["a b", "c"]).flat_map(str.split).collect()
         ['a', 'b', 'c']
         """
-        return self._locally("flat_map", transforms.flat_map(fn), Options(name, parallelism))
+        return self._locally(
+            "flat_map", transforms.flat_map(fn), Options(name, parallelism, on_error)
+        )
 
     def inspect(
-        self, fn: Callable[[T], object], *, name: str | None = None, parallelism: int | None = None
+        self,
+        fn: Callable[[T], object],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Calls `fn(item)` for each item, and emits the item.
 
@@ -93,7 +113,7 @@ class OneByOne(Point[T]):
         2
         [1, 2]
         """
-        return self._locally("inspect", selecting.inspect(fn), Options(name, parallelism))
+        return self._locally("inspect", selecting.inspect(fn), Options(name, parallelism, on_error))
 
     def batch(
         self, size: int, *, name: str | None = None, parallelism: int | None = None
@@ -114,6 +134,7 @@ class OneByOne(Point[T]):
         size: int = 1024,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Calls `fn` with lists of up to `size` items, and emits all items of what it returns.
 
@@ -127,7 +148,7 @@ class OneByOne(Point[T]):
             Options(parallelism=parallelism),
         )
         step = transforms.flat_map(checked_function("map_batches", "fn", fn))
-        return batches._locally("map_batches", step, Options(name, parallelism))
+        return batches._locally("map_batches", step, Options(name, parallelism, on_error))
 
     def sample(
         self,
