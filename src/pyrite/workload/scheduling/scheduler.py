@@ -24,8 +24,8 @@ Cause = Literal["crash", "timeout", "cancel"]
 
 _FIRST = (-inf, 0.0)  # the lowest rank
 
-# A worker has one job that runs and one that waits. If its jobs are so short that messages would take
-# longer, it has more. It gives them back when one turns out to be long.
+# A worker has one job that runs and one that waits. If its jobs are so short that messages would
+# take longer, it has more. It gives them back when one turns out to be long.
 DEPTH = 2
 MOST_SHORT_JOBS = 16
 SHORT_SECONDS = 0.005  # of the jobs that a worker has, together
