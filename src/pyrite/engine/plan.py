@@ -19,7 +19,7 @@ from pyrite.errors import InvalidDAG
 from pyrite.partitioning import PARTITION_COUNT, default_partition_count
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.dead_letters import handling_of
-from pyrite.processors.steps import Sink, Source
+from pyrite.processors.steps import ReadStep, WriteStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Topology:
 
     def ways(self, edge: EdgePlan, member: int, *, ends_here: bool) -> Ways:
         """By partition, where a member sends its items over an edge. The edge may end in this
-        member's stage or not."""
+        member's section or not."""
         return _ways(
             self.partition_count,
             self.member_count,
@@ -213,13 +213,13 @@ def _check_steps(dag: DAG) -> None:
     targets: dict[str, str] = {}
     for vertex in dag.vertices:
         step = vertex.supplier.step if isinstance(vertex.supplier, StepSupplier) else None
-        if isinstance(step, Source) and dag.inbound(vertex):
+        if isinstance(step, ReadStep) and dag.inbound(vertex):
             edge = dag.inbound(vertex)[0]
             raise InvalidDAG(
                 f"vertex '{vertex.name}' is a source and takes no items, but edge {edge.name} "
                 "leads to it"
             )
-        if not isinstance(step, Sink):
+        if not isinstance(step, WriteStep):
             continue
         outbound = [e for e in dag.outbound(vertex) if not e.settings.for_dead_letters]
         if outbound:

@@ -21,7 +21,7 @@ from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt, Processor
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.spill import Memory, Spill, Unlimited, batches_of
-from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform, Writer
+from pyrite.processors.steps import BadItem, Fold, ReadStep, Step, Transform, Writer, WriteStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,16 @@ class Chain:
     def __init__(self, links: Sequence[Link], *, emits: bool) -> None:
         self.links = tuple(links)
         first, last = links[0].step, links[-1].step
-        self.source = first if isinstance(first, Source) else None
+        self.source = first if isinstance(first, ReadStep) else None
         self.fold = last if isinstance(last, Fold) else None
-        self.sink = last if isinstance(last, Sink) else None
+        self.sink = last if isinstance(last, WriteStep) else None
         steps: list[tuple[str, Transform | Fold | Guard]] = []
         self._link_of_step: list[int] = []
         self._guards: list[bool] = []
         self._handled: dict[int, int] = {}
         """By step of the loop whose errors are handled, its link. Step -1 is the source."""
         for index, link in enumerate(links):
-            if link.handles_errors and isinstance(link.step, Source):
+            if link.handles_errors and isinstance(link.step, ReadStep):
                 self._handled[-1] = index
             if link.guard is not None:
                 steps.append((link.vertex, link.guard))
@@ -136,11 +136,11 @@ class Chain:
                 position += 1
             if isinstance(link.step, Fold):
                 emitted = results
-            elif isinstance(link.step, Sink):
+            elif isinstance(link.step, WriteStep):
                 emitted = 0
-            elif isinstance(link.step, Source):
+            elif isinstance(link.step, ReadStep):
                 emitted -= unread
-            numbers.append((0 if isinstance(link.step, Source) else received, emitted))
+            numbers.append((0 if isinstance(link.step, ReadStep) else received, emitted))
             received = emitted
         return numbers
 

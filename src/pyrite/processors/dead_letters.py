@@ -11,7 +11,7 @@ from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
 from pyrite.functions import same
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Sink, Source
+from pyrite.processors.steps import ReadStep, WriteStep
 
 NAME = "dead-letters"
 
@@ -59,7 +59,7 @@ def _completed(dag: DAG) -> DAG:
 def _check_kind(vertex: Vertex) -> None:
     supplier = vertex.supplier
     step = supplier.step if isinstance(supplier, StepSupplier) else None
-    if vertex.policy is not None and isinstance(step, Sink):
+    if vertex.policy is not None and isinstance(step, WriteStep):
         added = f", added in {vertex.origin}," if vertex.origin else ""
         raise InvalidDAG(
             f"vertex '{vertex.name}'{added} is a sink, which writes many items at a time, so it "
@@ -70,7 +70,7 @@ def _check_kind(vertex: Vertex) -> None:
 
 def _going_on(supplier: Any) -> Any:
     """A source that emits a BadRecord in place of what it cannot read, where it can do so."""
-    if isinstance(supplier, StepSupplier) and isinstance(supplier.step, Source):
+    if isinstance(supplier, StepSupplier) and isinstance(supplier.step, ReadStep):
         return replace(supplier, step=supplier.step.going_on())
     return supplier
 
