@@ -309,6 +309,10 @@ class Execution(Future[None]):
         self._read_timings = timings
         self._read_waits_for = waits_for
 
+    def has_metrics(self, metrics: dict[str, Any]) -> None:
+        """Sets the metrics of an execution that has ended elsewhere."""
+        self._read_metrics = lambda: metrics
+
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING
 

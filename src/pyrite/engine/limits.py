@@ -10,8 +10,9 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.plan import Topology
 
 
-def has_limits(topology: Topology) -> bool:
-    return any(v.handling is not None and v.handling.at_most is not None for v in topology.vertices)
+def handles_errors(topology: Topology) -> bool:
+    """Whether there are vertices that can have bad records and go on."""
+    return any(vertex.handling is not None for vertex in topology.vertices)
 
 
 def too_many_bad_records(
