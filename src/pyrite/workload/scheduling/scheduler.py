@@ -90,7 +90,8 @@ class Scheduler:
 
     `is_current(job)` tells whether the earlier result of a job is up to date. It is called when the
     job is ready to run; if it returns True, the job is skipped. `draw` gives random numbers from 0
-    to 1, for the waits before retries. `most` is the number of jobs that a worker may have.
+    to 1, for the waits before retries. `depth` is the number of jobs that a worker has; by
+    default more while they are short.
 
     `grow(job)` is called when one of the `makers` has succeeded or is skipped: it adds the jobs
     that this job makes to the end of the lists of the rules, and returns their number. The maker
@@ -104,7 +105,7 @@ class Scheduler:
         done: Sequence[int] = (),
         attempts: Sequence[int] | None = None,
         is_current: Callable[[int], bool] | None = None,
-        most: int = MOST_SHORT_JOBS,
+        depth: int = DEPTH,
         draw: Callable[[], float] = random,
         grow: Callable[[int], int] | None = None,
         gathering: Sequence[int] = (),
@@ -116,8 +117,8 @@ class Scheduler:
         self.ended: list[int] = []  # the watched jobs that have ended, in the order of their ends
         self.cancelled = False
         self._rules = rules
-        self._depth = min(DEPTH, most)
-        self._most = most
+        self._depth = depth
+        self._most = MOST_SHORT_JOBS if depth == DEPTH else depth
         self._is_current = is_current
         self._grow = grow
         # The jobs that wait for the jobs that they made, and how they will end: SKIPPED if nothing
