@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyrite.workload.input.schedule import in_order, remaining_paths, upstream_of
 from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.scheduler import (
-    LONG_SECONDS,
     DEPTH,
+    LONG_SECONDS,
     MOST_SHORT_JOBS,
     Assignment,
     Rules,
