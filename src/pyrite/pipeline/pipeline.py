@@ -21,7 +21,7 @@ from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
     from pyrite.processor import Processor
 
 T = TypeVar("T")

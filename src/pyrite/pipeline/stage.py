@@ -22,7 +22,7 @@ from pyrite.processors.collections import write_list
 from pyrite.processors.steps import ReadStep
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -14,7 +14,6 @@ from typing import Any
 from pyrite.dag import DAG, dag_of
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, message_of, shorten
-from pyrite.processors.collections import WriteList, WriteMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,9 @@ class RunDag:
     def acts_outside(self) -> bool:
         """Whether it writes to other places than the named maps and lists, which are its
         result."""
+        # Imported here: workers and masters of jobs without DAGs start faster without processors.
+        from pyrite.processors.collections import WriteList, WriteMap
+
         return any(
             not self.dag.outbound(vertex)
             and not isinstance(getattr(vertex.supplier, "step", None), (WriteList, WriteMap))
