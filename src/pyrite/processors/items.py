@@ -11,7 +11,7 @@ from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 
 def read_items(iterable: Iterable[Any]) -> StepSupplier:
@@ -34,7 +34,7 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadItems(Source):
+class ReadItems(ReadStep):
     items: Iterable[Any]
 
     @property
@@ -46,7 +46,7 @@ class ReadItems(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOnce(Source):
+class ReadOnce(ReadStep):
     """Reads an iterator. It cannot be divided, so the first processor emits all of it."""
 
     items: Iterator[Any]

@@ -20,7 +20,7 @@ from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadNamed
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 from pyrite.processors.transforms import noop
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
@@ -44,15 +44,15 @@ def sample_suppliers(dag: DAG, count: int, collections: Collections | None) -> d
             step = step_of(vertex.supplier)
             suppliers[vertex.name] = (
                 StepSupplier(_FirstOfSource(step, count, collections))
-                if isinstance(step, Source)
+                if isinstance(step, ReadStep)
                 else _FirstOfProcessors(meta_supplier_of(vertex.supplier, vertex.name), count)
             )
     return suppliers
 
 
 @dataclass(frozen=True, slots=True)
-class _FirstOfSource(Source):
-    source: Source
+class _FirstOfSource(ReadStep):
+    source: ReadStep
     count: int
     collections: Collections | None
 

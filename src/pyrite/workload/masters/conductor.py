@@ -20,7 +20,7 @@ from pyrite.workload.masters.branching import Branching
 from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
-from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
+from pyrite.workload.scheduling.scheduler import MOST_SHORT_JOBS, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
 from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
@@ -44,7 +44,7 @@ class Conductor:
         options: Options,
         *,
         hooks: Hooks | None = None,
-        depth: int = DEPTH,
+        most: int = MOST_SHORT_JOBS,
         folder: str = "",
     ) -> None:
         """`folder` is the working directory of the run, unless it is that of this process."""
@@ -78,7 +78,7 @@ class Conductor:
             done=self._branching.done,
             attempts=[entry.attempt for entry in self._entries],
             is_current=self._is_current if self._may_skip or plan.maps else None,
-            depth=depth,
+            most=most,
             grow=self._grow,
             gathering=list(plan.branches),
         )
@@ -322,9 +322,6 @@ class Conductor:
         if began is not None:
             for job in self.jobs_of(worker)[:1]:
                 self._began[job] = (worker, began)
-
-    def allow_short_jobs(self) -> None:
-        self._scheduler.allow_short_jobs()
 
     def returned(self, job: int, now: float) -> None:
         self._scheduler.returned(job, now)

@@ -162,7 +162,7 @@ class TransientMaster:
                 self._journal,
                 self._options,
                 hooks=self._hooks,
-                depth=1,
+                most=1,
                 folder=self._origin.folder or "",
             )
             try:

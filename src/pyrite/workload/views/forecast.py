@@ -48,7 +48,7 @@ class _Forecast:
         self._options = options
         self._before: dict[str, Entry] = journal.entries()
         journal.begin(journal.plan + 1, plan, given_results(store, journal, plan))
-        conductor = Conductor(store, plan, journal, options, depth=sys.maxsize)
+        conductor = Conductor(store, plan, journal, options, most=sys.maxsize)
         conductor.joined("nobody")
         conductor.assign(0.0, 0.0)  # skips what is up to date, and all that this makes ready
         self._conductor = conductor
