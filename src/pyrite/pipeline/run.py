@@ -31,6 +31,12 @@ def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
         return pyr.list(name).copy()
 
 
+def here(dag: DAG) -> None:
+    """Runs a DAG as a light job in this process, on one thread."""
+    with instance(cooperative_threads=1) as pyr:
+        pyr.new_light_job(dag).execute().result()
+
+
 def new_list_name() -> str:
     """A name that no other list has."""
     return f"collect-{secrets.token_hex(8)}"
