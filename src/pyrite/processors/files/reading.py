@@ -18,7 +18,7 @@ from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
 from pyrite.processors.flat import Flat
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 
 def read_files(
@@ -51,7 +51,7 @@ def read_files(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFiles(Source):
+class ReadFiles(ReadStep):
     pattern: str
     format: Format
     with_path: bool = False

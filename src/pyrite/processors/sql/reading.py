@@ -15,7 +15,7 @@ from pyrite.processors.flat import Flat
 from pyrite.processors.sql.address import Address, checked_address
 from pyrite.processors.sql.arguments import checked_columns, checked_table
 from pyrite.processors.sql.ranges import KeyRange, ranges_between
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 
 def read_sql(
@@ -64,7 +64,7 @@ def read_sql(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSql(Source):
+class ReadSql(ReadStep):
     address: Address
     query: str
     key: str | None

@@ -13,7 +13,7 @@ from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_count
 from pyrite.processors.sql.address import Address, checked_address
 from pyrite.processors.sql.arguments import checked_columns, checked_table
-from pyrite.processors.steps import Commit, Sink, Writer
+from pyrite.processors.steps import Commit, Writer, WriteStep
 
 Mode = Literal["append", "upsert", "replace"]
 _MODES = ("append", "upsert", "replace")
@@ -74,7 +74,7 @@ def write_sql(
 
 
 @dataclass(frozen=True, slots=True)
-class WriteSql(Sink):
+class WriteSql(WriteStep):
     address: Address
     table: str
     mode: Mode
