@@ -11,6 +11,7 @@ from pyrite.instance import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
+from pyrite.processors.ready_made import Sink, Source
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
 from pyrite.version import __version__
@@ -38,6 +39,8 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "Sink",
+    "Source",
     "Stage",
     "SupplierContext",
     "Traverser",
