@@ -53,7 +53,7 @@ K = TypeVar("K")
 H = TypeVar("H")
 
 
-def count() -> Aggregate[T, int]:
+def count() -> Aggregate[Any, int]:
     """The number of items.
 
     >>> from pyrite import Pipeline
