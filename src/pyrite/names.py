@@ -9,13 +9,14 @@ from pyrite.instances import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
+from pyrite.processors.ready_made import Sink, Source
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
 from pyrite.version import __version__
 
 __all__ = [
-    "DAG",
     "AbstractProcessor",
+    "DAG",
     "Edge",
     "Execution",
     "Grouped",
@@ -36,6 +37,8 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "Sink",
+    "Source",
     "Stage",
     "SupplierContext",
     "Traverser",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -25,8 +25,11 @@ from pyrite.processors.transforms import noop
 
 if TYPE_CHECKING:
     from pyrite.instances import Instance
+    from pyrite.processor import Processor
+    from pyrite.processors.ready_made import Inner, Sink
+    from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 K = TypeVar("K")
 P = ParamSpec("P")
@@ -67,7 +70,11 @@ class Stage(OneByOne[T], Several[T], AllItems[T]):
         return fn(self, *args, **kwargs)
 
     def write_to(
-        self, sink: Any, *, name: str | None = None, parallelism: int | None = None
+        self,
+        sink: Sink[T] | Inner | ProcessorSupplier | ProcessorMetaSupplier | Callable[[], Processor],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
     ) -> None:
         """Writes the items to a sink, such as `p.write_files(...)`.
 

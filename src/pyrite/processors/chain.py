@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from time import perf_counter
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
@@ -35,8 +35,10 @@ class StepSupplier:
         """Whether its processors read all their input before they emit anything."""
         return isinstance(self.step, Fold)
 
-    def __call__(self) -> ChainProcessor:
-        return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
+    if not TYPE_CHECKING:  # or a sink of any items would be a function that makes processors
+
+        def __call__(self) -> ChainProcessor:
+            return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pyrite.processors.checks import checked_count, checked_function
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 
 
