@@ -11,6 +11,7 @@ from pyrite.instance import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
+from pyrite.processors.services.service import Service, service
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
 from pyrite.version import __version__
@@ -38,6 +39,7 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "Service",
     "Stage",
     "SupplierContext",
     "Traverser",
@@ -49,6 +51,7 @@ __all__ = [
     "from_",
     "instance",
     "processors",
+    "service",
     "testing",
     "traverse",
 ]
