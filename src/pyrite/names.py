@@ -10,6 +10,7 @@ from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.processors.ready_made import Sink, Source
+from pyrite.processors.services.service import Service, service
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
 from pyrite.version import __version__
@@ -37,6 +38,7 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "Service",
     "Sink",
     "Source",
     "Stage",
@@ -50,6 +52,7 @@ __all__ = [
     "from_",
     "instance",
     "processors",
+    "service",
     "testing",
     "traverse",
 ]

@@ -15,6 +15,7 @@ from pyrite.pipeline.looking.preview import Preview, previewed
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.all_items import AllItems
 from pyrite.pipeline.steps.one_by_one import OneByOne
+from pyrite.pipeline.steps.services import WithServices
 from pyrite.pipeline.steps.several import Several
 from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
@@ -35,7 +36,7 @@ K = TypeVar("K")
 P = ParamSpec("P")
 
 
-class Stage(OneByOne[T], Several[T], AllItems[T]):
+class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
     """The items of type T at one point of a pipeline. It is immutable: each method returns another
     stage. A stage that is used twice is computed once.
 
