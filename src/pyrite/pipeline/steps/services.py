@@ -14,7 +14,7 @@ from pyrite.processors.services.service import Service
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 C = TypeVar("C")
 Many: TypeAlias = Iterable[U] | Awaitable[Iterable[U]] | AsyncIterable[U]
