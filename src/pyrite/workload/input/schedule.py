@@ -110,9 +110,8 @@ def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> li
     while job not in seen:
         seen[job] = len(path)
         path.append(job)
-        job = next(
-            above for above in upstream[job] if above in left
-        )  # each job that `in_order` left out has such an upstream job
+        # Each job that `in_order` left out has such an upstream job.
+        job = next(above for above in upstream[job] if above in left)
     cycle = path[seen[job] :][::-1]
     smallest = cycle.index(min(cycle))
     cycle = cycle[smallest:] + cycle[:smallest]

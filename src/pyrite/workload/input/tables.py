@@ -3,7 +3,6 @@ of plain Python values."""
 
 from __future__ import annotations
 
-import difflib
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
-from pyrite.functions import shorten
+from pyrite.functions import did_you_mean, shorten
 
 
 def as_columns(
@@ -37,8 +36,7 @@ def as_columns(
         return {name: [] for name in required}
     for name in columns:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
+            hint = did_you_mean(str(name), known) or f"; known are {', '.join(known)}"
             problems.append(f"the {what} has an unknown column '{name}'{hint}")
     if problems:
         raise InvalidWorkload(problems)

@@ -140,34 +140,21 @@ class Conductor:
             made.append((worker, Order(job, attempt, fingerprint, inputs, plan.blob_of(job))))
         return made
 
-    def recalls(self, now: float) -> set[str]:
+    def recalls(self, now: float) -> list[str]:
         """The workers that should give back the jobs that they have not started."""
-        crowded = self._scheduler.crowded(now)
-        recalls = self._scheduler.recalls()
-        return {*crowded, *(worker for worker, _ in recalls)} if crowded or recalls else set()
+        return self._scheduler.recalls(now)
 
     def overdue(self, now: float) -> dict[str, str]:
         """The workers whose running job has exceeded its timeout, and why it is stopped."""
-        overdue = self._scheduler.overdue(now)
-        return (
-            {
-                worker: f"it took longer than its timeout of "
-                f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
-                for worker in overdue
-            }
-            if overdue
-            else {}
-        )
+        return {
+            worker: f"it took longer than its timeout of "
+            f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
+            for worker in self._scheduler.overdue(now)
+        }
 
     def next_moment(self, now: float) -> float | None:
         """When something has to be done even without an event; None if never."""
-        scheduler = self._scheduler
-        moments = (
-            self._due,
-            scheduler.next_deadline(),
-            scheduler.next_crowded(now),
-            scheduler.next_retry(),
-        )
+        moments = (self._due, self._scheduler.next_moment(now))
         return min([moment for moment in moments if moment is not None], default=None)
 
     # Orders

@@ -258,7 +258,7 @@ class Master:
     def _own_processes(self) -> set[int]:
         """The children of the master, without those that it adopted from workers that have died. A
         worker that lives adopts what its job leaves."""
-        own = {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        own = {self._reaper.process.pid, *(worker.pid for worker in self._workers.values())}
         return own if self._hooks is None else own | {self._hooks.pid}
 
     def _check_launcher(self) -> None:
@@ -281,9 +281,8 @@ class Master:
             f"its worker {worker.name} died while it ran ({what})",
         )
         if worker.ended_by is not None and running and running[0] != job:
-            self._conductor.lost(
-                worker.name, now
-            )  # the job that the worker was killed for had finished just before
+            # The job that the worker was killed for had finished just before.
+            self._conductor.lost(worker.name, now)
             return
         log = (worker.log_end, _size(self._store.log(worker.segment)))
         self._conductor.died(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import select
 import struct
 import sys
 import threading
@@ -264,7 +263,7 @@ def main(config: dict[str, Any]) -> NoReturn:
     answers = os.fdopen(config["answers"], "wb")
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
+    processes.end_with(calls.fileno())
     _caller.answers = answers
     surroundings, leftovers = Surroundings(), Leftovers()
     is_clean = True
@@ -303,8 +302,7 @@ def leave_with(value: Any) -> NoReturn:
     answer = cloudpickle.dumps((True, value), protocol=5)
     _caller.answers.write(LENGTH.pack(len(answer) | LAST) + answer)
     _caller.answers.flush()
-    processes.kill_family(os.getpid())
-    os._exit(1)
+    processes.end_family()
 
 
 def answer_call(data: bytes) -> bytes:
@@ -320,14 +318,3 @@ def answer_call(data: bytes) -> bytes:
                 (False, RuntimeError(f"{type(error).__name__}: {error}")), protocol=5
             )
     return answer
-
-
-def _end_with_the_caller(calls: int) -> NoReturn:
-    watch = select.poll()
-    watch.register(calls, select.POLLRDHUP)
-    while not any(
-        event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()
-    ):
-        pass
-    processes.kill_family(os.getpid())
-    os._exit(1)
