@@ -15,7 +15,7 @@ from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.functions import describe, shorten
 from pyrite.processor import Processor
-from pyrite.processors.steps import Commit, Sink
+from pyrite.processors.steps import Commit, WriteStep
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_CALLS_WITHOUT_PROGRESS = 10_000
@@ -196,7 +196,7 @@ class _Trial:
         (processor,) = processors
         step = getattr(self._supplier, "step", None)
         sink: Commit | None = None
-        if isinstance(step, Sink) and step.commits:
+        if isinstance(step, WriteStep) and step.commits:
             # The vertex has the name that its processor calls itself by.
             sink = step.begin(
                 MetaSupplierContext(**{**context, "vertex_name": type(step).__name__})

@@ -15,18 +15,18 @@ from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
-from pyrite.exchange.stages import plan_stages
+from pyrite.exchange.sections import plan_sections
 from pyrite.spark.collections import JobCollections
-from pyrite.spark.execution import for_tasks, stage_works
+from pyrite.spark.execution import for_tasks, section_works
 from pyrite.spark.packets import ARROW_SCHEMA
-from pyrite.spark.tasks import StageWork, run_stage
+from pyrite.spark.tasks import SectionWork, run_section
 
 Rows = list[dict[str, Any]]
 
 
 def works_of(
     dag: DAG, members: int, collections: JobCollections | None = None
-) -> Sequence[StageWork]:
+) -> Sequence[SectionWork]:
     suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
     topology = plan_topology(dag, member_count=members, default_parallelism=1)
     run = RunContext(
@@ -42,8 +42,8 @@ def works_of(
         if step_of(supplier) is not None
     }
     single = choose_single_partitions(topology, random.Random(1))
-    return stage_works(
-        plan_stages(topology, suppliers),
+    return section_works(
+        plan_sections(topology, suppliers),
         topology,
         steps,
         MetaSuppliers(run, topology, suppliers, ()).suppliers_by_member(),
@@ -54,7 +54,7 @@ def works_of(
 
 
 def run_task(
-    work: StageWork,
+    work: SectionWork,
     member: int,
     rows: Rows,
     arrange: Callable[[Rows], Rows] = lambda rows: rows,
@@ -63,10 +63,10 @@ def run_task(
 ) -> Rows:
     """The output rows of one task for its input rows. `arrange` sets the order of the input."""
     arrived = arrange([row for row in rows if row["member"] == member])
-    for column in reversed(work.stage.sort_columns):
+    for column in reversed(work.section.sort_columns):
         arrived = sorted(arrived, key=lambda row: row[column])
     batches = [pa.RecordBatch.from_pylist([row], ARROW_SCHEMA) for row in arrived]
-    made = run_stage(
+    made = run_section(
         cloudpickle.dumps(work), iter(batches), None, partition=member, attempt=attempt
     )
     return [row for batch in made for row in batch.to_pylist()]

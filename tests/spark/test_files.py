@@ -21,7 +21,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 from pyrite.spark.execution import for_tasks
 
 
@@ -30,7 +30,7 @@ def test_all_tasks_read_the_files_that_the_driver_found(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text(f"{name}\n")
     step = for_tasks("read", p.read_files(tmp_path / "*.txt"), None).step
     (tmp_path / "0 came later.txt").write_text("late\n" * 100)
-    assert isinstance(step, Source)
+    assert isinstance(step, ReadStep)
     read: list[str] = []
     for member in range(3):
         context = ProcessorContext(

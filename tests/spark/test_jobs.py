@@ -24,7 +24,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from tests.dags import Picture, pictures
-from tests.exchange.test_stages import line_with_a_way_around
+from tests.exchange.test_sections import line_with_a_way_around
 from tests.test_dag import fork_and_rejoin
 
 

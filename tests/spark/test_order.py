@@ -18,7 +18,7 @@ from pyrite.context import MetaSupplierContext
 from pyrite.engine.member import RunContext
 from pyrite.exchange.packing import items_of
 from pyrite.pace import Pace
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import WriteStep
 from pyrite.spark.packets import REPORT
 from tests.spark.line import Rows, run_task, works_of
 
@@ -134,7 +134,7 @@ def test_a_task_that_writes_files_before_the_last_stage_reports_the_same_when_it
             collections=MemoryCollections(),
         ).fields("files", 1)
     )
-    assert isinstance(sink.step, Sink)
+    assert isinstance(sink.step, WriteStep)
     commit = sink.step.begin(context)
     made = [run_task(first, 0, [], attempt=attempt) for attempt in ("7", "8")]
     assert made[0] == made[1]
@@ -155,5 +155,5 @@ def test_a_task_that_writes_files_before_the_last_stage_reports_the_same_when_it
 
 def test_the_last_stage_need_not_be_put_in_order() -> None:
     *others, last = works_of(spread_after_an_exchange(), MEMBERS)
-    assert all(work.stage.sort_columns[-2:] == ("sender", "sequence") for work in others)
-    assert last.stage.sort_columns == ()
+    assert all(work.section.sort_columns[-2:] == ("sender", "sequence") for work in others)
+    assert last.section.sort_columns == ()

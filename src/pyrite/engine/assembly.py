@@ -48,7 +48,7 @@ class Assembly:
         self._blocking: set[str] = set()
         """The first vertex of each stretch whose processors have their own threads."""
         self._parallelism = {v.name: s.local_parallelism for s in stretches for v in s.vertices}
-        """By vertex, for the vertices that run here: those of the member, or of one stage."""
+        """By vertex, for the vertices that run here: those of the member, or of one section."""
         self._inbound: dict[int, list[list[SpscQueue]]] = {}
         """By edge id, the queues of each processor of the edge's destination."""
 
@@ -115,7 +115,7 @@ class Assembly:
 
     def _is_fed_straight(self, stretch: Stretch) -> bool:
         """Whether the stretch has one processor and one inbound edge, and that edge comes from
-        another stage or member. Such a processor takes packets directly, without a queue.
+        another section or member. Such a processor takes packets directly, without a queue.
 
         A processor with its own thread cannot: only one thread may read from the links.
         """
@@ -150,7 +150,7 @@ class Assembly:
         ]
 
     def _leads_out(self, edge: EdgePlan) -> bool:
-        """Whether items of the edge may go to another member or to another stage."""
+        """Whether items of the edge may go to another member or to another section."""
         return edge.is_distributed or edge.destination not in self._parallelism
 
     def _comes_in(self, edge: EdgePlan) -> bool:

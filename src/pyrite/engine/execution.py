@@ -27,7 +27,7 @@ from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.processors.collections import ReadNamed
-from pyrite.processors.steps import Commit, Sink
+from pyrite.processors.steps import Commit, WriteStep
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
     ProcessorSupplier,
@@ -48,7 +48,7 @@ class Plan:
     topology: Topology
     stretches: tuple[Stretch, ...]
     suppliers: Mapping[str, Any]
-    sinks: tuple[tuple[str, Sink], ...]
+    sinks: tuple[tuple[str, WriteStep], ...]
     reads: tuple[NamedCollection, ...]
     """The named maps and lists that sources read."""
 
@@ -75,10 +75,12 @@ class Plan:
         return dag.derived(("engine", member_count, default_parallelism), make)
 
 
-def committing_sinks(suppliers: Mapping[str, Any]) -> tuple[tuple[str, Sink], ...]:
+def committing_sinks(suppliers: Mapping[str, Any]) -> tuple[tuple[str, WriteStep], ...]:
     """The sinks whose output becomes visible by a commit, by the names of their vertices."""
     steps = [(name, step_of(supplier)) for name, supplier in suppliers.items()]
-    return tuple((name, step) for name, step in steps if isinstance(step, Sink) and step.commits)
+    return tuple(
+        (name, step) for name, step in steps if isinstance(step, WriteStep) and step.commits
+    )
 
 
 class MetaSuppliers:
@@ -90,7 +92,7 @@ class MetaSuppliers:
         run: RunContext,
         topology: Topology,
         suppliers: Mapping[str, Any],
-        sinks: Sequence[tuple[str, Sink]],
+        sinks: Sequence[tuple[str, WriteStep]],
         *,
         addresses: Sequence[str] | None = None,
         asked: Sequence[tuple[str, ProcessorMetaSupplier]] = (),
@@ -122,11 +124,11 @@ class MetaSuppliers:
     def prepare_sinks(self) -> None:
         """Prepares all sinks of a durable job, when it is submitted. Raises LifeCycleFailed if one
         cannot be written to; then nothing is left of the others."""
-        prepared: list[tuple[str, Sink]] = []
+        prepared: list[tuple[str, WriteStep]] = []
         try:
             for name, supplier in self._suppliers.items():
                 sink = step_of(supplier)
-                if isinstance(sink, Sink):
+                if isinstance(sink, WriteStep):
                     with at(name):
                         sink.prepare(self._context(name))
                     if sink.commits:
@@ -206,7 +208,7 @@ class MetaSuppliers:
         for name, commit in reversed(self._commits):
             _quietly(name, "remove what was written by", commit.discard)
 
-    def _discard(self, name: str, sink: Sink) -> None:
+    def _discard(self, name: str, sink: WriteStep) -> None:
         sink.resume(self._context(name)).discard()
 
     def _context(self, name: str) -> MetaSupplierContext:

@@ -17,7 +17,7 @@ from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.partitioning import partition_function
 from pyrite.processors.chain import Chain, Link, StepSupplier
 from pyrite.processors.loop import Guard
-from pyrite.processors.steps import Fold, Sink, Source, Step, Transform
+from pyrite.processors.steps import Fold, ReadStep, Step, Transform, WriteStep
 from pyrite.processors.transforms import FlatMap
 
 
@@ -47,7 +47,7 @@ class Stretch:
 
 
 def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """Divides the vertices of a topology, or of one stage, into stretches in topological order."""
+    """Divides the vertices of a topology, or of a section, into stretches in topological order."""
     by_name = {vertex.name: vertex for vertex in topology.vertices}
     follower: dict[str, VertexPlan] = {}
     depths: dict[str, int] = {}
@@ -85,7 +85,7 @@ def step_of(supplier: Any) -> Step | None:
 
 def _can_fuse(first: VertexPlan, second: VertexPlan, suppliers: Mapping[str, Any]) -> bool:
     a, b = step_of(suppliers[first.name]), step_of(suppliers[second.name])
-    if a is None or b is None or isinstance(a, (Fold, Sink)) or isinstance(b, Source):
+    if a is None or b is None or isinstance(a, (Fold, WriteStep)) or isinstance(b, ReadStep):
         return False
     if len(second.inbound) != 1 or first.local_parallelism != second.local_parallelism:
         return False

@@ -17,7 +17,7 @@ from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
 from pyrite.errors import InvalidDAG
 from pyrite.partitioning import PARTITION_COUNT, default_partition_count
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Sink, Source
+from pyrite.processors.steps import ReadStep, WriteStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Topology:
 
     def ways(self, edge: EdgePlan, member: int, *, ends_here: bool) -> Ways:
         """By partition, where a member sends its items over an edge. The edge may end in this
-        member's stage or not."""
+        member's section or not."""
         return _ways(
             self.partition_count,
             self.member_count,
@@ -192,13 +192,13 @@ def _check_steps(dag: DAG) -> None:
     targets: dict[str, str] = {}
     for vertex in dag.vertices:
         step = vertex.supplier.step if isinstance(vertex.supplier, StepSupplier) else None
-        if isinstance(step, Source) and dag.inbound(vertex):
+        if isinstance(step, ReadStep) and dag.inbound(vertex):
             edge = dag.inbound(vertex)[0]
             raise InvalidDAG(
                 f"vertex '{vertex.name}' is a source and takes no items, but edge {edge.name} "
                 "leads to it"
             )
-        if not isinstance(step, Sink):
+        if not isinstance(step, WriteStep):
             continue
         if dag.outbound(vertex):
             edge = dag.outbound(vertex)[0]

@@ -17,7 +17,7 @@ from pyrite.pipeline.stage import Stage
 from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.items import read_items
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Pipeline:
         """
         where = users_line()
         is_supplier = isinstance(source, (StepSupplier, ProcessorSupplier, ProcessorMetaSupplier))
-        if isinstance(source, StepSupplier) and isinstance(source.step, Sink):
+        if isinstance(source, StepSupplier) and isinstance(source.step, WriteStep):
             raise InvalidDAG(
                 f"read_from in {where} needs a source, but {name_of(source)} is a sink; use "
                 "stage.write_to() for that"

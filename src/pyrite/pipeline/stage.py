@@ -19,7 +19,7 @@ from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
 from pyrite.processors.collections import write_list
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 if TYPE_CHECKING:
     from pyrite.instance import Instance
@@ -78,7 +78,7 @@ class Stage(OneByOne[T], Several[T], AllItems[T]):
         ...     list(pyr.list("numbers"))
         [1, 2]
         """
-        if isinstance(sink, StepSupplier) and isinstance(sink.step, Source):
+        if isinstance(sink, StepSupplier) and isinstance(sink.step, ReadStep):
             raise InvalidDAG(
                 f"write_to in {users_line()} needs a sink, but {name_of(sink)} is a source"
             )

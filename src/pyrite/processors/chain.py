@@ -20,7 +20,7 @@ from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt, Processor
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.spill import Memory, Spill, Unlimited, batches_of
-from pyrite.processors.steps import BadItem, Fold, Sink, Source, Step, Transform, Writer
+from pyrite.processors.steps import BadItem, Fold, ReadStep, Step, Transform, Writer, WriteStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Chain:
     def __init__(self, links: Sequence[Link], *, emits: bool) -> None:
         self.links = tuple(links)
         first, last = links[0].step, links[-1].step
-        self.source = first if isinstance(first, Source) else None
+        self.source = first if isinstance(first, ReadStep) else None
         self.fold = last if isinstance(last, Fold) else None
-        self.sink = last if isinstance(last, Sink) else None
+        self.sink = last if isinstance(last, WriteStep) else None
         steps: list[tuple[str, Transform | Fold | Guard]] = []
         self._link_of_step: list[int] = []
         self._guards: list[bool] = []
@@ -110,9 +110,9 @@ class Chain:
                 position += 1
             if isinstance(link.step, Fold):
                 emitted = results
-            elif isinstance(link.step, Sink):
+            elif isinstance(link.step, WriteStep):
                 emitted = 0
-            numbers.append((0 if isinstance(link.step, Source) else received, emitted))
+            numbers.append((0 if isinstance(link.step, ReadStep) else received, emitted))
             received = emitted
         return numbers
 

@@ -11,7 +11,7 @@ from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_name
 from pyrite.processors.items import share_of
-from pyrite.processors.steps import BadItem, Sink, Source, Writer
+from pyrite.processors.steps import BadItem, ReadStep, Writer, WriteStep
 
 
 def read_map(name: str) -> StepSupplier:
@@ -37,7 +37,7 @@ def write_list(name: str) -> StepSupplier:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadNamed(Source):
+class ReadNamed(ReadStep):
     """Reads a copy that all processors share: what changes meanwhile must not let them skip items,
     or emit them twice."""
 
@@ -74,7 +74,7 @@ class ReadList(ReadNamed):
 
 
 @dataclass(frozen=True, slots=True)
-class WriteMap(Sink):
+class WriteMap(WriteStep):
     name: str
     writes_through = True
 
@@ -83,7 +83,7 @@ class WriteMap(Sink):
 
 
 @dataclass(frozen=True, slots=True)
-class WriteList(Sink):
+class WriteList(WriteStep):
     name: str
     writes_through = True
 

@@ -10,7 +10,7 @@ from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 
 def read_items(iterable: Iterable[Any]) -> StepSupplier:
@@ -33,7 +33,7 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadItems(Source):
+class ReadItems(ReadStep):
     items: Iterable[Any]
 
     @property
@@ -45,7 +45,7 @@ class ReadItems(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOnce(Source):
+class ReadOnce(ReadStep):
     """Reads an iterator. It cannot be divided, so the first processor emits all of it."""
 
     items: Iterator[Any]

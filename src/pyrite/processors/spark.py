@@ -15,7 +15,7 @@ from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
-from pyrite.processors.steps import Sink, Source, Writer
+from pyrite.processors.steps import ReadStep, Writer, WriteStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +44,7 @@ def write_spark(save: Callable[[DataFrame], Any], schema: str) -> StepSupplier:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSpark(Source):
+class ReadSpark(ReadStep):
     df: DataFrame
     may_hold_none = False
 
@@ -56,7 +56,7 @@ class ReadSpark(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class WriteSpark(Sink):
+class WriteSpark(WriteStep):
     save: Callable[[DataFrame], Any]
     schema: str
 

@@ -1,7 +1,7 @@
 """Steps describe the work of the ready-made processors, so that one loop can run several of them.
 
-A step is plain data. It is a source, a transform (items in, items out), a fold (items in, results
-at the end) or a sink. `loop` generates the code for steps, and `chain` runs it.
+A step is plain data. It reads items, transforms them (items in, items out), folds them (items in,
+results at the end), or writes them. `loop` generates the code for steps, and `chain` runs it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Step:
     __slots__ = ()
 
 
-class Source(Step):
+class ReadStep(Step):
     """Emits items from outside the DAG."""
 
     __slots__ = ()
@@ -113,7 +113,7 @@ class Fold(Step):
         raise NotImplementedError
 
 
-class Sink(Step):
+class WriteStep(Step):
     """Writes items to a place outside the DAG."""
 
     __slots__ = ()
@@ -189,7 +189,7 @@ class Writer:
         raise NotImplementedError
 
     def complete(self) -> Any:
-        """Called when all items have been written. Its return value is passed to `Sink.commit`,
+        """Called when all items have been written. Its return value is passed to `Commit.commit`,
         unless Spark has taken the result of another attempt of the task."""
 
     def close(self) -> None:

@@ -1,2 +1,2 @@
-"""Runs a DAG on Spark. The DAG is cut into stages at its distributed edges, and the cooperative
-engine runs each stage inside Spark tasks."""
+"""Runs a DAG on Spark. The DAG is cut into sections at its distributed edges, and the cooperative
+engine runs each section inside Spark tasks."""

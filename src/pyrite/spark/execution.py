@@ -26,8 +26,8 @@ from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.driving import HandOver, Uncommitted
 from pyrite.exchange.reach import check_reach
+from pyrite.exchange.sections import Section, plan_sections
 from pyrite.exchange.serializable import check_serializable
-from pyrite.exchange.stages import Stage, plan_stages
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
@@ -50,10 +50,10 @@ from pyrite.spark.job_frame import job_frame
 from pyrite.spark.job_session import job_session
 from pyrite.spark.liveness import is_connect
 from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
-from pyrite.spark.progress import progress_of, stage_of_number, stages_of_group
+from pyrite.spark.progress import progress_of, section_of_number, stages_of_group
 from pyrite.spark.redis import InRedis
 from pyrite.spark.session import LazySession, default_members
-from pyrite.spark.tasks import StageWork, TaskReport, failure_in
+from pyrite.spark.tasks import SectionWork, TaskReport, failure_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +90,7 @@ class SparkRun:
         self._metrics: dict[str, Any] = {}
         self._timings: dict[str, float] = {}
         self._spark: SparkSession | None = None
-        self._stages: tuple[Stage, ...] = ()
+        self._sections: tuple[Section, ...] = ()
         self._lock = threading.Lock()
         self._cancelled: Future[None] = Future()
         self._hand_over = hand_over
@@ -136,7 +136,7 @@ class SparkRun:
         spark = self._spark
         if spark is None:
             return []
-        return progress_of(self._stages, stages_of_group(spark, self._run.execution_id))
+        return progress_of(self._sections, stages_of_group(spark, self._run.execution_id))
 
     @property
     def _tag(self) -> str:
@@ -164,7 +164,7 @@ class SparkRun:
                 ),
                 suppliers,
             )
-            self._stages = plan_stages(topology, suppliers)
+            self._sections = plan_sections(topology, suppliers)
             sinks = committing_sinks(suppliers)
             meta_suppliers = MetaSuppliers(self._run, topology, suppliers, sinks)
             if self._hand_over is None:
@@ -202,20 +202,20 @@ class SparkRun:
             )
         if not is_from_spark(raised):
             return Failed(raised)
-        stage = self._stage_of(stage_number(report), spark)
-        name = f"stage '{stage.label}'" if stage is not None else None
+        section = self._section_of(stage_number(report), spark)
+        name = f"stage '{section.label}'" if section is not None else None
         only_vertex = (
-            stage.vertices[0].name if stage is not None and len(stage.vertices) == 1 else None
+            section.vertices[0].name if section is not None and len(section.vertices) == 1 else None
         )
         return Failed(SparkError(explained(report, name), report), vertex=only_vertex)
 
-    def _stage_of(self, number: int | None, spark: SparkSession) -> Stage | None:
-        """Our stage that Spark knows by a number, unless DataFrames that the job reads have stages
-        of their own."""
+    def _section_of(self, number: int | None, spark: SparkSession) -> Section | None:
+        """The section of the stage with that number, unless DataFrames that the job reads have
+        stages of their own."""
         if number is None or any(_is_read_spark(v.supplier) for v in self._dag.vertices):
             return None
         known = stages_of_group(spark, self._run.execution_id)
-        return stage_of_number(self._stages, known, number)
+        return section_of_number(self._sections, known, number)
 
     def _wait_for_session(self) -> SparkSession:
         """Waits for the session, which may take long to start, or for a cancel of the job."""
@@ -232,7 +232,7 @@ class SparkRun:
         topology: Topology,
         suppliers: Mapping[str, Any],
         by_member: Sequence[Mapping[str, Any]],
-    ) -> list[StageWork]:
+    ) -> list[SectionWork]:
         steps: dict[str, Any] = {}
         for number, (name, supplier) in enumerate(suppliers.items()):
             step = step_of(supplier)
@@ -242,8 +242,8 @@ class SparkRun:
             elif step is not None:
                 with at(name):
                     steps[name] = for_tasks(name, supplier, self._collections)
-        return stage_works(
-            self._stages,
+        return section_works(
+            self._sections,
             topology,
             steps,
             by_member,
@@ -254,9 +254,9 @@ class SparkRun:
         )
 
     def _run_on(
-        self, spark: SparkSession, works: Sequence[StageWork], meta_suppliers: MetaSuppliers
+        self, spark: SparkSession, works: Sequence[SectionWork], meta_suppliers: MetaSuppliers
     ) -> None:
-        """Runs the stages, then makes visible what they wrote. Collections are changed last, and
+        """Runs the sections, then makes visible what they wrote. Collections are changed last, and
         all at once: a failed job changes no collection."""
         suppliers = {vertex.name: vertex.supplier for vertex in self._dag.vertices}
         with self._timed("stages"):
@@ -273,7 +273,7 @@ class SparkRun:
             if _is_write_spark(v.supplier)
         ]
         if written:
-            frame = frame.persist()  # saving the rows must not run the stages again
+            frame = frame.persist()  # saving the rows must not run the sections again
         try:
             with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
@@ -329,7 +329,7 @@ class SparkRun:
         else:
             spark.sparkContext.addJobTag(self._tag)
             description = (
-                f"{self._run.job_name}: {' | '.join(stage.label for stage in self._stages)}"
+                f"{self._run.job_name}: {' | '.join(section.label for section in self._sections)}"
             )
             spark.sparkContext.setJobGroup(self._run.execution_id, description)
         try:
@@ -359,8 +359,8 @@ def _ignoring_errors(what: str) -> Iterator[None]:
         logger.debug("%s raised", what, exc_info=True)
 
 
-def stage_works(
-    stages: Sequence[Stage],
+def section_works(
+    sections: Sequence[Section],
     topology: Topology,
     steps: Mapping[str, Any],
     by_member: Sequence[Mapping[str, Any]],
@@ -368,15 +368,15 @@ def stage_works(
     run: RunContext,
     store: Store | None = None,
     start: str = "",
-) -> list[StageWork]:
-    """What the tasks of each stage need to know."""
-    ranks = {edge: rank for stage in stages for edge, rank in stage.ranks.items()}
+) -> list[SectionWork]:
+    """What the tasks of each section need to know."""
+    ranks = {edge: rank for section in sections for edge, rank in section.ranks.items()}
     works = []
-    for stage in stages:
-        names = {vertex.name for vertex in stage.vertices}
+    for section in sections:
+        names = {vertex.name for vertex in section.vertices}
         works.append(
-            StageWork(
-                stage=stage,
+            SectionWork(
+                section=section,
                 topology=topology,
                 ranks=ranks,
                 steps={name: step for name, step in steps.items() if name in names},

@@ -15,7 +15,7 @@ from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import BadItem, Sink, Writer
+from pyrite.processors.steps import BadItem, Writer, WriteStep
 from pyrite.spark.packets import ARROW_SCHEMA, NO_PARTITION
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class EmitRows(Sink):
+class EmitRows(WriteStep):
     """Replaces `write_spark` inside a task. Its items leave the task as Arrow batches with the
     schema of the DataFrame."""
 

@@ -1,9 +1,9 @@
-"""The DataFrame that runs all stages of a job: a `mapInArrow` for each stage, with an exchange
+"""The DataFrame that runs all sections of a job: a `mapInArrow` for each section, with an exchange
 between each two.
 
-The stages form a line. Rows that skip stages may bypass the stages between (`bypass`): the later
-stage reads the first exchange of these rows a second time. Spark must not compute that exchange
-twice, so the plan is checked. If Spark would, the stages between forward the rows.
+The sections form a line. Rows that skip sections may bypass the sections between (`bypass`): the
+later section reads the first exchange of these rows a second time. Spark must not compute that
+exchange twice, so the plan is checked. If Spark would, the sections between forward the rows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyrite.engine.fusion import step_of
 from pyrite.exchange.deployment import Deployment
-from pyrite.exchange.stages import Skip, skips_of
+from pyrite.exchange.sections import Skip, skips_of
 from pyrite.processors.spark import ReadSpark
 from pyrite.spark.frames import packets_of
 from pyrite.spark.packets import SCHEMA, SEED_COLUMNS
-from pyrite.spark.tasks import StageWork, stage_function
+from pyrite.spark.tasks import SectionWork, section_function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,15 +29,15 @@ logger = logging.getLogger("pyrite.spark")
 
 def job_frame(
     spark: SparkSession,
-    works: Sequence[StageWork],
+    works: Sequence[SectionWork],
     suppliers: Mapping[str, Any],
     deployment: Deployment,
     *,
     bypass: bool = False,
 ) -> DataFrame:
-    """The lazy DataFrame that runs all stages. Its rows are the messages of the tasks to the
+    """The lazy DataFrame that runs all sections. Its rows are the messages of the tasks to the
     driver. `bypass` needs a classic session (not Spark Connect) without adaptive execution."""
-    skips = skips_of([work.stage for work in works]) if bypass else []
+    skips = skips_of([work.section for work in works]) if bypass else []
     if skips:
         frame = _JobFrame(spark, works, suppliers, deployment, skips).frame()
         if _reused_exchanges(frame) == len(skips):
@@ -53,7 +53,7 @@ class _JobFrame:
     def __init__(
         self,
         spark: SparkSession,
-        works: Sequence[StageWork],
+        works: Sequence[SectionWork],
         suppliers: Mapping[str, Any],
         deployment: Deployment,
         skips: Sequence[Skip],
@@ -69,7 +69,7 @@ class _JobFrame:
         exchanges: dict[int, DataFrame] = {}
         frame: DataFrame | None = None
         for work in self._works:
-            stage = work.stage
+            section = work.section
             inputs = [] if frame is None else [frame]
             inputs += self._frames_read_by(work)
             if inputs and frame is None:
@@ -78,26 +78,26 @@ class _JobFrame:
             inputs += [
                 _only(exchanges[skip.source + 1], skip.edges)
                 for skip in self._skips
-                if skip.destination == stage.index
+                if skip.destination == section.index
             ]
             if inputs:
                 united = reduce(lambda one, two: one.unionAll(two), inputs)
-                exchanges[stage.index] = frame = united.repartitionById(self._members, "member")
-                around = [s.edges for s in self._skips if s.source + 1 == stage.index]
+                exchanges[section.index] = frame = united.repartitionById(self._members, "member")
+                around = [s.edges for s in self._skips if s.source + 1 == section.index]
                 if around:
                     frame = _without(frame, frozenset().union(*around))
-                if stage.sort_columns:
-                    frame = frame.sortWithinPartitions(*stage.sort_columns)
+                if section.sort_columns:
+                    frame = frame.sortWithinPartitions(*section.sort_columns)
             else:
                 frame = self._spark.range(0, self._members, 1, self._members)
-            frame = frame.mapInArrow(stage_function(work, self._deployment), SCHEMA)
+            frame = frame.mapInArrow(section_function(work, self._deployment), SCHEMA)
         assert frame is not None
         return frame
 
-    def _frames_read_by(self, work: StageWork) -> list[DataFrame]:
-        """The DataFrames that the vertices of a stage read, as packets."""
+    def _frames_read_by(self, work: SectionWork) -> list[DataFrame]:
+        """The DataFrames that the vertices of a section read, as packets."""
         frames = []
-        for vertex in work.stage.vertices:
+        for vertex in work.section.vertices:
             step = step_of(self._suppliers[vertex.name])
             if isinstance(step, ReadSpark):
                 edge = vertex.inbound[0].id
@@ -110,8 +110,8 @@ class _JobFrame:
 
 
 # Spark must not push this filter below the exchange: the two readers of the exchange have different
-# filters, so Spark would then compute the exchange, and the stages before it, twice. Spark does not
-# push down a filter with rand(). `coalesce` prevents that Spark infers the filter `edge is not
+# filters, so Spark would then compute the exchange, and the sections before it, twice. Spark does
+# not push down a filter with rand(). `coalesce` prevents that Spark infers the filter `edge is not
 # null`, which it would push down.
 _EDGE = "coalesce(edge, 0) + cast(rand(0) * 0 as int)"
 

@@ -1,5 +1,5 @@
-"""The Spark session that runs the stages of jobs. It shares the SparkContext of the user's session
-but has its own configuration, so settings for Pyrite do not affect the user's queries."""
+"""The Spark session that runs the sections of jobs. It shares the SparkContext of the user's
+session but has its own configuration, so settings for Pyrite do not affect the user's queries."""
 
 from __future__ import annotations
 

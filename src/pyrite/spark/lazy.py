@@ -15,10 +15,10 @@ from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import EdgePlan, VertexPlan, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.sections import plan_sections
 from pyrite.exchange.serializable import check_serializable
-from pyrite.exchange.stages import plan_stages
-from pyrite.processors.steps import Sink
-from pyrite.spark.execution import for_tasks, stage_works, with_frames
+from pyrite.processors.steps import WriteStep
+from pyrite.spark.execution import for_tasks, section_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
 from pyrite.spark.job_frame import job_frame
 from pyrite.spark.session import default_members
@@ -36,7 +36,7 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
     check_serializable(dag)
     suppliers: dict[str, Any] = {vertex.name: vertex.supplier for vertex in dag.vertices}
     ends = [vertex for vertex in dag if not dag.outbound(vertex)]
-    if len(ends) != 1 or isinstance(step_of(ends[0].supplier), Sink):
+    if len(ends) != 1 or isinstance(step_of(ends[0].supplier), WriteStep):
         names = ", ".join(vertex.name for vertex in ends)
         raise InvalidDAG(
             "a DAG that becomes a DataFrame must have exactly one vertex without outbound edges, "
@@ -67,8 +67,8 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
     steps = {
         name: for_tasks(name, s, None) for name, s in suppliers.items() if step_of(s) is not None
     }
-    works = stage_works(
-        plan_stages(topology, suppliers),
+    works = section_works(
+        plan_sections(topology, suppliers),
         topology,
         steps,
         by_member,

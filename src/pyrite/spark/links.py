@@ -1,4 +1,4 @@
-"""Connects a stage in a task to Spark's exchanges: outlets fill packets, and inlets read them."""
+"""Connects a section in a task to Spark's exchanges: outlets fill packets, and inlets read them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pyrite.spark.partition_packets import PartitionPackets
 
 
 class ExchangeLinks:
-    """Connects the stage that runs in a task to the exchanges before and after it. `ranks` has the
-    rank of every edge of the job."""
+    """Connects the section that runs in a task to the exchanges before and after it. `ranks` has
+    the rank of every edge of the job."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ExchangeLinks:
         return None
 
     def done(self, edge: EdgePlan, processor: int) -> None:
-        """Does nothing: an exchange ends when all tasks of the stage before it have ended."""
+        """Does nothing: an exchange ends when all tasks of the section before it have ended."""
 
     def inlet(self, edge: EdgePlan) -> ExchangeInlet:
         return ExchangeInlet(self._reader, edge.id)

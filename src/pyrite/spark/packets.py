@@ -4,7 +4,7 @@ A packet has many items of one edge for one member, pickled as one list. Pairs a
 lists, one of the first and one of the second halves.
 
 Other rows are messages to the driver: the report of each task, and items for named maps and lists.
-Later stages forward them like packets. So Spark drops the messages of a failed attempt of a task,
+Later sections forward them like packets. So Spark drops the messages of a failed attempt of a task,
 and the driver gets each message once.
 """
 
@@ -161,7 +161,7 @@ class PacketWriter:
             self._made += 1
 
     def hand_on(self, row: Row) -> None:
-        """Forwards a row from an earlier stage unchanged."""
+        """Forwards a row from an earlier section unchanged."""
         with self.lock:
             self._rows.append(row)
             self._bytes += len(row.items)
@@ -281,7 +281,7 @@ class PacketOutlet:
 
 
 class PacketReader:
-    """Reads the rows of a task's input in order. It forwards rows for later stages and for the
+    """Reads the rows of a task's input in order. It forwards rows for later sections and for the
     driver."""
 
     def __init__(
@@ -295,7 +295,7 @@ class PacketReader:
         self.in_order = len(set(ranks.values())) > 1
 
     def head(self) -> Row | None:
-        """The next row for this stage, without removing it; None at the end."""
+        """The next row for this section, without removing it; None at the end."""
         while True:
             if self._rows:
                 row = self._rows[0]
@@ -332,7 +332,7 @@ class PacketReader:
 
 
 def driver_rows(table: pa.Table, kinds: Collection[int]) -> Iterator[tuple[int, Any]]:
-    """Reads the messages of the given kinds to the driver from the output of the last stage."""
+    """Reads the messages of the given kinds to the driver from the output of the last section."""
     edges = table.column("edge").to_pylist()
     items = table.column("items")
     for i, kind in enumerate(edges):

@@ -1,5 +1,5 @@
-"""Which stage of a job Spark is at. Spark numbers its stages in its own way; these functions find
-ours among them."""
+"""Which section of a job Spark is at. Spark runs each section as a stage, but numbers its stages in
+its own way; these functions find the sections among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyrite.exchange.stages import Stage
+from pyrite.exchange.sections import Section
 from pyrite.spark.liveness import is_connect
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def _stages_of_group(tracker: Any, group: str) -> list[SparkStageInfo]:
 
 
 def progress_of(
-    ours: Sequence[Stage], known: Sequence[SparkStageInfo]
+    sections: Sequence[Section], known: Sequence[SparkStageInfo]
 ) -> list[tuple[str, int, int]]:
-    """For each stage that has begun: its vertices, how many of its tasks are done, and how many
+    """For each section that has begun: its vertices, how many of its tasks are done, and how many
     there are."""
     # A stage whose output is there already is listed again under another number, and never begins.
     begun = [
@@ -50,14 +50,17 @@ def progress_of(
         if stage.numCompletedTasks
         or not any(later.numCompletedTasks for later in known[position + 1 :])
     ]
-    return [(our.label, stage.numCompletedTasks, stage.numTasks) for our, stage in zip(ours, begun)]
+    return [
+        (section.label, stage.numCompletedTasks, stage.numTasks)
+        for section, stage in zip(sections, begun)
+    ]
 
 
-def stage_of_number(
-    ours: Sequence[Stage], known: Sequence[SparkStageInfo], number: int
-) -> Stage | None:
-    """Our stage that Spark gave a number: a stage begins when those before it are done."""
+def section_of_number(
+    sections: Sequence[Section], known: Sequence[SparkStageInfo], number: int
+) -> Section | None:
+    """The section of the stage with that number: a stage begins when those before it are done."""
     if all(stage.stageId != number for stage in known):
         return None
     done = sum(1 for stage in known if stage.stageId < number and stage.numCompletedTasks)
-    return ours[done] if done < len(ours) else None
+    return sections[done] if done < len(sections) else None

@@ -19,7 +19,7 @@ from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 from pyrite.spark.collections import JobCollections, TaskCollections
 from pyrite.spark.packets import COLLECTED, PacketWriter
 
@@ -45,7 +45,7 @@ class InRedis(JobCollections):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadCopy(Source):
+class ReadCopy(ReadStep):
     """Replaces `read_map` and `read_list` inside a task: all tasks, and all attempts at them, read
     what the map or list held when the job began."""
 

@@ -1,4 +1,4 @@
-"""The code inside a Spark task: it runs one stage of a job for one member on the cooperative
+"""The code inside a Spark task: it runs one section of a job for one member on the cooperative
 engine."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyrite.engine.tasklets import Tasklet
 from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
-from pyrite.exchange.stages import Stage
+from pyrite.exchange.sections import Section
 from pyrite.spark.collections import Store, TaskCollections
 from pyrite.spark.links import ExchangeLinks
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
@@ -50,14 +50,14 @@ MOST_FAILURE_BYTES = 24_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageWork:
-    """Everything that a task of one stage needs. It is pickled and sent to the workers."""
+class SectionWork:
+    """Everything that a task of one section needs. It is pickled and sent to the workers."""
 
-    stage: Stage
+    section: Section
     topology: Topology
     ranks: Mapping[int, int]
     steps: Mapping[str, Any]
-    """By vertex, the ready-made processors of the stage."""
+    """By vertex, the ready-made processors of the section."""
     suppliers: Sequence[Mapping[str, ProcessorSupplier]]
     """By member and vertex, the user's own suppliers."""
     single_partitions: Mapping[int, int]
@@ -88,10 +88,10 @@ class TaskFailed(Exception):
         super().__init__(f"{failed.to_job_failed('the task')}\n<{FAILURE_MARK} {packed}>")
 
 
-def stage_function(
-    work: StageWork, deployment: Deployment
+def section_function(
+    work: SectionWork, deployment: Deployment
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for `mapInArrow` that runs a stage. Spark's web interface shows its name."""
+    """The function for `mapInArrow` that runs a section. Spark's web interface shows its name."""
     packed = cloudpickle.dumps(work)
     path = [entry for entry in sys.path if entry] + [os.getcwd()]
 
@@ -100,12 +100,12 @@ def stage_function(
         sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
         from pyspark import TaskContext
 
-        from pyrite.spark.tasks import run_stage  # the version that the worker has installed
+        from pyrite.spark.tasks import run_section  # the version that the worker has installed
 
         task = TaskContext.get()
         assert task is not None
         with deployment.unpacked() as files:
-            yield from run_stage(
+            yield from run_section(
                 packed,
                 batches,
                 files,
@@ -113,11 +113,11 @@ def stage_function(
                 attempt=str(task.taskAttemptId()),
             )
 
-    run.__name__ = work.stage.label
+    run.__name__ = work.section.label
     return run
 
 
-def run_stage(
+def run_section(
     packed: bytes,
     batches: Iterator[pa.RecordBatch],
     files: Path | None,
@@ -125,19 +125,19 @@ def run_stage(
     partition: int,
     attempt: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Runs one stage of a job for the member of this task."""
-    work: StageWork = pickle.loads(packed)
+    """Runs one section of a job for the member of this task."""
+    work: SectionWork = pickle.loads(packed)
     member, batches = _member_of(acknowledged_at_once(batches), partition)
     writer = PacketWriter(member, open_bytes_held())
-    if not work.stage.ranks and work.stage.index == 0:
+    if not work.section.ranks and work.section.index == 0:
         # The input has no items. It only makes Spark start one task per member.
         batches = iter(list(batches)[:0])
-    reader = PacketReader(batches, work.stage.ranks, writer)
+    reader = PacketReader(batches, work.section.ranks, writer)
     collections = (
         TaskCollections(writer)
         if work.store is None
         else work.store.in_task(
-            writer, f"{work.stage.index}-{member}", attempt, work.stage.in_order
+            writer, f"{work.section.index}-{member}", attempt, work.section.in_order
         )
     )
     run = RunContext(
@@ -147,12 +147,14 @@ def run_stage(
         member_count=work.topology.member_count,
         collections=collections,
         attempt=f"{work.start}{attempt}",
-        must_repeat=work.stage.in_order,
+        must_repeat=work.section.in_order,
         start=work.start,
         memory_budget=memory_budget(),
         files=files,
     )
-    part = Topology(work.stage.vertices, work.topology.member_count, work.topology.partition_count)
+    part = Topology(
+        work.section.vertices, work.topology.member_count, work.topology.partition_count
+    )
     stretches = fuse(part, {vertex.name: work.steps.get(vertex.name) for vertex in part.vertices})
     member_run = MemberRun(
         run,
@@ -162,33 +164,33 @@ def run_stage(
         suppliers=work.suppliers[member],
         single_partitions=work.single_partitions,
         links=ExchangeLinks(reader, writer, work.ranks, work.topology, member),
-        grouped=work.stage.grouped,
+        grouped=work.section.grouped,
     )
     error: BaseException | None = None
     thresholds = gc.get_threshold()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         member_run.prepare(_warn_slow)
-        if work.stage.in_order:
+        if work.section.in_order:
             member_run.keep_steady_pace()
         yield from _run_tasklets(member_run, writer)
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
-        # All vertices have completed, so they have read every packet for this stage. head()
-        # forwards the packets for later stages.
+        # All vertices have completed, so they have read every packet for this section. head()
+        # forwards the packets for later sections.
         left = reader.head()
         if left is not None:
             raise AssertionError(
-                f"internal error: stage '{work.stage.label}' has read all its edges, but a packet "
-                f"of edge {left.edge} is left; please report this"
+                f"internal error: stage '{work.section.label}' has read all its edges, but a "
+                f"packet of edge {left.edge} is left; please report this"
             )
         try:
             collections.flush()
         except PyriteError as unwritten:
             raise TaskFailed(Failed(unwritten)) from unwritten
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
-        if work.stage.in_order:
+        if work.section.in_order:
             metrics = without_times(metrics)
         writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
         yield from writer.rest()

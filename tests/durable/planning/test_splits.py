@@ -21,7 +21,7 @@ from pyrite.durable.planning.splits import Cut, cut
 from pyrite.errors import ProcessorError
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.files.lines import Range
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 from pyrite.testing import verify_processor
 from tests.processors.files.jobs import ITEMS, copy, copying
 
@@ -41,7 +41,7 @@ class Fresh:
 
 
 def cut_of(source: StepSupplier, collections: MemoryCollections | None = None, **most: int) -> Cut:
-    assert isinstance(source.step, Source)
+    assert isinstance(source.step, ReadStep)
     made = cut(source.step, "read", collections=collections or MemoryCollections(), **most)
     assert made is not None
     return made
@@ -256,7 +256,7 @@ def test_a_data_frame_is_refused_with_a_way_out() -> None:
 
 
 def test_another_kind_of_source_is_not_cut() -> None:
-    class Own(Source):
+    class Own(ReadStep):
         pass
 
     assert cut(Own(), "read", collections=MemoryCollections()) is None

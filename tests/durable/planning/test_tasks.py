@@ -11,7 +11,7 @@ from pyrite.durable.protocol.workflow import COMPLETION
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import plan_topology
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 
 class Own(AbstractProcessor):
@@ -24,7 +24,7 @@ def planned(dag: DAG, members: int = 3) -> PlannedJob:
     sources = []
     for name, supplier in suppliers.items():
         step = step_of(supplier)
-        made = cut(step, name, collections=None) if isinstance(step, Source) else None  # type: ignore[arg-type]
+        made = cut(step, name, collections=None) if isinstance(step, ReadStep) else None  # type: ignore[arg-type]
         if made is not None:
             suppliers[name] = StepSupplier(made.step)
             sources.append(name)

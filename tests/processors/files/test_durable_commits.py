@@ -27,7 +27,7 @@ from pyrite.engine.member import RunContext
 from pyrite.processors.files import committing
 from pyrite.processors.files.manifest import Manifest
 from pyrite.processors.files.storage import storage_of
-from pyrite.processors.steps import Commit, Sink, TargetIsTaken
+from pyrite.processors.steps import Commit, TargetIsTaken, WriteStep
 from tests.processors.files.dying import Acts, Deadly, DeadlyStorage
 
 WRITERS = 2
@@ -74,13 +74,13 @@ def context(execution: str, writers: int = WRITERS) -> MetaSupplierContext:
     return MetaSupplierContext(**fields(execution, writers))
 
 
-def sink_of(dir: str, **options: Any) -> Sink:
+def sink_of(dir: str, **options: Any) -> WriteStep:
     step = p.write_files(dir, **options).step
-    assert isinstance(step, Sink)
+    assert isinstance(step, WriteStep)
     return step
 
 
-def write(sink: Sink, execution: str, items: Sequence[Any], attempt: str = "1-1") -> list[Any]:
+def write(sink: WriteStep, execution: str, items: Sequence[Any], attempt: str = "1-1") -> list[Any]:
     """The reports of one writer for each item."""
     reports = []
     for index, item in enumerate(items):
@@ -98,12 +98,12 @@ def end(commit: Commit, reports: Sequence[Any]) -> None:
     commit.finish()
 
 
-def run_light(sink: Sink, execution: str, files: dict[str, Any]) -> None:
+def run_light(sink: WriteStep, execution: str, files: dict[str, Any]) -> None:
     commit = sink.begin(context(execution, len(files)))
     end(commit, write(sink, execution, list(files.values())))
 
 
-def run_durable(sink: Sink, execution: str, files: dict[str, str]) -> list[Any]:
+def run_durable(sink: WriteStep, execution: str, files: dict[str, str]) -> list[Any]:
     sink.prepare(context(execution, len(files)))
     reports = write(sink, execution, list(files.values()))
     end(sink.resume(context(execution, len(files))), reports)
@@ -115,7 +115,7 @@ def text_of(path: str) -> str:
         return file.read().decode().strip()
 
 
-def commit_only(sink: Sink, execution: str, reports: Sequence[Any]) -> None:
+def commit_only(sink: WriteStep, execution: str, reports: Sequence[Any]) -> None:
     commit = sink.resume(context(execution))
     commit.commit(reports)
     commit.let_go()
@@ -147,7 +147,7 @@ def names_in(dir: str) -> list[str]:
     return storage_of(dir).names(dir) if storage_of(dir).exists(dir) else []
 
 
-def prepared(dir: str, *, old: dict[str, str] | None = None) -> tuple[Sink, list[Any]]:
+def prepared(dir: str, *, old: dict[str, str] | None = None) -> tuple[WriteStep, list[Any]]:
     """A durable job whose writers have all completed, after some that died; and their reports. An
     earlier job has written the old files."""
     sink = sink_of(dir)
@@ -425,7 +425,7 @@ def test_a_process_that_is_killed_in_the_commit_is_followed_by_another(
 
 
 def test_a_sink_that_cannot_be_committed_again_is_refused() -> None:
-    class Other(Sink):
+    class Other(WriteStep):
         commits = True
 
     with pytest.raises(ProcessorError, match="vertex 'write' cannot be in a durable job, because"):

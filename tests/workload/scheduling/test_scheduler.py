@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyrite.workload.input.schedule import in_order, remaining_paths, upstream_of
 from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.scheduler import (
+    DEPTH,
     LONG_SECONDS,
     MOST_SHORT_JOBS,
     Assignment,
@@ -32,9 +33,13 @@ def rules(count: int, edges: Sequence[tuple[int, int]] = (), **options: Any) -> 
 
 
 def scheduler(
-    count: int, edges: Sequence[tuple[int, int]] = (), workers: int = 1, **options: Any
+    count: int,
+    edges: Sequence[tuple[int, int]] = (),
+    workers: int = 1,
+    depth: int = DEPTH,
+    **options: Any,
 ) -> Scheduler:
-    made = Scheduler(rules(count, edges, **options))
+    made = Scheduler(rules(count, edges, **options), depth=depth)
     for n in range(workers):
         made.joined(f"w{n}")
     return made
@@ -212,7 +217,6 @@ def test_an_idle_worker_gets_a_job_that_waits_behind_a_long_one() -> None:
 def with_short_jobs(count: int) -> Scheduler:
     """One that has seen a hundred short jobs end."""
     s = scheduler(100 + count)
-    s.allow_short_jobs()
     for n in range(100):
         s.assignments(n * 1e-4)
         s.finished(n, 1, succeeded=True, now=(n + 1) * 1e-4)
@@ -225,11 +229,9 @@ def test_a_worker_gets_more_jobs_while_they_are_short() -> None:
     assert len(s.jobs_of("w0")) == MOST_SHORT_JOBS
 
 
-def test_a_worker_gets_two_jobs_if_more_are_not_allowed_or_they_are_not_short() -> None:
-    for allowed, seconds in ((False, 1e-4), (True, 0.01)):
+def test_a_worker_gets_two_jobs_if_they_are_not_short() -> None:
+    for seconds in (0.01, 0.1):
         s = scheduler(100)
-        if allowed:
-            s.allow_short_jobs()
         for n in range(90):
             s.assignments(n * seconds)
             assert len(s.jobs_of("w0")) == 2
@@ -339,9 +341,8 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
     world: tuple[int, list[tuple[int, int]], dict[str, Any]], data: st.DataObject
 ) -> None:
     count, edges, options = world
-    s = Scheduler(rules(count, edges, **options))
-    most, step = data.draw(st.sampled_from([(2, 1.0), (5, 1.0), (5, 1e-6)]))
-    s.allow_short_jobs(most)
+    depth, step = data.draw(st.sampled_from([(1, 1.0), (2, 1.0), (2, 1e-6), (5, 1.0)]))
+    s = Scheduler(rules(count, edges, **options), depth=depth)
     upstream, _ = upstream_of(count, edges)
     hands: dict[str, list[Assignment]] = {}
     done: set[int] = set()
@@ -364,7 +365,7 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
             assert now >= not_before.get(assignment.job, 0.0)
             tried.add((assignment.job, assignment.attempt))
             hands[assignment.worker].append(assignment)
-            assert len(hands[assignment.worker]) <= most
+            assert len(hands[assignment.worker]) <= (MOST_SHORT_JOBS if depth == DEPTH else depth)
         taken_by = [options["needs"].get(a.job, {}) for hand in hands.values() for a in hand]
         for name, capacity in CAPACITIES.items():
             assert sum(needs.get(name, 0) for needs in taken_by) <= capacity

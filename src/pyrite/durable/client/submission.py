@@ -40,7 +40,7 @@ from pyrite.exchange.serializable import check_serializable
 from pyrite.functions import shorten
 from pyrite.job import Job
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Sink, Source
+from pyrite.processors.steps import ReadStep, WriteStep
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -82,14 +82,14 @@ class Submission:
         )
 
     def _plan(self, job: Job, collections: Collections) -> PlannedJob:
-        check_serializable(job.dag, to="the peers of a durable job", stays=(Source,))
+        check_serializable(job.dag, to="the peers of a durable job", stays=(ReadStep,))
         suppliers = self._suppliers
         for vertex in job.dag.vertices:
             suppliers[vertex.name] = vertex.supplier
             step = step_of(vertex.supplier)
-            if isinstance(step, Sink):
+            if isinstance(step, WriteStep):
                 check_reach(step, vertex.name, "process of a durable job")
-            if isinstance(step, Source):
+            if isinstance(step, ReadStep):
                 made = cut(step, vertex.name, collections=collections)
                 if made is not None:
                     self._cuts[vertex.name] = made

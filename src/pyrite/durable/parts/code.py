@@ -23,7 +23,7 @@ from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import message_of
 from pyrite.job import JobConfig
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 
@@ -35,7 +35,7 @@ class JobCode:
     suppliers: Sequence[Mapping[str, ProcessorSupplier]]
     """By member and vertex, the user's own suppliers."""
     meta_suppliers: Sequence[tuple[str, ProcessorMetaSupplier]]
-    sinks: Sequence[tuple[str, Sink]]
+    sinks: Sequence[tuple[str, WriteStep]]
     """The sinks that commit."""
     single_partitions: Mapping[int, int]
     job_name: str

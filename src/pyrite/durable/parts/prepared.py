@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyrite.collections.memory import MemoryCollections
 from pyrite.context import MetaSupplierContext
-from pyrite.processors.steps import Sink
+from pyrite.processors.steps import WriteStep
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -21,7 +21,7 @@ class PreparedSinks:
     job_id: str
     execution_id: str
     member_count: int
-    sinks: tuple[tuple[str, int, Sink], ...]
+    sinks: tuple[tuple[str, int, WriteStep], ...]
 
     def discard(self) -> None:
         """What cannot be removed is logged. May be repeated."""

@@ -19,7 +19,7 @@ from pyrite.processors.files import ReadFiles
 from pyrite.processors.items import CAN_BE_SLICED, ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark
 from pyrite.processors.splits import ReadSplits
-from pyrite.processors.steps import Source, Transform
+from pyrite.processors.steps import ReadStep, Transform
 
 MOST_BYTES = 1 << 20
 """Of a file, in one split: some 10,000 lines. A split is read again if its peer dies."""
@@ -34,7 +34,7 @@ class Cut:
 
 
 def cut(
-    step: Source,
+    step: ReadStep,
     vertex: str,
     *,
     collections: Collections,

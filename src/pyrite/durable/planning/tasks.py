@@ -1,6 +1,6 @@
 """Cuts a DAG into tasks: the vertices between distributed edges, which one peer runs together.
 
-Each stage of the job is divided into its connected parts, and each of these is a task. A task of
+Each section of the job is divided into its connected parts, and each of these is a task. A task of
 transforms alone is concurrent: it does not matter which peer gets which message. All others are
 sequential, with one part for each member of the job. A last task completes the job: every task has
 an edge to it.
@@ -17,7 +17,7 @@ from pyrite.dag import EdgeSettings, Pattern
 from pyrite.durable.protocol.workflow import COMPLETION, Edge, Kind, Task, Workflow
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
-from pyrite.exchange.stages import Stage, plan_stages
+from pyrite.exchange.sections import Section, plan_sections
 from pyrite.processors.steps import Transform
 
 SPARK: Final = "spark"
@@ -87,9 +87,9 @@ def plan_tasks(topology: Topology, suppliers: Mapping[str, Any]) -> PlannedJob:
     """`suppliers` has what each vertex runs, where the steps of sources that were cut into splits
     are transforms; see `with_splits`."""
     tasks: list[PlannedTask] = []
-    for stage in plan_stages(topology, suppliers):
-        for vertices in _connected(stage.vertices):
-            tasks.append(_task(len(tasks), vertices, stage, suppliers))
+    for section in plan_sections(topology, suppliers):
+        for vertices in _connected(section.vertices):
+            tasks.append(_task(len(tasks), vertices, section, suppliers))
     return PlannedJob(topology, tuple(tasks))
 
 
@@ -126,12 +126,12 @@ def edge_name(edge: EdgePlan) -> str:
 
 
 def _task(
-    index: int, vertices: tuple[VertexPlan, ...], stage: Stage, suppliers: Mapping[str, Any]
+    index: int, vertices: tuple[VertexPlan, ...], section: Section, suppliers: Mapping[str, Any]
 ) -> PlannedTask:
     here = {vertex.name for vertex in vertices}
     arriving = [edge for vertex in vertices for edge in vertex.inbound if edge.source not in here]
     inbound: dict[str, EdgePlan | None] = {edge_name(edge): edge for edge in arriving}
-    ranks = {edge_name(edge): stage.ranks[edge.id] for edge in arriving}
+    ranks = {edge_name(edge): section.ranks[edge.id] for edge in arriving}
     if not inbound:  # only sources of the user's: nothing comes but the order to start
         inbound, ranks = {f"start{index}": None}, {f"start{index}": 0}
     label = " + ".join(vertex.name for vertex in vertices)
@@ -159,7 +159,7 @@ def _is_concurrent(
 
 
 def _connected(vertices: Sequence[VertexPlan]) -> list[tuple[VertexPlan, ...]]:
-    """The vertices of a stage in groups that edges connect."""
+    """The vertices of a section in groups that edges connect."""
     group: dict[str, list[VertexPlan]] = {vertex.name: [vertex] for vertex in vertices}
     for vertex in vertices:
         for edge in vertex.outbound:

@@ -17,7 +17,7 @@ from pyrite.processors.files.known_formats import format_to_read
 from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
-from pyrite.processors.steps import Source
+from pyrite.processors.steps import ReadStep
 
 
 def read_files(
@@ -50,7 +50,7 @@ def read_files(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFiles(Source):
+class ReadFiles(ReadStep):
     pattern: str
     format: Format
     with_path: bool = False

@@ -19,7 +19,7 @@ from pyrite.processors.files.parquet import Parquet
 from pyrite.processors.files.placing import Files, writer_of
 from pyrite.processors.files.storage import checked_path, is_url, storage_of
 from pyrite.processors.files.text import Text
-from pyrite.processors.steps import Commit, Sink, Writer
+from pyrite.processors.steps import Commit, Writer, WriteStep
 
 
 def write_files(
@@ -66,7 +66,7 @@ def write_files(
 
 
 @dataclass(frozen=True, slots=True)
-class WriteFiles(Sink):
+class WriteFiles(WriteStep):
     dir: str
     format: Format
     layout: Layout

@@ -310,9 +310,6 @@ class Conductor:
             for job in self.jobs_of(worker)[:1]:
                 self._began[job] = (worker, began)
 
-    def allow_short_jobs(self) -> None:
-        self._scheduler.allow_short_jobs()
-
     def returned(self, job: int, now: float) -> None:
         self._scheduler.returned(job, now)
 

@@ -138,7 +138,6 @@ class Master:
             self._welcome(worker)
             return worker
 
-        self._conductor.allow_short_jobs()
         self._arrivals = Arrivals(listener, secret, Limits(**limits), welcome)
         self._selector.register(self._arrivals, selectors.EVENT_READ, lambda: None)
         # The process that called the launcher holds the other end of this pipe until the launcher

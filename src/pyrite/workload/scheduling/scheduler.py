@@ -24,11 +24,9 @@ Cause = Literal["crash", "timeout", "cancel"]
 
 _FIRST = (-inf, 0.0)  # the lowest rank
 
-# Jobs per worker: one that runs and one that waits, so that few jobs are affected by a death.
+# A worker has one job that runs and one that waits. If its jobs are so short that messages would
+# take longer, it has more. It gives them back when one turns out to be long.
 DEPTH = 2
-
-# Messages to launched workers take so long that such a worker gets more jobs than that, if its jobs
-# are short. It gives them back when one turns out to be long.
 MOST_SHORT_JOBS = 16
 SHORT_SECONDS = 0.005  # of the jobs that a worker has, together
 LONG_SECONDS = 0.05
@@ -90,7 +88,8 @@ class Scheduler:
 
     `is_current(job)` tells whether the earlier result of a job is up to date. It is called when the
     job is ready to run; if it returns True, the job is skipped. `draw` gives random numbers from 0
-    to 1, for the waits before retries.
+    to 1, for the waits before retries. `depth` is the number of jobs that a worker has; by
+    default more while they are short.
 
     `grow(job)` is called when one of the `makers` has succeeded or is skipped: it adds the jobs
     that this job makes to the end of the lists of the rules, and returns their number. The maker
@@ -117,7 +116,7 @@ class Scheduler:
         self.cancelled = False
         self._rules = rules
         self._depth = depth
-        self._most = depth
+        self._most = MOST_SHORT_JOBS if depth == DEPTH else depth
         self._is_current = is_current
         self._grow = grow
         # The jobs that wait for the jobs that they made, and how they will end: SKIPPED if nothing
@@ -175,10 +174,6 @@ class Scheduler:
         return (worker for worker, hand in self._hands.items() if hand.jobs)
 
     # Events
-
-    def allow_short_jobs(self, most: int = MOST_SHORT_JOBS) -> None:
-        """From now on a worker may have up to `most` jobs while these are short."""
-        self._most = most
 
     def joined(self, worker: str, *, is_ready: bool = True) -> None:
         """There is a new worker, which can get jobs. The timeout of a job counts from when its

@@ -8,8 +8,7 @@ import select
 import socket
 
 from pyrite.workload.system.copies import OwnFile, above_streams
-
-ORDER_BYTES = 1 << 20
+from pyrite.workload.workers.orders import BYTES_MAX
 
 
 class WorkerQueue:
@@ -34,7 +33,7 @@ class WorkerQueue:
     def take_back(self) -> bytes | None:
         """Removes and returns an order that the worker has not taken; None if there is none."""
         try:
-            return self._theirs.recv(ORDER_BYTES, socket.MSG_DONTWAIT) or None
+            return self._theirs.recv(BYTES_MAX, socket.MSG_DONTWAIT) or None
         except OSError:
             return None
 
@@ -52,7 +51,7 @@ class Consumer:
 
     def consume(self) -> bytes:
         """Waits for the next order and takes it. Empty if the starter has ended."""
-        return self._socket.recv(ORDER_BYTES)
+        return self._socket.recv(BYTES_MAX)
 
     def wait_for_end(self) -> None:
         """Waits until the starter has ended, whatever is in the queue."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrite.workload.input.fingerprints.digests import digest
 from pyrite.workload.input.fingerprints.imports import imported_sources
-from pyrite.workload.input.fingerprints.node import Global, Named, Node, Source
+from pyrite.workload.input.fingerprints.node import Global, ImportedModule, Named, Node
 from pyrite.workload.input.fingerprints.users_code import is_users, is_users_module
 
 _NOT_OF_A_CLASS = frozenset(
@@ -107,9 +107,9 @@ def _variables(
             yield from _variables(value.__name__, vars(value), others, user, seen)
 
 
-def _imports(function: FunctionType) -> list[Source]:
+def _imports(function: FunctionType) -> list[ImportedModule]:
     package = function.__globals__.get("__package__") or ""
-    return [Source(*found) for found in imported_sources(function.__code__, package)]
+    return [ImportedModule(*found) for found in imported_sources(function.__code__, package)]
 
 
 def _names(code: CodeType) -> set[str]:

@@ -40,7 +40,7 @@ class Global(Named):
         self.user = user  # the function that uses it, for people
 
 
-class Source:
+class ImportedModule:
     """A module of the user's that a function imports when it runs. Its whole source counts, because
     it may not be loaded yet."""
 

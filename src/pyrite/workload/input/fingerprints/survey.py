@@ -15,7 +15,7 @@ from typing import Any
 
 from pyrite.workload.input.fingerprints.code import is_users_class, is_users_function, place_of
 from pyrite.workload.input.fingerprints.digests import SIZE, digest
-from pyrite.workload.input.fingerprints.node import Global, Named, Node, Source
+from pyrite.workload.input.fingerprints.node import Global, ImportedModule, Named, Node
 from pyrite.workload.input.fingerprints.values import ATOMS, of_atom, of_value
 
 
@@ -54,8 +54,8 @@ class Fingerprints:
         return _Surveyor(self).survey(value)
 
     def node(self, value: Any) -> Node:
-        if isinstance(value, Source):
-            return _of_source(value)
+        if isinstance(value, ImportedModule):
+            return _of_imported(value)
         if not isinstance(value, (FunctionType, CodeType, type)):
             return of_value(value)
         known = self._known.get(id(value))
@@ -177,7 +177,7 @@ class _Surveyor:
                 return self._unit(value.value)
             key = (value.module, value.name, id(value.value))
             name = f"value {value.module}.{value.name}"
-        elif isinstance(value, Source):
+        elif isinstance(value, ImportedModule):
             key = name = f"module {value.module}"
         elif is_users_function(value):
             key = id(value)
@@ -213,7 +213,7 @@ class _Surveyor:
         frames.append(_Frame(value, node, is_random=is_random))
 
 
-def _of_source(source: Source) -> Node:
+def _of_imported(source: ImportedModule) -> Node:
     with open(source.path, "rb") as file:
         return Node(sha256(file.read()).digest())
 

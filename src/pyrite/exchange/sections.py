@@ -1,10 +1,10 @@
-"""Plans stages: which vertices of a DAG run together in a Spark task, and in which order a task
+"""Plans sections: which vertices of a DAG run together in a Spark task, and in which order a task
 must read its input. Pure code.
 
-The stages of a job form a line with an exchange between each two. An exchange brings each row to
-the task of its member in the next stage. The stages between forward rows for later stages, unless
-`job_frame` lets these rows bypass them. So no vertex is computed twice, whatever the DAG looks
-like, and one Spark action runs the whole job.
+The sections of a job form a line with an exchange between each two. An exchange brings each row to
+the task of its member in the next section. The sections between forward rows for later sections,
+unless `job_frame` lets these rows bypass them. So no vertex is computed twice, whatever the DAG
+looks like, and one Spark action runs the whole job. Spark runs each section as a stage.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pyrite.processors.steps import Fold
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage. `ranks` has the ids of the edges that arrive over the exchange before it. Edges
+class Section:
+    """One section. `ranks` has the ids of the edges that arrive over the exchange before it. Edges
     with a lower rank must be read first."""
 
     index: int
@@ -32,8 +32,8 @@ class Stage:
     """The edges that lead to a grouping by the key of the edge. If they are read partition by
     partition, the groups of a partition can be freed when it has ended."""
     in_order: bool
-    """Whether a task that Spark runs again must make the same rows. This holds for all stages
-    before an exchange: after the loss of an executor, some tasks of the next stage have read the
+    """Whether a task that Spark runs again must make the same rows. This holds for all sections
+    before an exchange: after the loss of an executor, some tasks of the next section have read the
     rows of the first attempt, and others read those of the second. If these differed, items would
     be lost or duplicated. So the input is sorted."""
 
@@ -50,18 +50,18 @@ class Stage:
         return (*columns, "partition") if self.grouped else tuple(columns)
 
 
-def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """Divides the vertices of a topology into stages, in the order in which they run."""
-    stage_of = _levels(topology)
-    stages = []
-    last = max(stage_of.values())
+def plan_sections(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Section, ...]:
+    """Divides the vertices of a topology into sections, in the order in which they run."""
+    section_of = _levels(topology)
+    sections = []
+    last = max(section_of.values())
     for index in range(last + 1):
-        vertices = tuple(vertex for vertex in topology.vertices if stage_of[vertex.name] == index)
+        vertices = tuple(vertex for vertex in topology.vertices if section_of[vertex.name] == index)
         arriving = [
             edge
             for vertex in vertices
             for edge in vertex.inbound
-            if stage_of.get(edge.source, -1) < index
+            if section_of.get(edge.source, -1) < index
         ]
         grouped = frozenset(
             edge.id
@@ -70,36 +70,38 @@ def plan_stages(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stage
             if _is_grouped(edge, vertex, suppliers)
         )
         ranks = _ranks(vertices, {edge.id for edge in arriving})
-        stages.append(Stage(index, vertices, ranks, grouped, in_order=index < last))
-    return tuple(stages)
+        sections.append(Section(index, vertices, ranks, grouped, in_order=index < last))
+    return tuple(sections)
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The edges from stage `source` to stage `destination`, which is not the next stage."""
+    """The edges from section `source` to section `destination`, which is not the next section."""
 
     source: int
     destination: int
     edges: frozenset[int]
 
 
-def skips_of(stages: Sequence[Stage]) -> list[Skip]:
-    """All edges that skip stages, grouped by their source and destination stage."""
-    source_of = {e.id: stage.index for stage in stages for v in stage.vertices for e in v.outbound}
+def skips_of(sections: Sequence[Section]) -> list[Skip]:
+    """All edges that skip sections, grouped by their source and destination section."""
+    source_of = {
+        e.id: section.index for section in sections for v in section.vertices for e in v.outbound
+    }
     skipping: dict[tuple[int, int], set[int]] = {}
-    for stage in stages:
-        for edge in stage.ranks:
-            # An edge without a source stage reads a DataFrame.
-            if edge in source_of and source_of[edge] + 1 < stage.index:
-                skipping.setdefault((source_of[edge], stage.index), set()).add(edge)
+    for section in sections:
+        for edge in section.ranks:
+            # An edge without a source section reads a DataFrame.
+            if edge in source_of and source_of[edge] + 1 < section.index:
+                skipping.setdefault((source_of[edge], section.index), set()).add(edge)
     return [Skip(*between, frozenset(edges)) for between, edges in sorted(skipping.items())]
 
 
 def _levels(topology: Topology) -> dict[str, int]:
-    """The stage of each vertex. It is later than the stages of all vertices that send to it over
-    distributed edges, and not earlier than those that send to it over local edges.
+    """The section of each vertex. It is later than the sections of all vertices that send to it
+    over distributed edges, and not earlier than those that send to it over local edges.
 
-    Within these bounds, a vertex gets the latest stage. So a source is in the same stage as the
+    Within these bounds, a vertex gets the latest section. So a source is in the same section as the
     vertex that it feeds over a local edge, and its items need not cross an exchange.
     """
     level: dict[str, int] = {}
@@ -123,9 +125,9 @@ def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, in
     end one after another before this edge may be read.
 
     At its destination vertex, an edge waits for the inbound edges with a lower priority number. Its
-    items flow on through the stage, so the edge also waits at each vertex further down: for the
+    items flow on through the section, so the edge also waits at each vertex further down: for the
     inbound edges there with a lower priority number than the edge that its items take. An edge
-    inside the stage ends when all arriving edges that feed it have ended.
+    inside the section ends when all arriving edges that feed it have ended.
     """
     by_name = {vertex.name: vertex for vertex in vertices}
     edges = {edge.id: edge for vertex in vertices for edge in vertex.inbound if edge.id in arriving}

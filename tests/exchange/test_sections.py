@@ -1,5 +1,5 @@
-"""Planning of stages, without Spark: which vertices share a stage, and in which order it reads its
-edges."""
+"""Planning of sections, without Spark: which vertices share a section, and in which order it reads
+its edges."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from hypothesis import given
 from pyrite import DAG, between, from_
 from pyrite import processors as p
 from pyrite.engine.plan import plan_topology
-from pyrite.exchange.stages import Skip, Stage, plan_stages, skips_of
+from pyrite.exchange.sections import Section, Skip, plan_sections, skips_of
 from tests.dags import Picture, pictures
 
 
-def stages_of(dag: DAG, members: int = 2) -> tuple[Stage, ...]:
+def sections_of(dag: DAG, members: int = 2) -> tuple[Section, ...]:
     topology = plan_topology(dag, member_count=members, default_parallelism=1)
-    return plan_stages(topology, {vertex.name: vertex.supplier for vertex in dag.vertices})
+    return plan_sections(topology, {vertex.name: vertex.supplier for vertex in dag.vertices})
 
 
 def labels(dag: DAG, members: int = 2) -> list[str]:
-    return [stage.label for stage in stages_of(dag, members)]
+    return [section.label for section in sections_of(dag, members)]
 
 
-def test_a_dag_without_distributed_edges_is_one_stage() -> None:
+def test_a_dag_without_distributed_edges_is_one_section() -> None:
     dag = DAG()
     a, b = dag.vertex("a", p.read_items([1])), dag.vertex("b", p.noop())
     dag.edge(between(a, b))
@@ -57,7 +57,7 @@ def test_a_local_edge_around_an_exchange_is_cut_too() -> None:
     dag.edge(from_(a, 0).to(b).distributed()).edge(from_(b).to(c, 0).distributed()).edge(
         from_(a, 1).to(c, 1)
     )
-    first, _, last = stages_of(dag)
+    first, _, last = sections_of(dag)
     assert (first.label, last.label) == ("a", "c")
     assert set(last.ranks) == {1, 2}
 
@@ -70,7 +70,7 @@ def test_edges_are_read_in_the_order_of_their_priorities_and_of_what_these_wait_
     dag.edge(from_(x).to(y, 0))
     dag.edge(from_(s2).to(y, 1).distributed().priority(3))  # waits for x, and so for the first
     dag.edge(from_(s3).to(y, 2).distributed().priority(5))
-    _, last = stages_of(dag)
+    _, last = sections_of(dag)
     assert dict(last.ranks) == {0: 0, 2: 1, 3: 2}
     assert last.sort_columns == ("rank",)
 
@@ -81,11 +81,11 @@ def test_an_edge_waits_for_what_comes_first_further_down_its_way() -> None:
     step, join = dag.vertex("step", p.noop()), dag.vertex("join", p.noop())
     dag.edge(from_(small).to(join, 0).distributed()).edge(between(large, step).distributed())
     dag.edge(from_(step).to(join, 1).priority(1))
-    _, last = stages_of(dag)
+    _, last = sections_of(dag)
     assert dict(last.ranks) == {0: 0, 1: 1}
 
 
-def grouping(edge: Any, parallelism: int = 1) -> Stage:
+def grouping(edge: Any, parallelism: int = 1) -> Section:
     dag = DAG()
     source = dag.vertex("source", p.read_items([1]))
     count = dag.vertex(
@@ -94,7 +94,7 @@ def grouping(edge: Any, parallelism: int = 1) -> Stage:
         local_parallelism=parallelism,
     )
     dag.edge(edge(between(source, count).distributed()))
-    return stages_of(dag)[-1]
+    return sections_of(dag)[-1]
 
 
 def test_a_grouping_by_the_edges_own_key_is_read_partition_by_partition() -> None:
@@ -105,16 +105,16 @@ def test_a_grouping_by_the_edges_own_key_is_read_partition_by_partition() -> Non
 
 
 @given(pictures(distributed=True))
-def test_every_edge_leads_to_its_own_stage_or_a_later_one(picture: Picture) -> None:
-    stages = stages_of(picture.build())
-    stage_of = {vertex.name: stage.index for stage in stages for vertex in stage.vertices}
-    for stage in stages:
-        assert stage.vertices
-        for vertex in stage.vertices:
+def test_every_edge_leads_to_its_own_section_or_a_later_one(picture: Picture) -> None:
+    sections = sections_of(picture.build())
+    section_of = {vertex.name: section.index for section in sections for vertex in section.vertices}
+    for section in sections:
+        assert section.vertices
+        for vertex in section.vertices:
             for edge in vertex.inbound:
-                gap = stage.index - stage_of[edge.source]
+                gap = section.index - section_of[edge.source]
                 assert gap >= (1 if edge.is_distributed else 0)
-                assert (edge.id in stage.ranks) == (gap > 0)
+                assert (edge.id in section.ranks) == (gap > 0)
 
 
 def line_with_a_way_around() -> DAG:
@@ -126,14 +126,14 @@ def line_with_a_way_around() -> DAG:
     return dag.edge(from_(c).to(d, 0).distributed()).edge(from_(a, 1).to(d, 1).distributed())
 
 
-def test_an_edge_that_skips_stages_is_known() -> None:
-    assert skips_of(stages_of(line_with_a_way_around())) == [Skip(0, 3, frozenset([3]))]
+def test_an_edge_that_skips_sections_is_known() -> None:
+    assert skips_of(sections_of(line_with_a_way_around())) == [Skip(0, 3, frozenset([3]))]
 
 
 @given(pictures(distributed=True))
-def test_skipping_edges_are_those_that_do_not_lead_to_the_next_stage(picture: Picture) -> None:
-    stages = stages_of(picture.build())
-    stage_of = {v.name: stage.index for stage in stages for v in stage.vertices}
-    edges = [e for stage in stages for v in stage.vertices for e in v.outbound]
-    expected = {e.id for e in edges if stage_of[e.source] + 1 < stage_of[e.destination]}
-    assert {edge for skip in skips_of(stages) for edge in skip.edges} == expected
+def test_skipping_edges_are_those_that_do_not_lead_to_the_next_section(picture: Picture) -> None:
+    sections = sections_of(picture.build())
+    section_of = {v.name: section.index for section in sections for v in section.vertices}
+    edges = [e for section in sections for v in section.vertices for e in v.outbound]
+    expected = {e.id for e in edges if section_of[e.source] + 1 < section_of[e.destination]}
+    assert {edge for skip in skips_of(sections) for edge in skip.edges} == expected
