@@ -22,8 +22,9 @@ from pyrite.workload.input.branches import extended
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, cut_short, row_of
 from pyrite.workload.progress import wait_with_progress
+from pyrite.workload.resuming import begin_again
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.starting import Started, begin_again
+from pyrite.workload.starting import Started
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.entries import Entry

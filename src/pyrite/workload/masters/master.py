@@ -262,15 +262,12 @@ class Master:
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
+            path = launching.error_of(self._store)
+            why = f" ({path.read_text()})" if path.exists() else ""
             raise RunBroken(
-                "the launcher returned, and its workers ended, before all jobs had "
-                f"ended{self._why_launcher_ended()}; "
+                f"the launcher returned, and its workers ended, before all jobs had ended{why}; "
                 "what was recorded is kept, and the run can be resumed"
             )
-
-    def _why_launcher_ended(self) -> str:
-        path = self._store.folder / "launcher.error"
-        return f" ({path.read_text()})" if path.exists() else ""
 
     def _blame(self, worker: WorkerLink, what: str, now: float) -> None:
         running = self._conductor.jobs_of(worker.name)
