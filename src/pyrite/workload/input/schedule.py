@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
+from pyrite.functions import shorten
 from pyrite.workload.input.tables import as_columns, job_id, without_garbage_collection
 
 
@@ -19,6 +20,11 @@ class Schedule:
     """
 
     def __init__(self, edges: Iterable[tuple[Any, Any]] = ()) -> None:
+        given: object = edges
+        if not isinstance(given, Iterable):
+            raise InvalidWorkload(
+                [f"a schedule is made from pairs (upstream, downstream); got {shorten(given)}"]
+            )
         problems: list[str] = []
         sources: list[Any] = []
         destinations: list[Any] = []

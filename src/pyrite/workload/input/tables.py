@@ -101,6 +101,13 @@ def _is_empty(table: Any) -> bool:
 
 def _columns(table: Any, what: str) -> dict[str, list[Any]]:
     if isinstance(table, Mapping):
+        problems = [
+            f"the column '{name}' of the {what} must be a list; got {shorten(values)}"
+            for name, values in table.items()
+            if isinstance(values, (str, bytes)) or not isinstance(values, Iterable)
+        ]
+        if problems:
+            raise InvalidWorkload(problems)
         return _of_one_length({str(name): _values(values) for name, values in table.items()}, what)
     if hasattr(table, "to_pylist") and hasattr(table, "column_names"):  # Arrow
         return {

@@ -73,10 +73,10 @@ class Status:
 
 class Store:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        try:
-            self.folder = Path(folder).absolute()
-        except TypeError:
-            raise PyriteError(f"a store is the path of a folder; got {shorten(folder)}") from None
+        given: object = folder
+        if not isinstance(given, (str, os.PathLike)) or "\0" in str(given):
+            raise PyriteError(f"a store is the path of a folder; got {shorten(given)}")
+        self.folder = Path(folder).absolute()
 
     def __str__(self) -> str:
         return str(self.folder)
