@@ -32,7 +32,7 @@ def test_a_vertex_refuses_another_on_error_by_name() -> None:
 
 def test_a_step_refuses_another_on_error_with_the_users_line() -> None:
     with pytest.raises(InvalidDAG, match=r"'map' in test_policies.py line \d+ must be 'fail'"):
-        Pipeline().read_from([1]).map(str, on_error=pyrite.skip)  # type: ignore[arg-type]
+        Pipeline().read_from([1]).map(str, on_error=pyrite.skip)  # type: ignore[call-overload]
 
 
 def test_a_source_refuses_another_on_error_with_the_users_line() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
@@ -36,8 +36,10 @@ class StepSupplier:
         """Whether its processors read all their input before they emit anything."""
         return isinstance(self.step, Fold)
 
-    def __call__(self) -> ChainProcessor:
-        return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
+    if not TYPE_CHECKING:  # or a sink of any items would be a function that makes processors
+
+        def __call__(self) -> ChainProcessor:
+            return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Chain:
             steps, emits=emits, check_first=check_first, handled=self._handled
         )
         self.step_count = len(steps)
+        self.may_block = any(link.step.may_block for link in links)
 
     @cached_property
     def fold_loop(self) -> Loop:
@@ -152,6 +155,7 @@ class ChainProcessor(Processor):
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
+        self.cooperative = not chain.may_block
         self._run = chain.loop.run
         self._pauses = chain.loop.pauses
         self._counts = [0] * chain.step_count
