@@ -14,6 +14,8 @@ import pyrite
 from pyrite import Instance, JobConfig, JobFailed, Pipeline
 from pyrite import processors as p
 from pyrite.bad_records import BadRecord
+from pyrite.collections import MemoryCollections
+from pyrite.context import ProcessorContext
 from pyrite.processors.files.csv_rows import Csv
 from pyrite.processors.files.json_lines import JsonLines
 from pyrite.processors.files.lines import pieces_of
@@ -65,9 +67,7 @@ def test_rows_that_do_not_fit_are_bad_records(pyr: Instance, tmp_path: Path) -> 
 def test_bytes_that_are_not_text_are_a_bad_record(
     pyr: Instance, tmp_path: Path, format: str
 ) -> None:
-    (tmp_path / "a").write_bytes(
-        '"é"\n"caf\xe9"\n"b"\n'.encode("latin-1").replace(b"\xe9", b"e", 1)
-    )
+    (tmp_path / "a").write_bytes(b'"e"\n"caf\xe9"\n"b"\n')
     pipe = pipe_of(p.read_files(tmp_path / "a", format=format), bad_list())
     run(pyr, pipe)
     assert len(pyr.list("out")) == (1 if format == "csv" else 2)
@@ -165,9 +165,6 @@ def test_each_row_is_good_or_bad_and_has_its_line(
 
 
 def _context() -> Any:
-    from pyrite.collections import MemoryCollections
-    from pyrite.context import ProcessorContext
-
     return ProcessorContext(
         vertex_name="read",
         local_parallelism=1,
