@@ -4,14 +4,16 @@ keeps it as a dead letter. Plain data and pure functions; the engines act on it.
 from __future__ import annotations
 
 import re
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import basename
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pyrite.errors import InvalidDAG, PyriteError
 from pyrite.functions import message_of, shorten
+from pyrite.retries import Retry
 from pyrite.tracebacks import is_pyrites
 
 FAIL: Final = "fail"
@@ -201,17 +203,24 @@ class BadRecord:
 class Handling:
     """How the engine handles the errors of a vertex."""
 
-    keeps: bool
+    keeps: bool = False
     """Whether there is an edge for dead letters."""
     at_most: int | float | None = None
+    retry: Retry | None = None
+    fails: bool = False
+    """Whether an error fails the job, after the last try."""
 
 
 class Handler:
     """Takes the items that one processor of a vertex cannot process: `handler(item, error)`. It
     counts them, and adds dead letters to `letters`. The handlers of a vertex in one process know
-    each other, and fail the job as soon as there are too many."""
+    each other, and fail the job as soon as there are too many. It also says when an item is tried
+    again."""
 
-    __slots__ = ("_at_most", "_letters", "_others", "count", "vertex")
+    __slots__ = (
+        *("_at_most", "_blocks", "_clock", "_letters", "_others", "_retry"),
+        *("count", "fails", "is_waiting", "vertex"),
+    )
 
     def __init__(
         self,
@@ -219,11 +228,21 @@ class Handler:
         handling: Handling,
         letters: list[Any] | None,
         others: list[Handler] | None = None,
+        *,
+        blocks: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """If it `blocks`, it sleeps before an item is tried again: a task that must do the same in
+        each attempt cannot do other things meanwhile."""
         self.vertex = vertex
         self.count = 0
         self._at_most = handling.at_most if isinstance(handling.at_most, int) else None
         self._letters = letters
+        self._retry = handling.retry
+        self._blocks = blocks
+        self._clock = clock
+        self.fails = handling.fails
+        self.is_waiting = False
         self._others = [] if others is None else others
         self._others.append(self)
 
@@ -232,6 +251,8 @@ class Handler:
         return self._letters is not None
 
     def __call__(self, item: Any, error: BaseException) -> None:
+        if self.fails:
+            raise error
         if isinstance(error, NotAboutOneItem):
             raise error.__cause__ or error
         self.count += 1
@@ -245,6 +266,24 @@ class Handler:
                 ) from error
         if self._letters is not None:
             self._letters.append(letter_of(self.vertex, item, error))
+
+    def seconds(self, error: BaseException, failures: int) -> float | None:
+        """How long to wait before an item is tried again; None if it is not."""
+        return None if self._retry is None else self._retry.seconds(error, failures)
+
+    def again(self, error: BaseException, failures: int) -> float | None:
+        """When an item is to be tried again; None if it is not."""
+        seconds = self.seconds(error, failures)
+        return None if seconds is None else self._clock() + seconds
+
+    def waits(self, until: float) -> bool:
+        """Whether to wait on for that time."""
+        left = until - self._clock()
+        if left > 0 and self._blocks:
+            time.sleep(left)
+            left = 0.0
+        self.is_waiting = left > 0
+        return self.is_waiting
 
 
 @runtime_checkable

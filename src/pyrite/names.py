@@ -12,6 +12,7 @@ from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.processors.ready_made import Sink, Source
 from pyrite.processors.services.service import Service, service
+from pyrite.retries import Retry
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
 from pyrite.version import __version__
@@ -41,6 +42,7 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "Retry",
     "Service",
     "Sink",
     "Source",

@@ -51,6 +51,15 @@ class DrivenRun:
             if isinstance(each, (ProcessorTasklet, ReceiverTasklet))
         )
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a processor waits before it tries an item again."""
+        return any(
+            handler is not None and handler.is_waiting
+            for each in self._run.processor_tasklets
+            for handler in each.handlers
+        )
+
     def round(self, *, pauses_sources: bool = False) -> bool:
         """Calls each tasklet once. Returns whether any of them made progress. With paused sources,
         what they have emitted goes on its way, and nothing more comes."""

@@ -160,6 +160,7 @@ class MemberRun:
                 vertex.handling,
                 next(letters) if vertex.handling.keeps else None,
                 self._run.once(("bad records", vertex.name), list),
+                blocks=self._run.must_repeat,
             )
             for vertex in stretch.vertices
         ]

@@ -67,8 +67,11 @@ class PacketTasklet(ProcessorTasklet):
             answer = self._take_packets()
             if not self.inbox:
                 return answer
+        count = len(self.inbox)
         self._timed_process()
-        return PROGRESS
+        if len(self.inbox) < count or not self.processor.polls:
+            return PROGRESS
+        return self._progress_if_emitted()
 
     def _take_packets(self) -> int:
         """Fills the inbox with packets up to the limit of the pace. A grouping by partition gets

@@ -32,7 +32,11 @@ def compiled(ends: Iterable[Node]) -> DAG:
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
         vertex = dag.vertex(
-            names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
+            names[node],
+            supplier,
+            local_parallelism=node.parallelism,
+            on_error=node.on_error,
+            retry=node.retry,
         )
         vertex.origin = node.where
         vertices[node] = vertex

@@ -10,6 +10,7 @@ from itertools import chain
 from numbers import Number
 from typing import Any, Literal, TypeAlias
 
+from pyrite.bad_records import Handling
 from pyrite.functions import describe, shorten
 from pyrite.processors.aggregates import Nothing
 from pyrite.processors.aggregating import check_key, first_of
@@ -42,12 +43,12 @@ class Side(Transform):
         names = {f"keyof{index}": self.key, f"none{index}": Nothing.KEY}
         return Lines(f"v{index}", code, names, counts=self.matches_only)
 
-    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+    def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
         lines = self.lines(index, value, vertex)
         # A key that no edge could carry is found here, with its item.
         lines.code.insert(1, f"valid{index}(key{index})")
         lines.names[f"valid{index}"] = check_key
-        return lines.handling_errors(index, value)
+        return lines.handling_errors(index, value, handling)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,6 +173,11 @@ class Running:
     def is_quiet(self) -> bool:
         return self._driven.is_quiet
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a processor waits before it tries an item again."""
+        return self._driven.is_waiting
+
     def save(self) -> bytes | None:
         """The state of the processors; None if it cannot be pickled."""
         try:
