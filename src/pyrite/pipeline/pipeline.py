@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrite.dag import DAG
@@ -22,8 +22,9 @@ from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
     from pyrite.processor import Processor
+    from pyrite.processors.ready_made import Source
 
 T = TypeVar("T")
 
@@ -47,15 +48,19 @@ class Pipeline:
     @overload
     def read_from(
         self,
-        source: StepSupplier | ProcessorSupplier | ProcessorMetaSupplier | type[Processor],
+        source: Source[T] | Iterable[T],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[T]: ...
+    @overload
+    def read_from(
+        self,
+        source: ProcessorSupplier | ProcessorMetaSupplier | Callable[[], Processor],
         *,
         name: str | None = None,
         parallelism: int | None = None,
     ) -> Stage[Any]: ...
-    @overload
-    def read_from(
-        self, source: Iterable[T], *, name: str | None = None, parallelism: int | None = None
-    ) -> Stage[T]: ...
     def read_from(
         self, source: Any, *, name: str | None = None, parallelism: int | None = None
     ) -> Stage[Any]:

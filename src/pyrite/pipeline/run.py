@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from pyrite.dag import DAG
-from pyrite.instance import Instance, instance
+from pyrite.instances import Instance, instance
 
 
 def to_end(dag: DAG, on: Instance | None) -> None:

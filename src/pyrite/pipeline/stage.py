@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -15,6 +15,7 @@ from pyrite.pipeline.looking.preview import Preview, previewed
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.all_items import AllItems
 from pyrite.pipeline.steps.one_by_one import OneByOne
+from pyrite.pipeline.steps.services import WithServices
 from pyrite.pipeline.steps.several import Several
 from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
@@ -24,15 +25,18 @@ from pyrite.processors.steps import ReadStep
 from pyrite.processors.transforms import noop
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
+    from pyrite.processor import Processor
+    from pyrite.processors.ready_made import Inner, Sink
+    from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 K = TypeVar("K")
 P = ParamSpec("P")
 
 
-class Stage(OneByOne[T], Several[T], AllItems[T]):
+class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
     """The items of type T at one point of a pipeline. It is immutable: each method returns another
     stage. A stage that is used twice is computed once.
 
@@ -67,7 +71,11 @@ class Stage(OneByOne[T], Several[T], AllItems[T]):
         return fn(self, *args, **kwargs)
 
     def write_to(
-        self, sink: Any, *, name: str | None = None, parallelism: int | None = None
+        self,
+        sink: Sink[T] | Inner | ProcessorSupplier | ProcessorMetaSupplier | Callable[[], Processor],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
     ) -> None:
         """Writes the items to a sink, such as `p.write_files(...)`.
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
+from pyrite.processors.ready_made import Source
 from pyrite.processors.steps import ReadStep
 
+T = TypeVar("T")
 
-def read_items(iterable: Iterable[Any]) -> StepSupplier:
+
+def read_items(iterable: Iterable[T]) -> Source[T]:
     """Emits each item of an iterable once, whatever the parallelism.
 
     Any number of jobs can read a list, or another iterable that can be iterated again. Only one job
@@ -23,14 +25,14 @@ def read_items(iterable: Iterable[Any]) -> StepSupplier:
     if isinstance(iterable, (Set, Mapping)):
         iterable = list(iterable)  # two processes may iterate equal sets in different orders
     if isinstance(iterable, Iterator):
-        return StepSupplier(ReadOnce(iterable, [False]))
+        return Source(ReadOnce(iterable, [False]))
     try:
         iter(iterable)
     except TypeError:
         raise InvalidDAG(
             f"read_items() needs an iterable, such as a list; got {shorten(iterable)}"
         ) from None
-    return StepSupplier(ReadItems(iterable))
+    return Source(ReadItems(iterable))
 
 
 @dataclass(frozen=True, slots=True)

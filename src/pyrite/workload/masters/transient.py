@@ -124,9 +124,8 @@ class TransientMaster:
         """Runs until every job has ended, and writes the final status."""
         status = self._status
         try:
-            self._journal = Journal(
-                self._store
-            )  # in this thread: a SQLite connection belongs to the thread that opened it
+            # In this thread, because a SQLite connection belongs to the thread that opened it.
+            self._journal = Journal(self._store)
             try:
                 status = replace(status, phase=self._run())
             finally:
@@ -162,7 +161,7 @@ class TransientMaster:
                 self._journal,
                 self._options,
                 hooks=self._hooks,
-                most=1,
+                depth=1,
                 folder=self._origin.folder or "",
             )
             try:

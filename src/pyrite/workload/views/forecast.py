@@ -8,6 +8,7 @@ it depends on the result.
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 from pyrite.workload.input.fingerprints.parts import (
@@ -34,11 +35,8 @@ UPSTREAM_NAMED = 3
 def forecast(store: Store, plan: Plan, options: Options) -> Preview:
     """What a new run of this plan in this store would do. Nothing is written, and no lock is
     needed; the store need not exist."""
-    journal = PaperJournal(store)
-    try:
+    with closing(PaperJournal(store)) as journal:
         return _Forecast(store, plan, options, journal).preview()
-    finally:
-        journal.close()
 
 
 class _Forecast:
@@ -48,7 +46,7 @@ class _Forecast:
         self._options = options
         self._before: dict[str, Entry] = journal.entries()
         journal.begin(journal.plan + 1, plan, given_results(store, journal, plan))
-        conductor = Conductor(store, plan, journal, options, most=sys.maxsize)
+        conductor = Conductor(store, plan, journal, options, depth=sys.maxsize)
         conductor.joined("nobody")
         conductor.assign(0.0, 0.0)  # skips what is up to date, and all that this makes ready
         self._conductor = conductor
