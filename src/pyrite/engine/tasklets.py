@@ -347,6 +347,8 @@ class ProcessorTasklet(Tasklet):
             processor=self.index,
             edge=edge,
             item=place.item,
+            supplier=place.supplier,
+            is_result=place.is_result,
         )
 
     def _place(self) -> FailedAt:
