@@ -32,7 +32,7 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.masters.slots import Slot, Slots
-from pyrite.workload.masters.supply import MakeExecutor, Supply
+from pyrite.workload.masters.supply import ExecutorSupply, MakeExecutor
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
@@ -89,7 +89,7 @@ class TransientMaster:
         self._options = options
         self._origin = origin
         self._status = status
-        self._supply = Supply(executor, options, origin)
+        self._supply = ExecutorSupply(executor, options, origin)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
