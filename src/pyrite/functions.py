@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import inspect
 import os
 from collections.abc import Iterable
 from types import CodeType, FunctionType, MethodType
@@ -28,6 +29,24 @@ def describe(function: object) -> str:
     if isinstance(function, type):
         return f"<class {function.__module__}.{function.__qualname__}>"
     return shorten(function)
+
+
+def is_async(function: object) -> bool:
+    """Whether a function is an `async def`, also as a method, a partial, or the `__call__` of an
+    object; or an async generator.
+
+    >>> async def fetch(url): ...
+    >>> is_async(fetch), is_async(functools.partial(fetch, "a")), is_async(print)
+    (True, True, False)
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, type):
+        return False
+    called = (function, inspect.getattr_static(type(function), "__call__", None))
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in called
+    )
 
 
 def shorten(value: object, limit: int = 120) -> str:

@@ -53,7 +53,7 @@ K = TypeVar("K")
 H = TypeVar("H")
 
 
-def count() -> Aggregate[T, int]:
+def count() -> Aggregate[Any, int]:
     """The number of items.
 
     >>> from pyrite import Pipeline
@@ -89,7 +89,7 @@ def mean(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, float]:
     [1.5]
     """
     return Aggregate(
-        lambda: (0, 0),
+        _no_values,
         lambda state, value: (state[0] + 1, state[1] + value),
         lambda one, two: (one[0] + two[0], one[1] + two[1]),
         lambda state: state[1] / state[0] if state[0] else math.nan,
@@ -262,6 +262,10 @@ def checked(
 
 def _zero() -> int:
     return 0
+
+
+def _no_values() -> tuple[int, Any]:
+    return 0, 0
 
 
 def _add(one: Any, two: Any) -> Any:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from pyrite.processors.initial import is_shareable
 from pyrite.processors.inlining import call_or_inline
 
-T = TypeVar("T")
+T = TypeVar("T", contravariant=True)
 A = TypeVar("A")
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)
 
 
 class Nothing(Enum):

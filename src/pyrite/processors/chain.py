@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from time import perf_counter
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
@@ -35,8 +35,10 @@ class StepSupplier:
         """Whether its processors read all their input before they emit anything."""
         return isinstance(self.step, Fold)
 
-    def __call__(self) -> ChainProcessor:
-        return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
+    if not TYPE_CHECKING:  # or a sink of any items would be a function that makes processors
+
+        def __call__(self) -> ChainProcessor:
+            return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Chain:
         self.is_bare = not steps and check_first is None and emits
         self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
         self.step_count = len(steps)
+        self.may_block = any(link.step.may_block for link in links)
 
     @cached_property
     def fold_loop(self) -> Loop:
@@ -124,6 +127,7 @@ class ChainProcessor(Processor):
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
+        self.cooperative = not chain.may_block
         self._run = chain.loop.run
         self._pauses = chain.loop.pauses
         self._counts = [0] * chain.step_count

@@ -8,32 +8,32 @@ from typing import Any, ClassVar
 
 from pyrite.context import CollectionKind, Collections, ProcessorContext
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_name
 from pyrite.processors.items import share_of
+from pyrite.processors.ready_made import Sink, Source
 from pyrite.processors.steps import BadItem, ReadStep, Writer, WriteStep
 
 
-def read_map(name: str) -> StepSupplier:
+def read_map(name: str) -> Source[tuple[Any, Any]]:
     """Emits the `(key, value)` pairs that a named map holds when the job starts, each once, whoever
     changes the map meanwhile."""
-    return StepSupplier(ReadMap(checked_name("read_map", name)))
+    return Source(ReadMap(checked_name("read_map", name)))
 
 
-def read_list(name: str) -> StepSupplier:
+def read_list(name: str) -> Source[Any]:
     """Emits the items that a named list holds when the job starts, each once, whoever changes the
     list meanwhile."""
-    return StepSupplier(ReadList(checked_name("read_list", name)))
+    return Source(ReadList(checked_name("read_list", name)))
 
 
-def write_map(name: str) -> StepSupplier:
+def write_map(name: str) -> Sink[tuple[Any, Any] | list[Any]]:
     """Puts `(key, value)` pairs into a named map."""
-    return StepSupplier(WriteMap(checked_name("write_map", name)))
+    return Sink(WriteMap(checked_name("write_map", name)))
 
 
-def write_list(name: str) -> StepSupplier:
+def write_list(name: str) -> Sink[Any]:
     """Appends items to a named list."""
-    return StepSupplier(WriteList(checked_name("write_list", name)))
+    return Sink(WriteList(checked_name("write_list", name)))
 
 
 @dataclass(frozen=True, slots=True)

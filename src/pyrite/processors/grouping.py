@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.keys import one_nan
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function, checked_optional_function
 from pyrite.processors.initial import checked_initial, maker_of
 from pyrite.processors.inlining import call_or_inline
+from pyrite.processors.ready_made import Inner
 from pyrite.processors.steps import Fold, Lines
 
 
-def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> StepSupplier:
+def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> Inner:
     """Each processor emits one value when its input ends. The value starts as `initial`, and each
     item replaces it with `fn(value, item)`."""
     checked_initial("accumulate", initial)
-    return StepSupplier(Accumulate(initial, checked_function("accumulate", "fn", fn)))
+    return Inner(Accumulate(initial, checked_function("accumulate", "fn", fn)))
 
 
-def collect(new_container: Callable[[], Any], fn: Callable[[Any, Any], Any]) -> StepSupplier:
+def collect(new_container: Callable[[], Any], fn: Callable[[Any, Any], Any]) -> Inner:
     """Each processor emits one container when its input ends. It is made by `new_container()`, and
     `fn(container, item)` adds each item to it."""
     checked_function("collect", "new_container", new_container)
-    return StepSupplier(Collect(new_container, checked_function("collect", "fn", fn)))
+    return Inner(Collect(new_container, checked_function("collect", "fn", fn)))
 
 
 def group_and_accumulate(
@@ -34,12 +34,12 @@ def group_and_accumulate(
     initial: Any,
     accumulate: Callable[[Any, Any], Any],
     finish: Callable[[Any, Any], Any] | None = None,
-) -> StepSupplier:
+) -> Inner:
     """Emits `(key, value)`, or `finish(key, value)`, for each key when the input ends. The value
     starts as a copy of `initial`, and each item of the key replaces it with
     `accumulate(value, item)`."""
     name = "group_and_accumulate"
-    return StepSupplier(
+    return Inner(
         GroupAndAccumulate(
             checked_function(name, "key", key),
             checked_initial(name, initial),
@@ -54,12 +54,12 @@ def group_and_collect(
     new_container: Callable[[], Any],
     collect: Callable[[Any, Any], Any],
     finish: Callable[[Any, Any], Any] | None = None,
-) -> StepSupplier:
+) -> Inner:
     """Emits `(key, container)`, or `finish(key, container)`, for each key when the input ends. The
     container is made by `new_container()`, and `collect(container, item)` adds each item of the key
     to it."""
     name = "group_and_collect"
-    return StepSupplier(
+    return Inner(
         GroupAndCollect(
             checked_function(name, "key", key),
             checked_function(name, "new_container", new_container),
@@ -69,10 +69,10 @@ def group_and_collect(
     )
 
 
-def count_distinct(key: Callable[[Any], Any]) -> StepSupplier:
+def count_distinct(key: Callable[[Any], Any]) -> Inner:
     """Each processor emits the number of distinct keys that it received. For a total, partition the
     inbound edge by the same key and sum up the numbers."""
-    return StepSupplier(CountDistinct(checked_function("count_distinct", "key", key)))
+    return Inner(CountDistinct(checked_function("count_distinct", "key", key)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.loop import PAUSE_EVERY, returned_none
+from pyrite.processors.ready_made import Inner
 from pyrite.processors.steps import Lines, Transform
 
 
-def map(fn: Callable[[Any], Any]) -> StepSupplier:
+def map(fn: Callable[[Any], Any]) -> Inner:
     """Emits `fn(item)` for each item."""
-    return StepSupplier(Map(checked_function("map", "fn", fn)))
+    return Inner(Map(checked_function("map", "fn", fn)))
 
 
-def filter(fn: Callable[[Any], Any]) -> StepSupplier:
+def filter(fn: Callable[[Any], Any]) -> Inner:
     """Emits the items for which `fn(item)` is true."""
-    return StepSupplier(Filter(checked_function("filter", "fn", fn)))
+    return Inner(Filter(checked_function("filter", "fn", fn)))
 
 
-def flat_map(fn: Callable[[Any], Iterable[Any]]) -> StepSupplier:
+def flat_map(fn: Callable[[Any], Iterable[Any]]) -> Inner:
     """Emits all items of the iterable or Traverser that `fn(item)` returns. It may be endless."""
-    return StepSupplier(FlatMap(checked_function("flat_map", "fn", fn)))
+    return Inner(FlatMap(checked_function("flat_map", "fn", fn)))
 
 
-def noop() -> StepSupplier:
+def noop() -> Inner:
     """Emits each item unchanged. At the end of a DAG it drops the items."""
-    return StepSupplier(Pass())
+    return Inner(Pass())
 
 
 @dataclass(frozen=True, slots=True)

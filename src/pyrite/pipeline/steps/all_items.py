@@ -16,7 +16,7 @@ from pyrite.processors.ordering import Limit, MergeSorted, SortLocally
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 A1 = TypeVar("A1")
 A2 = TypeVar("A2")
 A3 = TypeVar("A3")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyrite.pipeline.pipeline import Pipeline
     from pyrite.pipeline.stage import Stage
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 class Point(Generic[T]):

@@ -23,7 +23,7 @@ from pyrite.processors.splitting import Split
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 V = TypeVar("V")
 K = TypeVar("K")

@@ -7,19 +7,81 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.files.formats import Format
 from pyrite.processors.files.known_formats import format_to_read
 from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
+from pyrite.processors.flat import Flat
+from pyrite.processors.ready_made import Source
 from pyrite.processors.steps import ReadStep
 
 
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["text"] = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[False] = False,
+    encoding: str | None = None,
+) -> Source[str]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["csv", "parquet"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[False] = False,
+    encoding: str | None = None,
+) -> Source[dict[str, Any]]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["jsonl", "json"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[False] = False,
+    encoding: str | None = None,
+) -> Source[Any]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["text"] = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[True],
+    encoding: str | None = None,
+) -> Source[tuple[str, str]]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["csv", "parquet"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[True],
+    encoding: str | None = None,
+) -> Source[tuple[str, dict[str, Any]]]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["jsonl", "json"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[True],
+    encoding: str | None = None,
+) -> Source[tuple[str, Any]]: ...
+@overload
 def read_files(
     glob: str | os.PathLike[str],
     format: str = "text",
@@ -28,7 +90,16 @@ def read_files(
     columns: Sequence[str] | None = None,
     with_path: bool = False,
     encoding: str | None = None,
-) -> StepSupplier:
+) -> Source[Any]: ...
+def read_files(
+    glob: str | os.PathLike[str],
+    format: str = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: bool = False,
+    encoding: str | None = None,
+) -> Source[Any]:
     """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a
     `csv` or `parquet` file as a dict, each value of a `jsonl` file.
 
@@ -46,7 +117,7 @@ def read_files(
     checked = format_to_read(format, columns=columns, schema=schema, encoding=encoding)
     if not isinstance(with_path, bool):
         raise InvalidDAG(f"with_path of read_files() must be True or False; got {with_path!r}")
-    return StepSupplier(ReadFiles(path, checked, with_path))
+    return Source(ReadFiles(path, checked, with_path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +149,7 @@ class ReadFiles(ReadStep):
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         vertex = context.vertex_name
         files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
-        return _Flat.over(
+        return Flat.over(
             self.blocks(self._share(files, context.global_index, context.total_parallelism))
         )
 
@@ -122,15 +193,3 @@ class ReadFiles(ReadStep):
                     yield [(part.path, item) for item in block] if self.with_path else block
             except (OSError, EOFError, zlib.error) as error:
                 raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
-
-
-class _Flat(chain[Any]):
-    """The items of lists that a generator makes, at the speed of `chain`; can be closed like the
-    generator."""
-
-    @classmethod
-    def over(cls, blocks: Generator[list[Any], None, None]) -> _Flat:
-        items = cls.from_iterable(blocks)
-        assert isinstance(items, _Flat)
-        items.close = blocks.close  # type: ignore[attr-defined]
-        return items

@@ -13,7 +13,6 @@ from typing import Any
 from pyrite.dag import DAG, dag_of
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, did_you_mean, message_of, shorten
-from pyrite.processors.collections import WriteList, WriteMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,9 @@ class RunDag:
     def acts_outside(self) -> bool:
         """Whether it writes to other places than the named maps and lists, which are its
         result."""
+        # Imported here: workers and masters of jobs without DAGs start faster without processors.
+        from pyrite.processors.collections import WriteList, WriteMap
+
         return any(
             not self.dag.outbound(vertex)
             and not isinstance(getattr(vertex.supplier, "step", None), (WriteList, WriteMap))

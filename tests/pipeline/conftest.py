@@ -1,0 +1,3 @@
+"""What type checkers read here, and nobody runs."""
+
+collect_ignore = ["rejected.py", "revealed.py"]
