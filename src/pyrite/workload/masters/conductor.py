@@ -95,9 +95,6 @@ class Conductor:
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
 
-    def timeout_of(self, job: int) -> float | None:
-        return self._plan.timeouts[job]
-
     @property
     def plan(self) -> Plan:
         """The plan, with the branches of maps that are known. Its order is that without them."""

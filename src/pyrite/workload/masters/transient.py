@@ -215,7 +215,7 @@ class TransientMaster:
             return
         self._refusals = 0
         self._supply.guard(executor)
-        timeout = self._conductor.timeout_of(order.job)
+        timeout = self._conductor.plan.timeouts[order.job]
         flight = self._flights[worker] = _Flight(
             order, worker, slot, future, executor, time.monotonic(), timeout
         )

@@ -15,6 +15,7 @@ from pyrite.workload.storage.database import transaction
 from pyrite.workload.storage.journal import Journal, explaining, files_of_segment
 from pyrite.workload.storage.result_table import used_segments
 from pyrite.workload.storage.store import Store
+from pyrite.workload.system.numbers import is_whole
 
 _UNUSED = """
 with ranked as (
@@ -42,8 +43,7 @@ class Pruned:
 
 
 def prune(store: Store, *, keep: int = 0, dry_run: bool = False) -> Pruned:
-    number: object = keep
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    if not is_whole(keep, least=0):
         raise PyriteError(
             "keep must be the number of results of each job that stay, 0 or more; got "
             f"{shorten(keep)}"
