@@ -13,8 +13,7 @@ from pyrite.functions import describe, shorten
 from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.jobs.job import OPTIONS, Job
 from pyrite.workload.input.jobs.making import after_parameters, make_job
-from pyrite.workload.input.jobs.settings import Totals, totals
-from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.options import NO_OPTIONS, Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.planning import make_plan
@@ -180,8 +179,8 @@ class Workload:
         on_end: Any = None,
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
-        checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals=totals(cpus, memory), on_end=on_end)
+        options = checked(Options(pools=pools or {}, cpus=cpus, memory=memory))
+        self._plan(schedule, options, on_end=on_end)
 
     def plan(
         self,
@@ -204,7 +203,7 @@ class Workload:
         if pools is None:  # their sizes do not matter here
             pools = {job.pool: 1 for job in self._jobs if isinstance(job.pool, str)}
         options = checked(Options(pools=pools, rerun=rerun))
-        plan, _ = self._plan(schedule, options.pools, part)
+        plan, _ = self._plan(schedule, options, part)
         return forecast(Store(store), plan, options)
 
     def run(
@@ -279,19 +278,16 @@ class Workload:
             executor,
             launcher,
         )
-        plan, book = self._plan(
-            schedule, options.pools, part, totals=totals(cpus, memory), on_end=on_end
-        )
+        plan, book = self._plan(schedule, options, part, on_end=on_end)
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(
         self,
         schedule: Schedule | None,
-        pools: Mapping[str, int],
+        options: Options = NO_OPTIONS,
         part: Part | None = None,
         *,
-        totals: Totals | None = None,
         on_end: Any = None,
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
@@ -301,7 +297,7 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals, on_end=on_end)
+        plan, book = make_plan(self.jobs, schedule, options, on_end=on_end)
         return (plan, book) if part is None else cut(plan, book, selected(part, plan))
 
 

@@ -42,6 +42,9 @@ class Options:
         return replace(self, **changes)
 
 
+NO_OPTIONS = Options()
+
+
 def checked(options: Options, executor: Any = None, launcher: Any = None) -> Options:
     """Returns the options if they are valid; else raises InvalidWorkload with a list of all
     problems."""
