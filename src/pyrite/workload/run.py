@@ -41,7 +41,8 @@ from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
-from pyrite.workload.workers.running.doing import load, run_command
+from pyrite.workload.workers.running.commands import run_command
+from pyrite.workload.workers.running.doing import load
 
 POLL_SECONDS = 0.1
 

@@ -171,12 +171,14 @@ def end_children(but: Callable[[], Iterable[int]] = tuple) -> None:
 
 def cause_of(code: int) -> str:
     """How a process ended, from its exit code."""
-    if code >= 0:
-        return f"exit code {code}"
+    return f"exit code {code}" if code >= 0 else signal_name(-code)
+
+
+def signal_name(number: int) -> str:
     try:
-        return signal.Signals(-code).name
+        return signal.Signals(number).name
     except ValueError:
-        return f"signal {-code}"
+        return f"signal {number}"
 
 
 def adopt_orphans() -> None:
