@@ -32,7 +32,7 @@ from pyrite.functions import message_of, shorten
 from pyrite.workload.input.commands.command_book import CommandBook, OpenCommandBook
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.system.alive import Identity
-from pyrite.workload.system.copies import above_streams
+from pyrite.workload.system.copies import OwnFile, above_streams
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.system.private import make_private_folder, open_private, write_private
 
@@ -166,15 +166,15 @@ class Store:
         if another master holds it.
 
         The workers of a master inherit the open file, so the lock is free only when the last of
-        them has ended.
+        them has ended. The processes of a pool that forks meanwhile do not.
         """
         with self.explaining("write to"):
-            file = above_streams(open_private(self.folder / "lock", os.O_RDWR))
+            own = OwnFile(above_streams(open_private(self.folder / "lock", os.O_RDWR)))
         try:
-            self._lock(file)
-            yield file
+            self._lock(own.file)
+            yield own.file
         finally:
-            os.close(file)
+            own.close()
 
     def _lock(self, file: int) -> None:
         give_up = time.monotonic() + LOCK_SECONDS
