@@ -109,10 +109,7 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
 
 
 def _check_options(
-    jobs: Sequence[Job],
-    plain: Sequence[bool],
-    options: Options,
-    problems: list[str],
+    jobs: Sequence[Job], plain: Sequence[bool], options: Options, problems: list[str]
 ) -> tuple[Inputs, set[int]]:
     """The inputs of the jobs that have any, and the jobs with invalid options."""
     total = totals(options.cpus, options.memory)

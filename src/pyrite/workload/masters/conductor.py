@@ -152,12 +152,7 @@ class Conductor:
     # Events
 
     def joined(
-        self,
-        worker: str,
-        *,
-        segment: int | None = None,
-        log_end: int = 0,
-        is_ready: bool = True,
+        self, worker: str, *, segment: int | None = None, log_end: int = 0, is_ready: bool = True
     ) -> None:
         """There is a new worker. `segment` is the number of its segment and of its log, if it
         writes them itself."""

@@ -192,8 +192,7 @@ class Journal:
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
         self.database.executemany(
-            _UPDATE,
-            [(*entry[: len(OWN_FIELDS)], number) for number, entry in entries],
+            _UPDATE, [(*entry[: len(OWN_FIELDS)], number) for number, entry in entries]
         )
 
     def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:

@@ -11,12 +11,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 
-from pyrite.workload.input.fingerprints.parts import (
-    Parts,
-    differences,
-    may_be_of,
-    unpack_planned,
-)
+from pyrite.workload.input.fingerprints.parts import Parts, differences, may_be_of, unpack_planned
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import in_order
