@@ -285,6 +285,11 @@ def between(source: Vertex, destination: Vertex) -> Edge:
     return Edge(source).to(destination)
 
 
+def vertex_on(edge: Edge) -> str:
+    """The name of a vertex that `with_suppliers` puts on an edge."""
+    return edge.name.strip("'")
+
+
 class DAG:
     """Vertices, and the edges between them. Iterating yields the vertices in topological order.
 
@@ -380,8 +385,12 @@ class DAG:
         self._topological_order()
         check_priorities(self)
 
-    def with_suppliers(self, suppliers: Mapping[str, Any]) -> DAG:
-        """A copy of this DAG in which the vertices of these names have other suppliers."""
+    def with_suppliers(
+        self, suppliers: Mapping[str, Any], *, on_edges: Mapping[str, Any] | None = None
+    ) -> DAG:
+        """A copy of this DAG in which the vertices of these names have other suppliers. `on_edges`
+        has suppliers of vertices that are put on edges, by the names of the edges: such a vertex
+        gets the items of each processor before they go on over the edge."""
         copy = DAG()
         for vertex in self.vertices:
             copied = copy.vertex(
@@ -391,8 +400,16 @@ class DAG:
             )
             copied.origin = vertex.origin
         for edge in self.edges:
-            other = from_(copy[edge.source.name], edge.source_ordinal)
-            other.to(copy[edge.destination.name], edge.destination_ordinal)
+            start = from_(copy[edge.source.name], edge.source_ordinal)
+            if on_edges is not None and edge.name in on_edges:
+                between = copy.vertex(
+                    vertex_on(edge),
+                    on_edges[edge.name],
+                    local_parallelism=edge.source.local_parallelism,
+                )
+                copy.edge(start.to(between).isolated())
+                start = from_(between)
+            other = start.to(copy[edge.destination.name], edge.destination_ordinal)
             other._settings = edge.settings
             copy.edge(other)
         return copy

@@ -72,6 +72,12 @@ class Processor:
         that it raises are logged."""
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for another thread, which will call `context.wake()`. Then the engine
+        may sleep until that happens."""
+        return False
+
+    @property
     def saves_state(self) -> bool:
         """Whether the processor has state to save. By default this is true if the class defines
         `save_snapshot`."""

@@ -191,6 +191,9 @@ class MetaSuppliers:
             for name, meta_supplier in self._asked:
                 with at(name):
                     meta_supplier.commit()
+            for name, commit in self._commits:
+                with at(name):
+                    commit.seal()
             yield
         except BaseException:
             for name, commit in reversed(begun):

@@ -27,6 +27,10 @@ from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_pro
 logger = logging.getLogger("pyrite.engine")
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(slots=True, kw_only=True)
 class RunContext:
     """What all parts of one execution share."""
@@ -43,6 +47,8 @@ class RunContext:
     member_share: MemberShare | None = None
     files: Path | None = None
     halt: Halt = field(default_factory=Halt)
+    wake: Callable[[], None] = _nothing
+    """Ends a wait of the threads that call the tasklets."""
     _made: dict[Hashable, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -198,6 +204,7 @@ class MemberRun:
             start=self._run.start,
             memory_budget=self._run.memory_budget,
             once=self._run.once,
+            wake=self._run.wake,
             member_share=self._run.member_share,
             files=self._run.files,
         )

@@ -66,6 +66,11 @@ class ExecutionService:
         """Runs a tasklet that may block, on a thread of its own."""
         self.threads.run(lambda: run_alone(tasklet, on_done))
 
+    def wake(self) -> None:
+        """Lets the workers call their tasklets now. Any thread may call this."""
+        for worker in self.workers:
+            worker.wake()
+
     def is_worker_thread(self) -> bool:
         """Whether the calling thread is one of the workers."""
         return getattr(_this_thread, "pool", None) is self
@@ -113,13 +118,16 @@ class Worker:
 
     def give(self, entries: list[Entry]) -> None:
         self.entries += entries
-        self._parking.wake()
+        self.wake()
         if not self._started:
             self.start()
 
     def stop(self) -> None:
         """Ends the worker as soon as it has no tasklets."""
         self._stopping = True
+        self.wake()
+
+    def wake(self) -> None:
         self._parking.wake()
 
     def join(self, timeout: float) -> None:

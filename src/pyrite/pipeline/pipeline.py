@@ -11,6 +11,7 @@ from pyrite.functions import shorten
 from pyrite.pipeline import run
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.explaining import explained
+from pyrite.pipeline.looking.preview import Preview, previewed
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.nodes import Node, upstream_of
 from pyrite.pipeline.stage import Stage
@@ -21,7 +22,7 @@ from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
     from pyrite.processor import Processor
     from pyrite.processors.ready_made import Source
 
@@ -142,6 +143,27 @@ class Pipeline:
            from count: local
         """
         return explained(self.to_dag())
+
+    def preview(self, n: int = 10, *, on: Instance | None = None) -> Preview:
+        """Runs the pipeline over the first `n` items of each source, as a light job in this
+        process, and returns what each vertex received and emitted. Sources are not read any
+        further, and sinks write nothing. Your functions are called, also those of `inspect`.
+
+        Named maps and lists are read from the instance `on`; without it they are empty.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> words = pipe.read_from(["to be", "or not", "to be"]).flat_map(str.split)
+        >>> words.map(len).write_to(p.write_list("lengths"))
+        >>> print(pipe.preview(2))
+        vertex      in  out  per item  type  items
+        read_items        2            str   'to be', 'or not'
+        flat_map     2    4         2  str   'to', 'be', 'or', …
+        map          4    4         1  int   2, 2, 2, …
+        write_list   4                 int   2, 2, 2, …
+        """
+        return previewed(self.to_dag(), n, run.here, collections=on)
 
     def _add_end(self, node: Node, branch: int) -> None:
         """Takes note of a stage, to find out later whether it leads to a sink."""

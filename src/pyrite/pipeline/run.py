@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from pyrite.dag import DAG
-from pyrite.instance import Instance, instance
+from pyrite.instances import Instance, instance
 
 
 def to_end(dag: DAG, on: Instance | None) -> None:
@@ -29,6 +29,12 @@ def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
     with instance() as pyr:
         pyr.new_light_job(dag).execute().result()
         return pyr.list(name).copy()
+
+
+def here(dag: DAG) -> None:
+    """Runs a DAG as a light job in this process, on one thread."""
+    with instance(cooperative_threads=1) as pyr:
+        pyr.new_light_job(dag).execute().result()
 
 
 def new_list_name() -> str:

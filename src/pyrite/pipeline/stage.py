@@ -11,18 +11,21 @@ from pyrite.pipeline import run
 from pyrite.pipeline.building import Options, node_after
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.grouped import Grouped
+from pyrite.pipeline.looking.preview import Preview, previewed
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.all_items import AllItems
 from pyrite.pipeline.steps.one_by_one import OneByOne
+from pyrite.pipeline.steps.services import WithServices
 from pyrite.pipeline.steps.several import Several
 from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
 from pyrite.processors.collections import write_list
 from pyrite.processors.steps import ReadStep
+from pyrite.processors.transforms import noop
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
     from pyrite.processor import Processor
     from pyrite.processors.ready_made import Inner, Sink
     from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
@@ -33,7 +36,7 @@ K = TypeVar("K")
 P = ParamSpec("P")
 
 
-class Stage(OneByOne[T], Several[T], AllItems[T]):
+class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
     """The items of type T at one point of a pipeline. It is immutable: each method returns another
     stage. A stage that is used twice is computed once.
 
@@ -113,3 +116,15 @@ class Stage(OneByOne[T], Several[T], AllItems[T]):
         self.pipeline._add_collected(sink)
         items: list[T] = run.collected(compiled([sink]), name, on)
         return items
+
+    def preview(self, n: int = 10, *, on: Instance | None = None) -> Preview:
+        """What `Pipeline.preview` returns, for the vertices that lead to this stage.
+
+        >>> from pyrite import Pipeline
+        >>> Pipeline().read_from(range(100)).filter(lambda i: i % 2).preview(4)["filter"].items
+        (1, 3)
+        """
+        end = node_after([(self, self.local_shape())], "preview", noop(), Options())
+        dag = compiled([end])
+        (last,) = (vertex.name for vertex in dag.vertices if not dag.outbound(vertex))
+        return previewed(dag, n, run.here, collections=on, without=last)

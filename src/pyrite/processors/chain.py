@@ -79,6 +79,7 @@ class Chain:
         self.is_bare = not steps and check_first is None and emits
         self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
         self.step_count = len(steps)
+        self.may_block = any(link.step.may_block for link in links)
 
     @cached_property
     def fold_loop(self) -> Loop:
@@ -126,6 +127,7 @@ class ChainProcessor(Processor):
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
+        self.cooperative = not chain.may_block
         self._run = chain.loop.run
         self._pauses = chain.loop.pauses
         self._counts = [0] * chain.step_count

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 from pyrite.context import ProcessorContext
@@ -56,19 +57,36 @@ class ReadOnce(ReadStep):
 
     items: Iterator[Any]
     taken: list[bool]
+    ahead: list[Any] = field(default_factory=list)
+    """The items that were looked at before a job has read the iterator. The job gets them first."""
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         return iter(()) if context.global_index else self.take(context.vertex_name)
 
     def take(self, vertex: str) -> Iterator[Any]:
+        """All items. They can be taken only once."""
+        self._check(vertex)
+        self.taken[0] = True
+        return _in_turn(self.ahead, self.items) if self.ahead else self.items
+
+    def first(self, count: int, vertex: str) -> list[Any]:
+        """The first items. They are not used up."""
+        self._check(vertex)
+        self.ahead.extend(islice(self.items, max(count - len(self.ahead), 0)))
+        return self.ahead[:count]
+
+    def _check(self, vertex: str) -> None:
         if self.taken[0]:
             raise ProcessorError(
                 f"vertex '{vertex}' reads {shorten(self.items)}, an iterator that an earlier "
                 "execution has used up; give read_items() a list, or another iterable that can be "
                 "read more than once"
             )
-        self.taken[0] = True
-        return self.items
+
+
+def _in_turn(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    yield from first
+    yield from rest
 
 
 CAN_BE_SLICED = (list, tuple, range, str, bytes)

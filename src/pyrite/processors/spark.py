@@ -58,6 +58,10 @@ class ReadSpark(ReadStep):
     df: DataFrame
     may_hold_none = False
 
+    def first(self, count: int) -> list[Any]:
+        """The first rows, as dicts."""
+        return [row.asDict(recursive=True) for row in self.df.limit(count).collect()]
+
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         raise ProcessorError(
             f"vertex '{context.vertex_name}' reads a Spark DataFrame, but only a normal job can "

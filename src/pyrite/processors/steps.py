@@ -42,6 +42,8 @@ class Step:
     """The work of one vertex."""
 
     __slots__ = ()
+    may_block = False
+    """Whether it waits for others, such as a database, so that it needs a thread of its own."""
 
 
 class ReadStep(Step):
@@ -159,7 +161,7 @@ class WriteStep(Step):
 
 
 class Commit:
-    """The coordinator's part of one execution of a sink. If the job completes, `commit` and
+    """The coordinator's part of one execution of a sink. If the job completes, `commit`, `seal` and
     `finish` are called, otherwise `discard`. `undo` is called if a later commit of the same job
     fails."""
 
@@ -167,9 +169,13 @@ class Commit:
         """Makes the items of a completed job visible. `reports` has the return values of
         `Writer.complete`."""
 
+    def seal(self) -> None:
+        """Called when `commit` of all sinks of the job has returned, for what cannot be undone:
+        that is done here, where little else can fail."""
+
     def undo(self) -> None:
-        """Restores the target as it was before `commit`. It is called if this `commit`, or a later
-        one of the same job, has raised."""
+        """Restores the target as it was before `commit`. It is called if this `commit` or `seal`,
+        or a later one of the same job, has raised."""
 
     def finish(self) -> None:
         """Called when all sinks of the job are committed. `undo` is not called after this."""

@@ -3,7 +3,6 @@ state besides the store, so any process can make one."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import pickle
 import signal
@@ -18,12 +17,14 @@ from typing import Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
+from pyrite.functions import did_you_mean
 from pyrite.workload.input.branches import extended
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, cut_short, row_of
 from pyrite.workload.progress import wait_with_progress
+from pyrite.workload.resuming import begin_again
 from pyrite.workload.scheduling.states import JobState
-from pyrite.workload.starting import Started, begin_again
+from pyrite.workload.starting import Started
 from pyrite.workload.storage.cleanup_queue import read_error, read_result
 from pyrite.workload.storage.encoding import decode
 from pyrite.workload.storage.entries import Entry
@@ -477,11 +478,8 @@ class Run:
         if id not in self._number and self._plan.maps:
             self._entries()
         if id not in self._number:
-            near = difflib.get_close_matches(id, self._number, 1)
-            raise NoResult(
-                f"there is no job '{id}' in this "
-                f"run{f'; did you mean {near[0]!r}?' if near else ''}"
-            )
+            near = did_you_mean(id, self._number)
+            raise NoResult(f"there is no job '{id}' in this run{near}")
         return id
 
     def _master(self) -> Identity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar, overload
 
@@ -306,6 +306,10 @@ class Workload:
         return (plan, book) if part is None else cut(plan, book, selected(part, plan))
 
     def _with_parameters(self, job: Job, ids: Collection[str]) -> Job:
+        args: object = job.args
+        kwargs: object = job.kwargs
+        if not isinstance(args, Sequence) or not isinstance(kwargs, Mapping):
+            return job  # the check of its options says so
         parameters = parameters_of(job.command)
         inputs = job.inputs if isinstance(job.inputs, Mapping) else {}
         given = {*parameters.positional[: len(job.args)], *job.kwargs, *inputs}

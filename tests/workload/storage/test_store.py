@@ -34,6 +34,18 @@ def run_of(store: Path, **jobs: Callable[[], Any]) -> Run:
     return workload.run(kind="transient", executor=executor, store=store).wait()
 
 
+@pytest.mark.parametrize("store", [3, b"folder", ["folder"], "a\0b"])
+def test_a_store_that_is_no_path_is_refused_in_a_sentence(store: Any) -> None:
+    workload = Workload().add("a", lambda: 1)
+    uses: list[Callable[[Any], Any]] = [
+        *(Run.attach, Run.resume, Run.prune, workload.plan),
+        lambda store: workload.run(store=store),
+    ]
+    for use in uses:
+        with pytest.raises(PyriteError, match="a store is the path of a folder; got"):
+            use(store)
+
+
 # Results outlive the run
 
 

@@ -126,6 +126,7 @@ class Participant:
                 member_count=len(order.members),
                 collections=self._collections,
                 halt=self.halt,
+                wake=self._service.wake,
                 member_share=self._share,
             ),
             plan.topology,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrite.errors import InvalidDAG
-from pyrite.functions import shorten
+from pyrite.functions import is_async, shorten
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
 from pyrite.pipeline.where import users_line
 from pyrite.processors import selecting, transforms
 from pyrite.processors.batching import Batch, Sample
 from pyrite.processors.checks import checked_count, checked_function
+from pyrite.processors.services.calling import map_async
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
@@ -26,16 +27,41 @@ class OneByOne(Point[T]):
 
     __slots__ = ()
 
+    @overload
+    def map(
+        self,
+        fn: Callable[[T], Awaitable[U]],
+        *,
+        in_flight: int | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[U]: ...
+    @overload
     def map(
         self, fn: Callable[[T], U], *, name: str | None = None, parallelism: int | None = None
-    ) -> Stage[U]:
+    ) -> Stage[U]: ...
+    def map(
+        self,
+        fn: Callable[[T], Any],
+        *,
+        in_flight: int | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stage[Any]:
         """Emits `fn(item)` for each item.
+
+        If `fn` is an `async def`, it emits what `await fn(item)` returns, in the order of the
+        items. Up to `in_flight` items, or 16, are awaited at the same time on each member. Give
+        `in_flight` if `fn` is a plain function, such as a lambda, that returns something to await.
 
         >>> from pyrite import Pipeline
         >>> Pipeline().read_from([1, 2]).map(lambda n: n * 10).collect()
         [10, 20]
         """
-        return self._locally("map", transforms.map(fn), Options(name, parallelism))
+        if in_flight is None and not is_async(fn):
+            return self._locally("map", transforms.map(fn), Options(name, parallelism))
+        step = map_async(fn, in_flight=16 if in_flight is None else in_flight)
+        return self._locally("map", step, Options(name, parallelism))
 
     def filter(
         self,

@@ -16,6 +16,7 @@ from pyrite.processors.files.known_formats import format_to_read
 from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
+from pyrite.processors.flat import Flat
 from pyrite.processors.ready_made import Source
 from pyrite.processors.steps import ReadStep
 
@@ -157,7 +158,7 @@ class ReadFiles(ReadStep):
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         vertex = context.vertex_name
         files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
-        return _Flat.over(
+        return Flat.over(
             self.blocks(self._share(files, context.global_index, context.total_parallelism))
         )
 
@@ -201,15 +202,3 @@ class ReadFiles(ReadStep):
                     yield [(part.path, item) for item in block] if self.with_path else block
             except (OSError, EOFError, zlib.error) as error:
                 raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
-
-
-class _Flat(chain[Any]):
-    """The items of lists that a generator makes, at the speed of `chain`; can be closed like the
-    generator."""
-
-    @classmethod
-    def over(cls, blocks: Generator[list[Any], None, None]) -> _Flat:
-        items = cls.from_iterable(blocks)
-        assert isinstance(items, _Flat)
-        items.close = blocks.close  # type: ignore[attr-defined]
-        return items

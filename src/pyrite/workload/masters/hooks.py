@@ -23,7 +23,7 @@ from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
-from pyrite.workload.system.copies import OwnFile, above_streams, own_pipe
+from pyrite.workload.system.copies import OwnFile, own_pipe
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.system.private import open_private, write_private
 
@@ -60,10 +60,7 @@ class Hooks:
         write_private(
             store.hooks_process, json.dumps(asdict(Identity.of(self._process.pid))).encode()
         )
-        assert self._process.stdin is not None
-        # A process forked from this one must not keep the pipe open.
-        self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
-        self._process.stdin.close()
+        self._pipe = processes.own_input(self._process)
         os.set_blocking(self._pipe.file, False)
         threading.Thread(target=self._process.wait, name="workload hooks", daemon=True).start()
 

@@ -257,20 +257,17 @@ class Master:
     def _own_processes(self) -> set[int]:
         """The children of the master, without those that it adopted from workers that have died. A
         worker that lives adopts what its job leaves."""
-        own = {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        own = {self._reaper.process.pid, *(worker.pid for worker in self._workers.values())}
         return own if self._hooks is None else own | {self._hooks.pid}
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
+            path = launching.error_of(self._store)
+            why = f" ({path.read_text()})" if path.exists() else ""
             raise RunBroken(
-                "the launcher returned, and its workers ended, before all jobs had "
-                f"ended{self._why_launcher_ended()}; "
+                f"the launcher returned, and its workers ended, before all jobs had ended{why}; "
                 "what was recorded is kept, and the run can be resumed"
             )
-
-    def _why_launcher_ended(self) -> str:
-        path = self._store.folder / "launcher.error"
-        return f" ({path.read_text()})" if path.exists() else ""
 
     def _blame(self, worker: WorkerLink, what: str, now: float) -> None:
         running = self._conductor.jobs_of(worker.name)
@@ -280,9 +277,8 @@ class Master:
             f"its worker {worker.name} died while it ran ({what})",
         )
         if worker.ended_by is not None and running and running[0] != job:
-            self._conductor.lost(
-                worker.name, now
-            )  # the job that the worker was killed for had finished just before
+            # The job that the worker was killed for had finished just before.
+            self._conductor.lost(worker.name, now)
             return
         log = (worker.log_end, _size(self._store.log(worker.segment)))
         self._conductor.died(

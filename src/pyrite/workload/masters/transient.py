@@ -124,9 +124,8 @@ class TransientMaster:
         """Runs until every job has ended, and writes the final status."""
         status = self._status
         try:
-            self._journal = Journal(
-                self._store
-            )  # in this thread: a SQLite connection belongs to the thread that opened it
+            # In this thread, because a SQLite connection belongs to the thread that opened it.
+            self._journal = Journal(self._store)
             try:
                 status = replace(status, phase=self._run())
             finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,16 +49,8 @@ def prune(store: Store, *, keep: int = 0, dry_run: bool = False) -> Pruned:
             f"{shorten(keep)}"
         )
     store.check_exists()
-    lock = store.lock()
-    try:
-        journal = Journal(store)
-        try:
-            with explaining(store):
-                return _prune(store, journal, keep, dry_run=dry_run)
-        finally:
-            journal.close()
-    finally:
-        os.close(lock)
+    with store.locked(), closing(Journal(store)) as journal, explaining(store):
+        return _prune(store, journal, keep, dry_run=dry_run)
 
 
 def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Pruned:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
-from pyrite.functions import message_of
+from pyrite.functions import message_of, shorten
 from pyrite.workload.input.commands.command_book import CommandBook, OpenCommandBook
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.system.alive import Identity
@@ -67,15 +67,15 @@ class Status:
         return self.phase not in ("running", "starting")
 
     def broken_by(self, error: BaseException) -> Status:
-        return replace(
-            self,
-            phase="broken",
-            problem=str(error) if isinstance(error, RunBroken) else message_of(error),
-        )
+        problem = str(error) if isinstance(error, RunBroken) else message_of(error)
+        return replace(self, phase="broken", problem=problem[: STATUS_BYTES // 4])
 
 
 class Store:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        given: object = folder
+        if not isinstance(given, (str, os.PathLike)) or "\0" in str(given):
+            raise PyriteError(f"a store is the path of a folder; got {shorten(given)}")
         self.folder = Path(folder).absolute()
 
     def __str__(self) -> str:
@@ -149,20 +149,28 @@ class Store:
                 f"cannot {what} the store '{self.folder}': {error.strerror or error}; {advice}"
             ) from error
 
-    def lock(self, *, seconds: float = LOCK_SECONDS) -> int:
-        """Locks the store for this master and returns the open file that holds the lock. Raises
-        StoreInUse if another master holds it.
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Locks the store for a master. Gives the open file that holds the lock. Raises StoreInUse
+        if another master holds it.
 
         The workers of a master inherit the open file, so the lock is free only when the last of
         them has ended.
         """
         with self.explaining("write to"):
             file = above_streams(open_private(self.folder / "lock", os.O_RDWR))
-        give_up = time.monotonic() + seconds
+        try:
+            self._lock(file)
+            yield file
+        finally:
+            os.close(file)
+
+    def _lock(self, file: int) -> None:
+        give_up = time.monotonic() + LOCK_SECONDS
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return file
+                return
             except BlockingIOError:
                 status = self.status()
                 is_at_work = (
@@ -171,12 +179,7 @@ class Store:
                     and not status.master.wait(DYING_SECONDS)
                 )
                 if is_at_work or time.monotonic() > give_up:
-                    os.close(file)
-                    who = (
-                        f"process {status.master.pid}"
-                        if status is not None
-                        else "a process that is starting"
-                    )
+                    who = f"process {status.master.pid}" if status else "a process that is starting"
                     raise StoreInUse(
                         f"the store '{self.folder}' is in use by another master, {who}; wait until "
                         f"that run has ended, or cancel it: Run.attach('{self.folder}').cancel()"
@@ -273,16 +276,15 @@ class Store:
 
     def write_status(self, status: Status) -> None:
         """Overwrites the status in place, because that works on a full disk too."""
-        if len(status.problem) > STATUS_BYTES // 4:
-            status = replace(status, problem=status.problem[: STATUS_BYTES // 4])
         data = json.dumps(asdict(status)).encode()
         size = -(-len(data) // STATUS_BYTES) * STATUS_BYTES
-        file = open_private(self.folder / "status", os.O_RDWR)
-        try:
-            os.pwrite(file, data.ljust(size), 0)
-            os.ftruncate(file, size)
-        finally:
-            os.close(file)
+        with self.explaining("write to"):
+            file = open_private(self.folder / "status", os.O_RDWR)
+            try:
+                os.pwrite(file, data.ljust(size), 0)
+                os.ftruncate(file, size)
+            finally:
+                os.close(file)
 
     # A request to cancel the session of a master that is a thread of another process
 

@@ -8,6 +8,7 @@ it depends on the result.
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 from pyrite.workload.input.fingerprints.parts import (
@@ -34,11 +35,8 @@ UPSTREAM_NAMED = 3
 def forecast(store: Store, plan: Plan, options: Options) -> Preview:
     """What a new run of this plan in this store would do. Nothing is written, and no lock is
     needed; the store need not exist."""
-    journal = PaperJournal(store)
-    try:
+    with closing(PaperJournal(store)) as journal:
         return _Forecast(store, plan, options, journal).preview()
-    finally:
-        journal.close()
 
 
 class _Forecast:

@@ -3,7 +3,6 @@ function."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
@@ -13,8 +12,7 @@ from typing import Any
 
 from pyrite.dag import DAG, dag_of
 from pyrite.errors import PyriteError
-from pyrite.functions import describe, message_of, shorten
-from pyrite.processors.collections import WriteList, WriteMap
+from pyrite.functions import describe, did_you_mean, message_of, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,9 @@ class RunDag:
     def acts_outside(self) -> bool:
         """Whether it writes to other places than the named maps and lists, which are its
         result."""
+        # Imported here: workers and masters of jobs without DAGs start faster without processors.
+        from pyrite.processors.collections import WriteList, WriteMap
+
         return any(
             not self.dag.outbound(vertex)
             and not isinstance(getattr(vertex.supplier, "step", None), (WriteList, WriteMap))
@@ -137,13 +138,11 @@ class Parameters:
     takes_any_name: bool = True
 
     def wanted(
-        self, upstream: Collection[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, upstream: Collection[str], args: Sequence[Any], names: Collection[str]
     ) -> tuple[str, ...]:
         """The upstream jobs whose results the function gets: those with the name of a parameter
-        that gets no value from args or kwargs."""
-        if not self.named or not upstream:
-            return ()
-        given = {*self.positional[: len(args)], *kwargs}
+        that gets no value from args or, by its name, otherwise."""
+        given = {*self.positional[: len(args)], *names}
         return tuple(name for name in upstream if name in self.named and name not in given)
 
     def problems(
@@ -188,9 +187,8 @@ class Parameters:
                     "give it"
                 )
             elif name not in self.named and not self.takes_any_name:
-                near = difflib.get_close_matches(name, self.named, 1)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
-                found.append(f"has no parameter '{name}', but inputs gives it{hint}")
+                near = did_you_mean(name, self.named)
+                found.append(f"has no parameter '{name}', but inputs gives it{near}")
         return found
 
 

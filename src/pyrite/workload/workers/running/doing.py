@@ -245,7 +245,7 @@ def _run_program(
 
 
 def _run_dag(command: RunDag) -> dict[str, Any]:
-    from pyrite.instance import instance
+    from pyrite.instances import instance
 
     if command.light:
         with instance() as pyr:
@@ -266,7 +266,7 @@ def _plain(kind: str, items: Any) -> Any:
 @functools.cache
 def _instance_with_spark() -> Any:
     """One instance for all jobs of this process, because starting a Spark session takes seconds."""
-    from pyrite.instance import instance
+    from pyrite.instances import instance
 
     made = instance()
     atexit.register(made.close)

@@ -1,0 +1,58 @@
+"""The public names of the package `pyrite`."""
+
+from pyrite import processors, testing
+from pyrite.boxes import Inbox, Outbox
+from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
+from pyrite.dag import DAG, Edge, Vertex, between, from_
+from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
+from pyrite.instances import Instance, client, instance
+from pyrite.job import Execution, Job, JobConfig, JobStatus
+from pyrite.pipeline import Grouped, Pipeline, Stage, agg
+from pyrite.processor import AbstractProcessor, Processor
+from pyrite.processors.ready_made import Sink, Source
+from pyrite.processors.services.service import Service, service
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+from pyrite.traverser import Traverser, traverse
+from pyrite.version import __version__
+
+__all__ = [
+    "AbstractProcessor",
+    "DAG",
+    "Edge",
+    "Execution",
+    "Grouped",
+    "Inbox",
+    "Instance",
+    "InvalidDAG",
+    "Job",
+    "JobCancelled",
+    "JobConfig",
+    "JobFailed",
+    "JobStatus",
+    "MetaSupplierContext",
+    "Outbox",
+    "Pipeline",
+    "Processor",
+    "ProcessorContext",
+    "ProcessorError",
+    "ProcessorMetaSupplier",
+    "ProcessorSupplier",
+    "PyriteError",
+    "Service",
+    "Sink",
+    "Source",
+    "Stage",
+    "SupplierContext",
+    "Traverser",
+    "Vertex",
+    "__version__",
+    "agg",
+    "between",
+    "client",
+    "from_",
+    "instance",
+    "processors",
+    "service",
+    "testing",
+    "traverse",
+]
