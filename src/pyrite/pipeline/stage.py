@@ -99,7 +99,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
             )
         self.pipeline._add_sink(
             node_after(
-                [(self, self.local_shape())], name_of(sink), sink, Options(name, parallelism)
+                [(self, self._local_shape())], name_of(sink), sink, Options(name, parallelism)
             )
         )
 
@@ -112,7 +112,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         ['a', 'b', 'c']
         """
         name = run.new_list_name()
-        sink = node_after([(self, self.local_shape())], "collect", write_list(name), Options())
+        sink = node_after([(self, self._local_shape())], "collect", write_list(name), Options())
         self.pipeline._add_collected(sink)
         items: list[T] = run.collected(compiled([sink]), name, on)
         return items
