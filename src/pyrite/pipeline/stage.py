@@ -124,7 +124,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         >>> Pipeline().read_from(range(100)).filter(lambda i: i % 2).preview(4)["filter"].items
         (1, 3)
         """
-        end = node_after([(self, self.local_shape())], "preview", noop(), Options())
+        end = node_after([(self, self._local_shape())], "preview", noop(), Options())
         dag = compiled([end])
         (last,) = (vertex.name for vertex in dag.vertices if not dag.outbound(vertex))
         return previewed(dag, n, run.here, collections=on, without=last)
