@@ -38,7 +38,7 @@ def sides_by_key(
             [(stage, stage._local_shape())],
             f"{name}-{side}",
             StepSupplier(step),
-            Options(parallelism=options.parallelism),
+            options.without_name(),
         )
         inlets.append(Inlet(before, by_key))
     return Node(

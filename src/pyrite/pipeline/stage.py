@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline import run
@@ -41,18 +42,23 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
     stage. A stage that is used twice is computed once.
 
     All steps take `name=`, the name of the vertex, and `parallelism=`, its processors per member.
+    Those that call a function take `on_error=`: "fail", `pyrite.skip(...)` or
+    `pyrite.dead_letter(sink, ...)`.
     """
 
     __slots__ = ()
 
-    def group_by(self, key: Callable[[T], K]) -> Grouped[K, T]:
+    def group_by(self, key: Callable[[T], K], *, on_error: ErrorPolicy = FAIL) -> Grouped[K, T]:
         """Groups of the items with the same key. Items whose key is None are a group, too.
+
+        `on_error` is that of the step that follows, unless it has its own.
 
         >>> from pyrite import Pipeline
         >>> sorted(Pipeline().read_from("abcab").group_by(str.upper).count().collect())
         [('A', 2), ('B', 2), ('C', 1)]
         """
-        return Grouped(self, checked_function("group_by", "key", key))
+        checked_policy(on_error, f"group_by in {users_line()}")
+        return Grouped(self, checked_function("group_by", "key", key), on_error=on_error)
 
     def pipe(
         self,

@@ -4,7 +4,7 @@ item to a container."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.keys import one_nan
@@ -272,6 +272,16 @@ class GroupAndCollect(Grouping):
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
         return self.grouping_lines(index, value, self.key, check_new_key, code, names)
+
+    def handling_lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        # A new container is stored only when it has taken the item.
+        lines = self.lines(index, value, vertex, check_new_key)
+        stored, unstored = f"old{index} = state[key{index}] = new", f"old{index} = new"
+        code = [line.replace(stored, unstored) for line in lines.code]
+        code.append(f"state[key{index}] = old{index}")
+        return replace(lines, code=code).handling_errors(index, value)
 
     @property
     def finishes(self) -> bool:  # type: ignore[override]
