@@ -8,7 +8,7 @@ from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.jobs import maps
 from pyrite.workload.input.plan import Plan
-from pyrite.workload.storage.cleanup_queue import read_digests
+from pyrite.workload.storage.element_reading import read_digests
 from pyrite.workload.storage.entries import FRESH, Entry
 from pyrite.workload.storage.given import has_result
 from pyrite.workload.storage.journal import Journal

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pyrite.workload.input.plan import Plan
-from pyrite.workload.storage.cleanup_queue import read_element, read_result
+from pyrite.workload.storage.cleanup_queue import read_result
+from pyrite.workload.storage.element_reading import read_element
 from pyrite.workload.storage.encoding import Encoded, gathered
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
