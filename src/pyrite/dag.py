@@ -229,6 +229,11 @@ class Edge:
                 )
         return self._set(**changes)
 
+    def with_settings(self, settings: EdgeSettings) -> Edge:
+        """Gives it all settings of another edge. Only Pyrite calls this."""
+        self._settings = settings
+        return self
+
     @property
     def source(self) -> Vertex:
         return self._source
@@ -410,8 +415,7 @@ class DAG:
                 copy.edge(start.to(between).isolated())
                 start = from_(between)
             other = start.to(copy[edge.destination.name], edge.destination_ordinal)
-            other._settings = edge.settings
-            copy.edge(other)
+            copy.edge(other.with_settings(edge.settings))
         return copy
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
