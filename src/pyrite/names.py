@@ -1,6 +1,7 @@
 """The public names of the package `pyrite`."""
 
 from pyrite import processors, testing
+from pyrite.bad_records import DeadLetter, OnError, dead_letter, skip
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
@@ -25,6 +26,7 @@ from pyrite.version import __version__
 __all__ = [
     "AbstractProcessor",
     "DAG",
+    "DeadLetter",
     "Edge",
     "Execution",
     "Grouped",
@@ -37,6 +39,7 @@ __all__ = [
     "JobFailed",
     "JobStatus",
     "MetaSupplierContext",
+    "OnError",
     "Outbox",
     "Pipeline",
     "Processor",
@@ -57,10 +60,12 @@ __all__ = [
     "agg",
     "between",
     "client",
+    "dead_letter",
     "from_",
     "instance",
     "processors",
     "service",
+    "skip",
     "testing",
     "traverse",
 ]

@@ -258,8 +258,12 @@ class FlatMapper:
                     outbox.add_all(made)
                     return True
             self._rest = iterate(made, self._function)
-        if not self._processor.emit_cooperatively(self._rest):
-            return False
+        try:
+            if not self._processor.emit_cooperatively(self._rest):
+                return False
+        except BaseException:
+            self._rest = None  # whoever goes on after an error goes on with the next item
+            raise
         self._rest = None
         return True
 

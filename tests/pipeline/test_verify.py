@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from pyrite import (
     Stage,
     agg,
     between,
+    dead_letter,
 )
 from pyrite import processors as p
 from pyrite.pipeline import run
@@ -201,6 +203,13 @@ def test_an_error_is_reported_with_its_vertex_line_and_run() -> None:
 
     with pytest.raises(JobFailed, match="verify, in reverse order, failed in vertex 'fragile'"):
         numbers().process(Fragile).map(str).verify()
+
+
+def test_bad_records_are_skipped_in_every_run(tmp_path: Path) -> None:
+    letters = dead_letter(p.write_files(tmp_path / "bad", "jsonl"), at_most=1)
+    stage = Pipeline().read_from(["1", "x", "y"]).map(int, on_error=letters)
+    assert stage.filter(bool).verify().ok
+    assert not list(tmp_path.iterdir())
 
 
 def test_items_that_functions_change_are_the_same_in_each_run() -> None:

@@ -37,7 +37,9 @@ def compiled(ends: Iterable[Node]) -> DAG:
             supplier = replace(supplier, where=_place(names[node], node))
         elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, SidesOfJoin):
             supplier = StepSupplier(replace(supplier.step, where=_place(names[node], node)))
-        vertex = dag.vertex(names[node], supplier, local_parallelism=node.parallelism)
+        vertex = dag.vertex(
+            names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
+        )
         vertex.origin = node.where
         vertices[node] = vertex
         for ordinal, inlet in enumerate(node.inlets):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
 from pyrite.dag import DAG
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -54,6 +55,7 @@ class Pipeline:
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]: ...
     @overload
     def read_from(
@@ -62,9 +64,15 @@ class Pipeline:
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]: ...
     def read_from(
-        self, source: Any, *, name: str | None = None, parallelism: int | None = None
+        self,
+        source: Any,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """A stage with the items of a source, or of any iterable.
 
@@ -92,7 +100,9 @@ class Pipeline:
             supplier=source,
             where=where,
             parallelism=-1 if parallelism is None else parallelism,
+            on_error=on_error,
         )
+        checked_policy(on_error, f"'{node.name}' in {where}")
         self._sources.append(node)
         self._dag = None
         return Stage(self, node)

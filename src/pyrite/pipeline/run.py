@@ -33,10 +33,12 @@ def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
         return pyr.list(name).copy()
 
 
-def here(dag: DAG) -> None:
-    """Runs a DAG as a light job in this process, on one thread."""
+def here(dag: DAG) -> dict[str, Any]:
+    """Runs a DAG as a light job in this process, on one thread. Returns its metrics."""
     with instance(cooperative_threads=1) as pyr:
-        pyr.new_light_job(dag).execute().result()
+        execution = pyr.new_light_job(dag).execute()
+        execution.result()
+        return execution.metrics()
 
 
 def lists_on(on: Instance) -> Callable[[DAG, Sequence[str]], list[list[Any]]]:

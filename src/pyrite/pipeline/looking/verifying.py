@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrite.bad_records import FAIL, ErrorPolicy, skip
 from pyrite.context import Collections
 from pyrite.dag import DAG, Edge, Pattern, Vertex, from_, vertex_on
 from pyrite.engine.fusion import step_of
@@ -63,7 +64,7 @@ VARIATIONS = (
 )
 ON_SPARK = Variation("spark", "on Spark", reorder=_shuffled)
 
-Run = Callable[[DAG], None]
+Run = Callable[[DAG], object]
 """Runs a DAG in this process."""
 Collect = Callable[[DAG, Sequence[str]], list[list[Any]]]
 """Runs a DAG on Spark, and returns the contents of these named lists, which it writes."""
@@ -115,7 +116,7 @@ def _keeping(items: list[Any], most: int) -> Callable[[Any], None]:
     return keep
 
 
-def _reported(dag: DAG, what: str, run: Callable[[], None]) -> None:
+def _reported(dag: DAG, what: str, run: Callable[[], object]) -> None:
     """Runs something. An error is one of the DAG itself, with its vertex and line."""
     try:
         run()
@@ -184,7 +185,8 @@ class _Search:
                 if dag.inbound(vertex):
                     sample.vertex(vertex.name, noop())
             else:
-                sample.vertex(vertex.name, vertex.supplier)
+                policy: ErrorPolicy = FAIL if vertex.policy is None else skip()
+                sample.vertex(vertex.name, vertex.supplier, on_error=policy)
         for edge in dag.edges:
             is_pinned = edge.source.name in self.pinned
             supplier = read_items(self._again(edge, variation)) if is_pinned else on_edge(edge)

@@ -29,6 +29,11 @@ class Entry(NamedTuple):
     result_digest: bytes | None = None
     result_seconds: float | None = None
 
+    @property
+    def seconds(self) -> float | None:
+        """The duration of the last attempt, if it has ended."""
+        return None if self.started is None or self.ended is None else self.ended - self.started
+
 
 FRESH = Entry()
 OWN_FIELDS = Entry._fields[: Entry._fields.index("fingerprint") + 1]

@@ -29,7 +29,7 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
         id = plan.ids[job]
         entry = entries.get(id)
         used = entry.fingerprint if entry is not None and entry.state.has_result else None
-        result = _chosen(journal.results(id), used, plan.parts[job])
+        result = _chosen(journal.results.all_of(id), used, plan.parts[job])
         if result is not None and is_there(store, result.segment, result.offset):
             found[job] = result
         else:
