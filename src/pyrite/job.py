@@ -328,6 +328,8 @@ class Execution(Future[None]):
                 JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
             )
             if isinstance(error, JobFailed) and error.vertex and error.vertex in self.job.dag:
+                if error.replayable is not None:
+                    error.replayable = error.replayable.in_dag(self.job.dag)
                 origin = self.job.dag[error.vertex].origin
                 if origin is not None:
                     error.args = (f"{error} (the step was added in {origin})",)

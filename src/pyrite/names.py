@@ -5,7 +5,14 @@ from pyrite.bad_records import DeadLetter, OnError, dead_letter, skip
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
-from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
+from pyrite.errors import (
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    ProcessorError,
+    PyriteError,
+    PyriteWarning,
+)
 from pyrite.instances import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.pipeline import Grouped, Pipeline, Stage, agg
@@ -42,6 +49,7 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "PyriteWarning",
     "Retry",
     "Service",
     "Sink",

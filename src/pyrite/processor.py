@@ -16,12 +16,15 @@ from pyrite.traverser import Traverser, iterate
 
 
 class FailedAt(NamedTuple):
-    """The item at which a call of a processor raised. `vertex` and `edge` are set only by a
-    processor that runs several vertices."""
+    """The item at which a call of a processor raised. `vertex`, `edge` and `supplier`, that of the
+    vertex, are set only by a processor that runs several vertices. `is_result` if it is a result
+    that the processor was about to emit, and no item that came in."""
 
     item: Any
     vertex: str | None = None
     edge: str | None = None
+    supplier: Any = None
+    is_result: bool = False
 
 
 class Processor:

@@ -39,6 +39,15 @@ class DrivenRun:
         return not self._left
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether a processor waits for another thread, which will wake the run, or before it tries
+        an item again."""
+        return any(
+            each.processor.is_waiting or any(h is not None and h.is_waiting for h in each.handlers)
+            for each in self._run.processor_tasklets
+        )
+
+    @property
     def can_be_saved(self) -> bool:
         return all(_can_be_saved(each.processor) for each in self._run.processor_tasklets)
 
@@ -49,15 +58,6 @@ class DrivenRun:
             each.is_quiet
             for each in self._run.tasklets
             if isinstance(each, (ProcessorTasklet, ReceiverTasklet))
-        )
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a processor waits before it tries an item again."""
-        return any(
-            handler is not None and handler.is_waiting
-            for each in self._run.processor_tasklets
-            for handler in each.handlers
         )
 
     def round(self, *, pauses_sources: bool = False) -> bool:

@@ -277,6 +277,7 @@ class JobRun:
 
     def cancel(self) -> None:
         self._run.halt.cancel()
+        self._run.wake()
 
     def metrics(self) -> dict[str, VertexMetrics]:
         return gather(

@@ -82,6 +82,10 @@ class Forgiving(Processor):
         self._own.high_water_marks[:] = self.outbox.high_water_marks
         return self._emitting(self.processor.complete())
 
+    @property
+    def is_waiting(self) -> bool:
+        return self.processor.is_waiting
+
     def close(self, error: BaseException | None) -> None:
         self.processor.close(error)
 

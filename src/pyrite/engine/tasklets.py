@@ -40,6 +40,12 @@ class Tasklet:
     def call(self) -> int:
         raise NotImplementedError
 
+    @property
+    def is_woken(self) -> bool:
+        """Whether a tasklet that was idle gets on only if another one does, or if somebody calls
+        `wake`: then it need not be called before."""
+        return False
+
 
 class InboundEdge:
     """The queues of one inbound edge of one processor. They are read in turn until each has
@@ -212,6 +218,10 @@ class ProcessorTasklet(Tasklet):
         assert self._at is not None
         if not self.inbox and self._at.is_done:
             self._step_to(self._complete_edge)
+        return self._progress_if_taken(count)
+
+    def _progress_if_taken(self, count: int) -> int:
+        """`count` is the number of items that were in the inbox before a call."""
         if len(self.inbox) < count or not self.processor.polls:
             return PROGRESS
         return self._progress_if_emitted()
@@ -273,6 +283,13 @@ class ProcessorTasklet(Tasklet):
             tell()
         self.has_finished = True
         return DONE_NOW
+
+    @property
+    def is_woken(self) -> bool:
+        processor = self.processor
+        if processor.is_waiting or not processor.polls:
+            return True
+        return self._call == self._process and not self._has_try_process and not self.inbox
 
     # For parts of durable jobs, which are saved and resumed between two calls.
 
@@ -353,6 +370,8 @@ class ProcessorTasklet(Tasklet):
             processor=self.index,
             edge=edge,
             item=place.item,
+            supplier=place.supplier,
+            is_result=place.is_result,
         )
 
     def _place(self) -> FailedAt:

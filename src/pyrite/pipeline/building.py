@@ -48,7 +48,7 @@ def node_after(
         name=options.name or name,
         given=options.name is not None,
         supplier=supplier,
-        inlets=separate([stage.inlet(shape) for stage, shape in inputs], where),
+        inlets=separate([stage._inlet(shape) for stage, shape in inputs], where),
         where=where,
         parallelism=-1 if options.parallelism is None else options.parallelism,
         on_error=options.on_error,

@@ -24,7 +24,7 @@ class Nothing(Enum):
     YET = "no value yet"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: with them, Aggregate[int, str](...) raises
 class Aggregate(Generic[T, R]):
     """How to aggregate items. `create()` makes a state, `accumulate(state, item)` returns it with
     one more item, `combine(state, state)` returns one state for two, and `finish(state)` makes the

@@ -292,7 +292,8 @@ class ChainProcessor(Processor):
             return FailedAt(None, links[index].vertex, edge)
         if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
             index -= 1  # a bad key is a fault of the vertex that sends the item
-        return FailedAt(failure.item, links[index].vertex, edge)
+        supplier = StepSupplier(links[index].step)
+        return FailedAt(failure.item, links[index].vertex, edge, supplier, failure.is_result)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
@@ -424,7 +425,7 @@ class ChainProcessor(Processor):
             return fold.finished(rest)
         except BaseException as error:
             at = len(results) - rest.__length_hint__() - 1
-            self._failure = Failure(self.chain.step_count, results[at], error)
+            self._failure = Failure(self.chain.step_count, results[at], error, is_result=True)
             raise
 
     def _group_spilled(self, fold: Fold) -> bool:

@@ -113,6 +113,8 @@ class Failure:
     index: int
     item: Any
     error: BaseException
+    is_result: bool = False
+    """Whether the item is a result of a fold."""
 
 
 def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError | None:

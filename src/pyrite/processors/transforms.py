@@ -18,22 +18,42 @@ from pyrite.traverser import iterate
 
 
 def map(fn: Callable[[Any], Any]) -> Inner:
-    """Emits `fn(item)` for each item."""
+    """Emits `fn(item)` for each item.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.map(str.upper), ["a", "b"], ["A", "B"])
+    """
     return Inner(Map(checked_function("map", "fn", fn)))
 
 
 def filter(fn: Callable[[Any], Any]) -> Inner:
-    """Emits the items for which `fn(item)` is true."""
+    """Emits the items for which `fn(item)` is true.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.filter(str.isupper), ["a", "B"], ["B"])
+    """
     return Inner(Filter(checked_function("filter", "fn", fn)))
 
 
 def flat_map(fn: Callable[[Any], Iterable[Any]]) -> Inner:
-    """Emits all items of the iterable or Traverser that `fn(item)` returns. It may be endless."""
+    """Emits all items of the iterable or Traverser that `fn(item)` returns. It may be endless.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.flat_map(str.split), ["a b", "c"], ["a", "b", "c"])
+    """
     return Inner(FlatMap(checked_function("flat_map", "fn", fn)))
 
 
 def noop() -> Inner:
-    """Emits each item unchanged. At the end of a DAG it drops the items."""
+    """Emits each item unchanged. At the end of a DAG it drops the items.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.noop(), [1, 2], [1, 2])
+    """
     return Inner(Pass())
 
 

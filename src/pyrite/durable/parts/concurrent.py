@@ -145,9 +145,6 @@ class ConcurrentPart:
             for each in batch:
                 running.feed(each.message.edge, each.message.body)
             running.settle()
-            while running.is_waiting:  # before an item is tried again
-                self._queues.wait([], FIRST_PAUSE)
-                running.settle()
             assert running.is_quiet, f"{self._part} is not quiet although nothing is left to do"
             running.measure()
             outgoing = running.take()

@@ -32,16 +32,16 @@ class Point(Generic[T]):
         self._in_order = in_order
         pipeline._add_end(node, branch)
 
-    def inlet(self, shape: edges.Shape) -> Inlet:
+    def _inlet(self, shape: edges.Shape) -> Inlet:
         """What a node reads that reads this stage over an edge of that shape."""
         return Inlet(self.node, shape, self._branch)
 
-    def local_shape(self) -> edges.Shape:
+    def _local_shape(self) -> edges.Shape:
         """The edge of a step that may run on any processor of the same member."""
         return edges.side_by_side if self._in_order else edges.local
 
     def _locally(self, name: str, supplier: Any, options: Options) -> Stage[Any]:
-        node = node_after([(self, self.local_shape())], name, supplier, options)
+        node = node_after([(self, self._local_shape())], name, supplier, options)
         return self._stage(node, in_order=self._in_order)
 
     def _checked(self, name: str, key: Callable[[Any], Any] | None, options: Options) -> Point[Any]:

@@ -112,7 +112,7 @@ class Several(Point[T]):
         """
         supplier = Split(checked_function("split", "predicate", predicate))
         node = node_after(
-            [(self, self.local_shape())],
+            [(self, self._local_shape())],
             "split",
             supplier,
             Options(name, parallelism, on_error, retry),
@@ -274,7 +274,7 @@ class Several(Point[T]):
         >>> numbers.process(Twice, edge=lambda edge: edge.partitioned()).collect()
         [1, 1, 2, 2]
         """
-        shape = edge or self.local_shape()
+        shape = edge or self._local_shape()
         inputs: list[tuple[Point[Any], edges.Shape]] = [(stage, shape) for stage in (self, *others)]
         node = node_after(
             inputs, name_of(supplier), supplier, Options(name, parallelism, on_error, retry)

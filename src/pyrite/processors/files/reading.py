@@ -113,6 +113,15 @@ def read_files(
     With `columns`, only these columns of CSV and Parquet files and these fields of JSON objects are
     read. With `with_path`, each item is a pair of the file's path and what was read. `encoding` is
     that of text, CSV and JSON lines, UTF-8 unless it is given.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     size = Path(folder, "people.csv").write_text("name,age\\nann,41\\n")
+    ...     rows = p.read_files(f"{folder}/*.csv", format="csv", schema={"name": str, "age": int})
+    ...     Pipeline().read_from(rows).collect()
+    [{'name': 'ann', 'age': 41}]
     """
     path = checked_path("read_files", glob)
     checked = format_to_read(format, columns=columns, schema=schema, encoding=encoding)
