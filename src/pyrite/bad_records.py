@@ -157,12 +157,37 @@ def without_addresses(text: str) -> str:
 def stable_traceback(error: BaseException) -> str:
     """The traceback of an error and its causes, without the frames of Pyrite. It names files
     without their folders, and has no lines of source code: another host may not have them."""
+    if _is_plain(error):
+        return _plain_traceback(error)
     try:
         found = traceback.TracebackException.from_exception(error, lookup_lines=False)
         _make_stable(found, set())
         return "".join(found.format())
     except Exception:  # the error raises another one when it is printed
         return f"{message_of(error)}\n"
+
+
+def _is_plain(error: BaseException) -> bool:
+    """Whether there is nothing to print but the frames and the error. Most errors are so, and
+    Python's own formatting takes 30 times as long."""
+    return (
+        error.__cause__ is None
+        and (error.__context__ is None or error.__suppress_context__)
+        and not isinstance(error, (BaseExceptionGroup, SyntaxError))
+        and not hasattr(error, "__notes__")
+    )
+
+
+def _plain_traceback(error: BaseException) -> str:
+    frames: list[str] = []
+    entry = error.__traceback__
+    while entry is not None and len(frames) < MOST_FRAMES:
+        code = entry.tb_frame.f_code
+        if not is_pyrites(code.co_filename):
+            file = basename(code.co_filename)
+            frames.append(f'  File "{file}", line {entry.tb_lineno}, in {code.co_name}\n')
+        entry = entry.tb_next
+    return "".join(["Traceback (most recent call last):\n", *frames, f"{message_of(error)}\n"])
 
 
 def _make_stable(found: traceback.TracebackException, seen: set[int]) -> None:

@@ -187,6 +187,27 @@ def test_a_fold_leaves_out_what_it_cannot_add(pyr: Instance) -> None:
     assert (counts["received"], counts["emitted"], counts["dead_letters"]) == (5, 2, 3)
 
 
+def test_a_group_that_cannot_be_finished_is_a_bad_record(pyr: Instance) -> None:
+    count = p.group_and_accumulate(
+        lambda n: n % 3, 0, lambda n, _: n + 1, finish=lambda key, n: (key, 4 // key, n)
+    )
+    dag = line_of(
+        ("numbers", p.read_items(range(8)), "fail"),
+        ("count", count, bad_list()),
+        ("out", p.write_list("out"), "fail"),
+    )
+    counts = run(pyr, dag)["count"]
+    assert sorted(pyr.list("out")) == [(1, 4, 3), (2, 2, 2)]
+    assert [letter.item for letter in letters(pyr)] == [(0, 3)]
+    assert (counts["received"], counts["emitted"], counts["dead_letters"]) == (8, 2, 1)
+
+
+def test_explain_shows_where_dead_letters_go() -> None:
+    pipe = Pipeline()
+    pipe.read_from(WORDS).map(int, on_error=bad_list()).write_to(p.noop(), name="end")
+    assert pipe.explain().splitlines()[-2:] == ["2. dead-letters", "   from map: dead letters"]
+
+
 def test_a_group_of_bad_records_alone_has_no_container(pyr: Instance) -> None:
     def add(container: list[int], word: str) -> None:
         container.append(int(word[1:]))

@@ -420,6 +420,9 @@ class ChainProcessor(Processor):
         return not self._results and not self._group_spilled(fold)
 
     def _finished(self, fold: Fold, results: list[Any]) -> list[Any]:
+        handler = self._bad[-2] if self._bad else None
+        if handler is not None:
+            return self._finished_one_by_one(fold, results, handler)
         rest: Any = iter(results)
         try:
             return fold.finished(rest)
@@ -427,6 +430,18 @@ class ChainProcessor(Processor):
             at = len(results) - rest.__length_hint__() - 1
             self._failure = Failure(self.chain.step_count, results[at], error, is_result=True)
             raise
+
+    def _finished_one_by_one(self, fold: Fold, results: list[Any], handler: Handler) -> list[Any]:
+        """A result for which the user's function raises is a bad record itself."""
+        items: list[Any] = []
+        for result in results:
+            try:
+                items += fold.finished([result])
+            except Exception as error:
+                self._failure = Failure(self.chain.step_count, result, error)
+                handler(result, error)
+                self._failure = None
+        return items
 
     def _group_spilled(self, fold: Fold) -> bool:
         """Groups the next file of spilled items, so that its groups are emitted next. Returns False
