@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,16 @@ def test_dead_letters_are_committed_with_the_outputs(pyr: Instance, tmp_path: Pa
     run(pyr, pipe)
     again = Pipeline().read_from(p.read_files(f"{tmp_path}/bad/*.jsonl", format="jsonl"))
     assert sorted(again.map(lambda letter: letter["item"]).collect()) == ["", "x"]
+
+
+def test_json_takes_dead_letters_of_items_that_are_no_json(pyr: Instance, tmp_path: Path) -> None:
+    bad = pyrite.dead_letter(p.write_files(tmp_path, format="jsonl", single_file="bad.jsonl"))
+    pipe = Pipeline()
+    items: list[Any] = [b"x", {"a": 1}, {(1, 2): 3}, object]
+    pipe.read_from(items).filter(lambda item: item + 1, on_error=bad).write_to(p.noop())
+    run(pyr, pipe)
+    found = [json.loads(line)["item"] for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert found == ["b'x'", {"a": 1}, "{(1, 2): 3}", "<class 'object'>"]
 
 
 def test_a_job_that_fails_elsewhere_leaves_no_dead_letters(pyr: Instance, tmp_path: Path) -> None:
