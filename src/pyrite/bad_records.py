@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os.path import basename
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, TypeAlias
 
 from pyrite.errors import InvalidDAG, PyriteError
 from pyrite.functions import message_of, shorten
@@ -309,14 +309,6 @@ class Handler:
             left = 0.0
         self.is_waiting = left > 0
         return self.is_waiting
-
-
-@runtime_checkable
-class HandlesErrors(Protocol):
-    """A processor that passes the items that it cannot process to a handler itself."""
-
-    def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
-        """Gives it a handler for each of its vertices, or None. Called before `init`."""
 
 
 def over_limit(handling: Handling, counts: Mapping[str, Any]) -> str | None:

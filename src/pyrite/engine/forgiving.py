@@ -9,12 +9,12 @@ from typing import Any
 from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
-from pyrite.processor import AbstractProcessor, FailedAt, Processor
+from pyrite.processor import AbstractProcessor, FailedAt, HandlesErrors, Processor
 
 _UNLIMITED = 1 << 30
 
 
-class Forgiving(Processor):
+class Forgiving(HandlesErrors):
     """What the processor emits for an item is held until the item is done, and dropped if it
     raises. What it has changed in its own state before it raises stays changed. An error in
     another method than `process` is not about an item, so it fails the job."""

@@ -18,7 +18,7 @@ from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
-from pyrite.processor import FailedAt, Processor
+from pyrite.processor import FailedAt, HandlesErrors
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.spill import Memory, Spill, Unlimited, batches_of
 from pyrite.processors.steps import BadItem, Fold, ReadStep, Step, Transform, Writer, WriteStep
@@ -156,7 +156,7 @@ class Chain:
         return numbers
 
 
-class ChainProcessor(Processor):
+class ChainProcessor(HandlesErrors):
     """Runs a chain: takes batches of items from the inbox or the source, and emits the results."""
 
     def __init__(self, chain: Chain) -> None:

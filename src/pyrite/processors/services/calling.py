@@ -14,7 +14,7 @@ from pyrite.boxes import Inbox, holds_none, none_emitted
 from pyrite.context import ProcessorContext, SupplierContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe
-from pyrite.processor import FailedAt, Processor
+from pyrite.processor import FailedAt, HandlesErrors, Processor
 from pyrite.processors.checks import checked_count, checked_function
 from pyrite.processors.services.calls import Calls
 from pyrite.processors.services.service import as_service
@@ -114,7 +114,7 @@ class _OnMember(ProcessorSupplier):
             caller.close(error)
 
 
-class CallProcessor(Processor):
+class CallProcessor(HandlesErrors):
     """Starts calls for its items, and emits what they return, in the order of the items."""
 
     def __init__(self, calls: Calls, caller: Caller) -> None:
