@@ -16,7 +16,8 @@ import pyrite
 from pyrite import Instance, InvalidDAG, JobCancelled, JobFailed, Pipeline, service
 from pyrite import processors as p
 from tests.http_server import HttpServer
-from tests.processors.services.test_async_map import answer_of, start
+from tests.processors.services.test_async_map import start
+from tests.services import answer_of
 
 log: list[Any] = []
 
@@ -258,10 +259,12 @@ def test_flat_map_with_emits_all_that_is_made_of_an_item(function: Any) -> None:
 
 
 def test_flat_map_with_needs_an_iterable(pyr: Instance) -> None:
-    error = start(pyr, [7], p.flat_map_with(Closes, Client.double)).exception(20)
+    error = start(pyr, [7], p.flat_map_with(Closes, lambda client, n: client.double(n))).exception(
+        20
+    )
     assert isinstance(error, JobFailed)
     assert error.item == 7
-    assert "return value of <function Client.double" in str(error)
+    assert "return value of <function test_flat_map_with_needs_an_iterable" in str(error)
     assert "must be an iterable; got 14" in str(error)
 
 
