@@ -14,6 +14,7 @@ import pytest
 import pyrite
 from pyrite import Instance
 from tests.java import start_fast
+from tests.postgres import PostgresServer
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -96,3 +97,10 @@ def server() -> Iterator[HttpServer]:
 
     with HttpServer().running() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def shared_postgres() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    yield server
+    server.stop()

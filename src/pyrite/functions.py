@@ -4,9 +4,11 @@ does the same as another."""
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
 import inspect
 import os
+from collections.abc import Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -64,6 +66,16 @@ def _start_of(value: Any, limit: int, depth: int = 3) -> Any:
     if depth and type(value) in (list, tuple) and value:
         return type(value)(_start_of(each, limit, depth - 1) for each in value[:limit])
     return value
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of an error message about an unknown name; empty if no known name is similar.
+
+    >>> did_you_mean("laod", ["load", "clean"])
+    "; did you mean 'load'?"
+    """
+    near = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def shorten_text(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, Final
 
+from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
 from pyrite.engine.ends import Inlet
 from pyrite.engine.failure import Failed, Halt
@@ -97,6 +98,7 @@ class ProcessorTasklet(Tasklet):
 
     __slots__ = (
         "_at",
+        "_buckets",
         "_call",
         "_group",
         "_has_try_process",
@@ -107,6 +109,7 @@ class ProcessorTasklet(Tasklet):
         "_waiting",
         "_warn_slow",
         "busy",
+        "handlers",
         "has_finished",
         "inbound",
         "inbox",
@@ -142,6 +145,9 @@ class ProcessorTasklet(Tasklet):
         self.inbound = list(inbound)
         self.outbox = outbox
         self.routes = list(routes)
+        self._buckets = [*outbox.buckets, *outbox.letters]
+        self.handlers: Sequence[Handler | None] = ()
+        """The handlers of errors, by vertex of its stretch; empty if there are none."""
         self.inbox = Inbox()
         self.pace: Pace = Pace()
         self.busy = 0.0
@@ -340,7 +346,7 @@ class ProcessorTasklet(Tasklet):
 
     def _drain_outbox(self) -> bool:
         moved = undrained = False
-        for route, bucket in zip(self.routes, self.outbox.buckets):
+        for route, bucket in zip(self.routes, self._buckets):
             if bucket or route.pending:
                 moved = route.drain(bucket) or moved
                 undrained = undrained or route.pending
@@ -364,6 +370,8 @@ class ProcessorTasklet(Tasklet):
             processor=self.index,
             edge=edge,
             item=place.item,
+            supplier=place.supplier,
+            is_result=place.is_result,
         )
 
     def _place(self) -> FailedAt:

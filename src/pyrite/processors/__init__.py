@@ -15,6 +15,7 @@ from pyrite.processors.grouping import (
 from pyrite.processors.items import read_items
 from pyrite.processors.services.calling import flat_map_with, map_async, map_with
 from pyrite.processors.spark import read_spark, write_spark
+from pyrite.processors.sql import read_sql, write_sql
 from pyrite.processors.transforms import filter, flat_map, map, noop
 
 __all__ = [
@@ -35,8 +36,10 @@ __all__ = [
     "read_list",
     "read_map",
     "read_spark",
+    "read_sql",
     "write_files",
     "write_list",
     "write_map",
     "write_spark",
+    "write_sql",
 ]

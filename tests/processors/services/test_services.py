@@ -259,12 +259,11 @@ def test_flat_map_with_emits_all_that_is_made_of_an_item(function: Any) -> None:
 
 
 def test_flat_map_with_needs_an_iterable(pyr: Instance) -> None:
-    error = start(pyr, [7], p.flat_map_with(Closes, lambda client, n: client.double(n))).exception(
-        20
-    )
+    wrong: Any = Client.double
+    error = start(pyr, [7], p.flat_map_with(Closes, wrong)).exception(20)
     assert isinstance(error, JobFailed)
     assert error.item == 7
-    assert "return value of <function test_flat_map_with_needs_an_iterable" in str(error)
+    assert "return value of <function Client.double" in str(error)
     assert "must be an iterable; got 14" in str(error)
 
 
