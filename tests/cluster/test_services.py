@@ -43,7 +43,8 @@ def test_an_error_closes_the_clients_of_all_members(
     error = client.new_light_job(enriched(urls, tmp_path / "notes")).execute().exception(20)
     assert isinstance(error, JobFailed)
     assert (error.vertex, error.item) == ("map_with", urls[30])
-    assert sorted(noted(tmp_path / "notes").values()) == [1, 1, 1, 1]
+    counts = noted(tmp_path / "notes")
+    assert {what.replace("made", "closed") for what in counts} <= set(counts)
 
 
 def test_a_cancel_closes_the_clients_of_all_members(
