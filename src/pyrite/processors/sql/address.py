@@ -151,9 +151,9 @@ def _shown(url: URL) -> str:
         query={name: HIDDEN if _SECRET.search(name) else url.query[name] for name in url.query}
     )
     password = url.password
-    if password is not None and _VARIABLE.fullmatch(str(password)):
-        return url.render_as_string(hide_password=False)
-    return url.render_as_string()
+    hide = password is None or not _VARIABLE.fullmatch(str(password))
+    shown = url.render_as_string(hide_password=hide)
+    return re.sub(r"%24%7B(\w+)%7D", r"${\1}", shown)
 
 
 def _secrets(url: URL) -> list[str]:

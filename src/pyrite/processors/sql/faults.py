@@ -28,7 +28,7 @@ def explained(address: Address, vertex: str, doing: str) -> Iterator[None]:
     goes after "cannot"."""
     try:
         yield
-    except (SQLAlchemyError, ImportError) as error:
+    except (SQLAlchemyError, ImportError, ValueError) as error:
         raise ProcessorError(
             f"vertex '{vertex}' cannot {doing} {address}: {reason(error, address)}"
         ) from cause_of(error)

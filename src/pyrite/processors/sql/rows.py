@@ -122,15 +122,15 @@ class RowWriter(Writer):
                     f"the table has no column {name!r}; it has: {', '.join(cells)}. Name those to "
                     "write with columns=[...]",
                 )
+        keys = sink.key if sink.mode == "upsert" else None
+        for name in keys or ():
+            if name not in names:
+                raise self._refused(item, f"it has no field '{name}', which is of the key")
         lacks = [name for name in cells if name not in written and not cells[name].fills_none]
         if lacks:
             raise self._refused(
                 item, f"it has no field '{lacks[0]}', and that column has no default value"
             )
-        keys = sink.key if sink.mode == "upsert" else None
-        for name in keys or ():
-            if name not in names:
-                raise self._refused(item, f"it has no field '{name}', which is of the key")
         ordered = [name for name in cells if name in written]
         chosen = [cells[name] for name in ordered]
         if keys is not None:  # NULL is not equal to NULL, so such rows would be added each time

@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, inspect, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
@@ -82,7 +82,8 @@ class Staging:
         """`exists` says whether the target is there already."""
         raise NotImplementedError
 
-    def exists(self) -> bool:
+    def exists(self, connection: Connection) -> bool:
+        """`connection` is that of the commit."""
         raise NotImplementedError
 
     def drop(self) -> None:
@@ -102,7 +103,10 @@ class Staging:
         raise NotImplementedError
 
     def drop_in(self, connection: Connection) -> None:
-        """Called in the transaction of the commit."""
+        """Called in the transaction of the commit, to drop what can be dropped in it."""
+
+    def finish(self) -> None:
+        """Called after that transaction, for the rest."""
 
 
 class InDatabase(Staging):
@@ -125,9 +129,8 @@ class InDatabase(Staging):
                 made = str(CreateTable(staging).compile(dialect=connection.dialect))
                 connection.exec_driver_sql(made.replace("CREATE TABLE", f"CREATE {kind}", 1))
 
-    def exists(self) -> bool:
-        with engine_at(self.url).connect() as connection:
-            return connection.dialect.has_table(connection, self.name, schema=self.schema)
+    def exists(self, connection: Connection) -> bool:
+        return inspect(connection).has_table(self.name, schema=self.schema)
 
     def drop(self) -> None:
         with engine_at(self.url).begin() as connection:
@@ -175,8 +178,11 @@ class InFile(Staging):
             self.drop()
             raise
 
-    def exists(self) -> bool:
+    def exists(self, connection: Connection) -> bool:
         return os.path.exists(self.path)
+
+    def finish(self) -> None:
+        self.drop()
 
     def drop(self) -> None:
         for end in ("", "-wal", "-shm"):
