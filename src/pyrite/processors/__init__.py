@@ -13,6 +13,7 @@ from pyrite.processors.grouping import (
     group_and_collect,
 )
 from pyrite.processors.items import read_items
+from pyrite.processors.services.calling import flat_map_with, map_async, map_with
 from pyrite.processors.spark import read_spark, write_spark
 from pyrite.processors.sql import read_sql, write_sql
 from pyrite.processors.transforms import filter, flat_map, map, noop
@@ -23,9 +24,12 @@ __all__ = [
     "count_distinct",
     "filter",
     "flat_map",
+    "flat_map_with",
     "group_and_accumulate",
     "group_and_collect",
     "map",
+    "map_async",
+    "map_with",
     "noop",
     "read_files",
     "read_items",
