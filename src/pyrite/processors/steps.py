@@ -59,6 +59,10 @@ class Step:
     may_block: bool = False
     """Whether it waits for others, such as a database, so that it needs a thread of its own."""
 
+    def without_secrets(self) -> Step:
+        """The same, as it is kept with an error of the job."""
+        return self
+
 
 class ReadStep(Step):
     """Emits items from outside the DAG."""

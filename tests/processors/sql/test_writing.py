@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
@@ -281,3 +282,14 @@ def test_other_databases_are_refused(pyr: Instance) -> None:
     error = str(why_not(pyr, [], p.write_sql("mysql://u:hunter2@h/x", "orders")))
     assert "write_sql() writes to PostgreSQL and SQLite" in error
     assert "hunter2" not in error
+
+
+def test_an_error_does_not_have_the_password(
+    shared_postgres: PostgresServer, pyr: Instance
+) -> None:
+    database = with_orders(Database(shared_postgres.new_schema()))
+    url = database.url.replace("postgres@", "postgres:hunter2@")
+    error = why_not(pyr, [{"id": "x"}], p.write_sql(url, "orders"))
+    assert error.item == {"id": "x"}
+    assert b"hunter2" not in pickle.dumps(error)
+    assert b"hunter2" not in str(error).encode()

@@ -39,6 +39,9 @@ class Address:
             return self.url
         return _shown(make_url(self.url))
 
+    def without_password(self) -> Address:
+        return Address(repr(self))
+
     def resolved(self) -> URL:
         """With the values of all variables."""
         from sqlalchemy.engine import make_url

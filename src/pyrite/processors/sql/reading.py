@@ -89,6 +89,9 @@ class ReadSql(ReadStep):
     may_block = True
     looks = True
 
+    def without_secrets(self) -> ReadSql:
+        return replace(self, address=self.address.without_password())
+
     def found(self, vertex: str, readers: int) -> ReadSql:
         """The same, with ranges of the key for so many readers."""
         ranges = (KeyRange(),) if readers == 1 else self._ranges(vertex, lambda *_: readers)
