@@ -219,3 +219,10 @@ def test_a_reader_that_is_stopped_closes_its_connection(database: Database, pyr:
     few = pipe.read_from(p.read_sql(database.url, "orders", batch_size=10)).limit(3).collect()
     assert len(few) == 3
     database.run("DROP TABLE orders")
+
+
+def test_rows_come_in_the_order_of_the_key(database: Database, pyr: Instance) -> None:
+    orders(database, *(f"({n * 7 % 100}, 'x')" for n in range(100)))
+    for what in ("orders", "SELECT * FROM orders"):
+        found = read(pyr, p.read_sql(database.url, what, key="id"))
+        assert [row["id"] for row in found] == list(range(100))

@@ -47,7 +47,7 @@ class Rows:
     key: ColumnElement[Any] | None
     parameters: Mapping[str, Any]
     plain: TextClause | None = None
-    """The query itself, if all of its columns are wanted."""
+    """The query itself, if there is no key, and all of its columns are wanted."""
 
     @staticmethod
     def of(
@@ -74,7 +74,7 @@ class Rows:
         chosen_of_query: list[ColumnElement[Any]] = (
             [column(name) for name in columns] if columns else [literal_column("*")]
         )
-        plain = None if columns else query
+        plain = None if columns or key else query
         return Rows(named, chosen_of_query, column(key) if key else None, parameters, plain)
 
     def count(self, connection: Connection) -> int:
@@ -118,10 +118,15 @@ class Rows:
                 yield [dict(zip(names, row)) for row in rows]
 
     def _within(self, range: KeyRange) -> Executable:
+        if self.plain is not None:
+            return self.plain
         statement = select(*self.columns).select_from(self.source)
+        if self.key is None:
+            return statement
+        # A task that runs again must read the rows in the same order.
+        statement = statement.order_by(self.key)
         if range.has_all:
-            return statement if self.plain is None else self.plain
-        assert self.key is not None
+            return statement
         if range.is_null:
             return statement.where(self.key.is_(None))
         if range.low is not None:
