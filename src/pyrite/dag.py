@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pyrite import drawing
-from pyrite.bad_records import FAIL, ErrorPolicy, OnError, checked_policy
+from pyrite.bad_records import FAIL, ErrorPolicy, OnError, checked_policy, skip
 from pyrite.deadlocks import check_priorities
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
@@ -251,6 +251,11 @@ class Edge:
                 )
         return self._set(**changes)
 
+    def with_settings(self, settings: EdgeSettings) -> Edge:
+        """Gives it all settings of another edge. Only Pyrite calls this."""
+        self._settings = settings
+        return self
+
     def carrying_dead_letters(self) -> Edge:
         """Makes it the edge for the dead letters of its source. Only Pyrite calls this."""
         return self._set(for_dead_letters=True)
@@ -420,18 +425,23 @@ class DAG:
         check_priorities(self)
 
     def with_suppliers(
-        self, suppliers: Mapping[str, Any], *, on_edges: Mapping[str, Any] | None = None
+        self,
+        suppliers: Mapping[str, Any],
+        *,
+        on_edges: Mapping[str, Any] | None = None,
+        drops_bad_records: bool = False,
     ) -> DAG:
         """A copy of this DAG in which the vertices of these names have other suppliers. `on_edges`
         has suppliers of vertices that are put on edges, by the names of the edges: such a vertex
-        gets the items of each processor before they go on over the edge."""
+        gets the items of each processor before they go on over the edge. With `drops_bad_records`,
+        vertices that skip bad records or keep dead letters skip any number of them."""
         copy = DAG()
         for vertex in self.vertices:
             copied = copy.vertex(
                 vertex.name,
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
-                on_error=vertex.on_error,
+                on_error=skip() if drops_bad_records and vertex.policy else vertex.on_error,
             )
             copied.origin = vertex.origin
         for edge in self.edges:
@@ -445,8 +455,7 @@ class DAG:
                 copy.edge(start.to(between).isolated())
                 start = from_(between)
             other = start.to(copy[edge.destination.name], edge.destination_ordinal)
-            other._settings = edge.settings
-            copy.edge(other)
+            copy.edge(other.with_settings(edge.settings))
         return copy
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:

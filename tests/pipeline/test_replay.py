@@ -25,6 +25,8 @@ from pyrite import (
     agg,
     between,
     instance,
+    service,
+    skip,
 )
 from pyrite import processors as p
 from pyrite.engine.failure import Failed
@@ -55,6 +57,10 @@ def lazily(n: int) -> Iterator[float]:
     yield inverse(n)
 
 
+async def inverse_later(n: int) -> float:
+    return inverse(n)
+
+
 class Inverts(AbstractProcessor):
     def try_process_0(self, item: int) -> None:
         self.emit(inverse(item))
@@ -68,6 +74,9 @@ STATELESS: dict[str, Callable[[], Stage[Any]]] = {
     "inspect": lambda: numbers().inspect(inverse),
     "split": lambda: numbers().split(inverse)[0],
     "split of two": lambda: Stage.union(*numbers().split(inverse)),
+    "async map": lambda: numbers().map(inverse_later),
+    "map_with": lambda: numbers().map_with(service(lambda: inverse), lambda fn, n: fn(n)),
+    "skipped up to a limit": lambda: numbers().map(inverse, on_error=skip(at_most=0)),
     "processor": lambda: numbers().process(Inverts),
 }
 

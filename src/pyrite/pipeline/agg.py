@@ -247,6 +247,25 @@ def count_distinct(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, int
     return Aggregate(set, _added, _united, len, of=of, check=_hashable(of))
 
 
+def unspecified(aggregate: Aggregate[Any, Any]) -> str | None:
+    """What the result of an aggregate leaves open, in a sentence; None if it leaves nothing open.
+
+    >>> unspecified(first()), unspecified(count())
+    ('agg.first() is any of the values', None)
+    """
+    function = aggregate.accumulate
+    if function is _appended:
+        return "the order of a list of agg.to_list() is not specified"
+    if not isinstance(function, partial):
+        return None
+    if function.func is _with_candidate:
+        return "which of the items with equal keys are the top or bottom ones is not specified"
+    if function.func is _put:
+        return "which value of equal keys agg.to_dict() keeps is not specified"
+    is_first = function.func is _either and function.args[0] is _earlier
+    return "agg.first() is any of the values" if is_first else None
+
+
 def checked(
     aggregates: tuple[Aggregate[Any, Any], ...], method: str
 ) -> tuple[Aggregate[Any, Any], ...]:

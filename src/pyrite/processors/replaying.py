@@ -20,6 +20,7 @@ from pyrite.functions import shorten
 from pyrite.partitioning import PARTITION_COUNT, partition_function
 from pyrite.processor import Processor
 from pyrite.processors.chain import Chain, ChainProcessor, Link, StepSupplier
+from pyrite.processors.services.calling import CallSupplier
 from pyrite.processors.steps import Fold, WriteStep
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
@@ -140,9 +141,11 @@ class Replay:
         if isinstance(step, Fold) and self.is_result:
             return step.finished([self.item])
         with self._processor(supplier) as processor:
-            if processor.saves_state:
+            # What is saved of calls are the items that were in flight: each is on its own.
+            has_state = processor.saves_state and not isinstance(supplier, CallSupplier)
+            if has_state:
                 self._warn("keeps a state, and is replayed with a new one, not the one it had", 5)
-            return _emitted(processor, self.ordinal, self.item)
+            return _emitted(processor, self.ordinal, self.item, completes=not has_state)
 
     @contextmanager
     def _processor(self, supplier: Any) -> Iterator[Processor]:
@@ -208,15 +211,15 @@ def _restored(kept: dict[str, Any]) -> Replay:
     return Replay(**kept)
 
 
-def _emitted(processor: Processor, ordinal: int, item: Any) -> list[Any]:
-    """What a processor emits for one item. It completes, too, unless it has a state: it may still
-    be waiting for something."""
+def _emitted(processor: Processor, ordinal: int, item: Any, *, completes: bool) -> list[Any]:
+    """What a processor emits for one item. It may still be waiting for something when it has taken
+    the item, and emit more when it completes."""
     inbox, outbox = Inbox([item]), processor.outbox
     emitted: list[Any] = []
     while inbox:
         processor.process(ordinal, inbox)
         _move(outbox, emitted)
-    while not processor.saves_state and processor.complete() is False:
+    while completes and processor.complete() is False:
         if not _move(outbox, emitted):
             time.sleep(_PAUSE)
     _move(outbox, emitted)
