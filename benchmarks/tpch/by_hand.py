@@ -64,8 +64,8 @@ def q18(folder: Path) -> DAG:
 
 
 class Join(AbstractProcessor):
-    """Reads all of inbound edge 0 first. Emits each item of inbound edge 1 with each of its matches,
-    as (item, match)."""
+    """Reads all of inbound edge 0 first. Emits each item of inbound edge 1 with each of its
+    matches, as (item, match)."""
 
     def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> None:
         self._first, self._second = first, second

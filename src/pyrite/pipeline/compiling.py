@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
+from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
 from pyrite.processors.chain import StepSupplier
+from pyrite.processors.hash_join import HashJoin
 from pyrite.processors.ordering import Limit
 from pyrite.processors.splitting import Split
 
@@ -38,7 +40,18 @@ def compiled(ends: Iterable[Node]) -> DAG:
             edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
             emitted[inlet.node] += 1
             dag.edge(inlet.shape(edge))
+    _buffer_joins(dag)
     return dag
+
+
+def _buffer_joins(dag: DAG) -> None:
+    """Buffers the late edges of joins that would deadlock: where what leads to one side of a join
+    also leads to the other."""
+    while ring := deadlock_in(dag):
+        late = [edge for edge in ring if isinstance(edge.destination.supplier, HashJoin)]
+        if not late:
+            return  # the user has set the priorities of these edges; the validation refuses them
+        late[0].buffered()
 
 
 def names_of(nodes: Sequence[Node]) -> dict[Node, str]:

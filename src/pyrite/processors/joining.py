@@ -1,35 +1,26 @@
-"""Joins and co-groups. Both sides arrive as `(key, (side, item))`, partitioned by key, and a fold
-brings together what has the same key. It spills like a grouping if memory is short."""
+"""Steps before joins and co-groups, which take the keys; and the fold of a co-group. Its two sides
+arrive as `(key, (side, item))`, partitioned by key. It spills like a grouping if memory is
+short."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import chain
-from numbers import Number
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from pyrite.functions import describe, shorten
 from pyrite.processors.aggregates import Nothing
 from pyrite.processors.aggregating import first_of
 from pyrite.processors.grouping import Grouping, known_group, spilling
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Lines, Transform
 
-logger = logging.getLogger("pyrite")
-
-How: TypeAlias = Literal["inner", "left", "full", "semi", "anti"]
-HOWS: tuple[How, ...] = ("inner", "left", "full", "semi", "anti")
-
 
 @dataclass(frozen=True, slots=True)
-class Side(Transform):
-    """Turns an item into `(key, (side, item))`. If `matches_only`, items whose key is None are
-    dropped: they never match."""
+class Keyed(Transform):
+    """Turns an item into `(key, item)`. If `matches_only`, items whose key is None are dropped:
+    they never match. Otherwise None travels as `Nothing.KEY`."""
 
     key: Callable[[Any], Any]
-    side: int
     matches_only: bool
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
@@ -38,9 +29,23 @@ class Side(Transform):
             code += [f"if key{index} is None: continue", f"n{index} += 1"]
         else:
             code.append(f"if key{index} is None: key{index} = none{index}")
-        code.append(f"v{index} = (key{index}, ({self.side}, {value}))")
+        code.append(f"v{index} = (key{index}, {self.carried(value)})")
         names = {f"keyof{index}": self.key, f"none{index}": Nothing.KEY}
         return Lines(f"v{index}", code, names, counts=self.matches_only)
+
+    def carried(self, value: str) -> str:
+        """What travels with the key."""
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Side(Keyed):
+    """Turns an item into `(key, (side, item))`."""
+
+    side: int
+
+    def carried(self, value: str) -> str:
+        return f"({self.side}, {value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,71 +74,3 @@ class CoGroup(Grouping):
         return [
             (None if key is Nothing.KEY else key, left, right) for key, (left, right) in results
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class SidesOfJoin(CoGroup):
-    """A co-group for a join. The two functions take the keys; they are named if the keys of the two
-    sides cannot match."""
-
-    left: Callable[[Any], Any]
-    right: Callable[[Any], Any]
-
-    def results(self, state: dict[Any, Any]) -> list[Any]:
-        lefts = (key for key, sides in state.items() if sides[0])
-        rights = (key for key, sides in state.items() if sides[1])
-        warn_of_types(next(lefts, None), next(rights, None), self.left, self.right)
-        return list(state.items())
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """The function from a co-group to the pairs of a join. It is for a flat map, because there may
-    be more pairs than fit into memory."""
-
-    how: How
-
-    def __call__(self, group: tuple[Any, list[Any], list[Any]]) -> Iterator[Any]:
-        key, left, right = group
-        if key is None:
-            return chain(joined(self.how, left, []), joined(self.how, [], right))
-        return joined(self.how, left, right)
-
-
-def joined(how: How, left: list[Any], right: list[Any]) -> Iterator[Any]:
-    """What a join emits for the items of one key.
-
-    >>> list(joined("left", [1, 2], [])), list(joined("inner", [1], ["a", "b"]))
-    ([(1, None), (2, None)], [(1, 'a'), (1, 'b')])
-    """
-    if how == "semi" or how == "anti":
-        return iter(left if bool(right) is (how == "semi") else ())
-    if left and right:
-        return ((one, other) for one in left for other in right)
-    if how == "inner":
-        return iter(())
-    alone = ((one, None) for one in left)
-    return alone if how == "left" else chain(alone, ((None, other) for other in right))
-
-
-_warned: set[tuple[str, str]] = set()
-
-
-def warn_of_types(
-    left: Any, right: Any, left_key: Callable[[Any], Any], right_key: Callable[[Any], Any]
-) -> None:
-    """Logs a warning, once for each join, if the keys of the sides can hardly be equal."""
-    kinds = {type(left), type(right)}
-    if len(kinds) == 1 or type(None) in kinds or Nothing in kinds:
-        return
-    if isinstance(left, Number) and isinstance(right, Number):
-        return
-    functions = describe(left_key), describe(right_key)
-    if functions not in _warned:
-        _warned.add(functions)
-        logger.warning(
-            "the keys of a join have different types, so they will not match: %s returned %s (%s), "
-            "and %s returned %s (%s)",
-            *(functions[0], shorten(left), type(left).__name__),
-            *(functions[1], shorten(right), type(right).__name__),
-        )
