@@ -9,6 +9,9 @@ PYTHONS := 3.11 3.12 3.13
 # compile the whole package again, which takes longer than anything else that it does.
 export PYTHONDONTWRITEBYTECODE :=
 
+# Without it, pyright asks PyPI for a newer version each time that it runs.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
 .PHONY: demo test test-all lint unit soak bench lock clean help
 
 help:
@@ -33,6 +36,7 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 unit: $(VENV)/ready

@@ -13,6 +13,7 @@ import pytest
 import pyrite
 from pyrite import Instance
 from tests.java import start_fast
+from tests.postgres import PostgresServer
 from tests.redis_server import RedisServer
 
 start_fast()
@@ -83,3 +84,10 @@ def redis(shared_redis: RedisServer) -> RedisServer:
     """A Redis in which nothing is stored."""
     shared_redis.clear()
     return shared_redis
+
+
+@pytest.fixture(scope="session")
+def shared_postgres() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    yield server
+    server.stop()

@@ -21,7 +21,7 @@ from pyrite import DAG, Instance, PyriteError, between
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections, MemoryList
 from tests.engine.test_cancel_and_failure import Forever, works
-from tests.test_instance import small
+from tests.test_instances import small
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 

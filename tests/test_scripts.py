@@ -54,13 +54,13 @@ def test_tests_on_no_version_at_all_are_a_failure() -> None:
 
 
 def install_test_servers(path: Path) -> subprocess.CompletedProcess[str]:
-    for name in ("dirname", "id"):
+    for name in ("dirname", "id", "ls"):
         found = shutil.which(name)
         assert found is not None
         program(path / name, f'exec {found} "$@"')
     return subprocess.run(
         ["/bin/sh", SCRIPTS / "install-test-servers"],
-        env={"PATH": str(path)},
+        env={"PATH": str(path), "POSTGRESQL_FOLDER": str(path)},
         capture_output=True,
         text=True,
     )
@@ -68,6 +68,7 @@ def install_test_servers(path: Path) -> subprocess.CompletedProcess[str]:
 
 def test_servers_that_are_there_are_not_installed(tmp_path: Path) -> None:
     program(tmp_path / "redis-server", "exit 0")
+    program(tmp_path / "15" / "bin" / "initdb", "exit 0")
     done = install_test_servers(tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -75,4 +76,4 @@ def test_servers_that_are_there_are_not_installed(tmp_path: Path) -> None:
 def test_servers_that_cannot_be_installed_are_named(tmp_path: Path) -> None:
     done = install_test_servers(tmp_path)
     assert done.returncode == 1
-    assert "apt-get install redis-server" in done.stderr
+    assert "apt-get install redis-server postgresql" in done.stderr

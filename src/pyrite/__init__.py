@@ -1,54 +1,20 @@
 """Pyrite: write a DAG of Python processors once, and run it in your own process, on Spark, or
 durably over queues."""
 
-from pyrite import interrupts  # noqa: F401  # isort: skip; it must come before what takes time
-from pyrite import processors, testing
-from pyrite.boxes import Inbox, Outbox
-from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
-from pyrite.dag import DAG, Edge, Vertex, between, from_
-from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
-from pyrite.instance import Instance, client, instance
-from pyrite.job import Execution, Job, JobConfig, JobStatus
-from pyrite.pipeline import Grouped, Pipeline, Stage, agg
-from pyrite.processor import AbstractProcessor, Processor
-from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
-from pyrite.traverser import Traverser, traverse
-from pyrite.version import __version__
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DAG",
-    "AbstractProcessor",
-    "Edge",
-    "Execution",
-    "Grouped",
-    "Inbox",
-    "Instance",
-    "InvalidDAG",
-    "Job",
-    "JobCancelled",
-    "JobConfig",
-    "JobFailed",
-    "JobStatus",
-    "MetaSupplierContext",
-    "Outbox",
-    "Pipeline",
-    "Processor",
-    "ProcessorContext",
-    "ProcessorError",
-    "ProcessorMetaSupplier",
-    "ProcessorSupplier",
-    "PyriteError",
-    "Stage",
-    "SupplierContext",
-    "Traverser",
-    "Vertex",
-    "__version__",
-    "agg",
-    "between",
-    "client",
-    "from_",
-    "instance",
-    "processors",
-    "testing",
-    "traverse",
-]
+from pyrite import interrupts  # noqa: F401  # it must come before what takes time
+from pyrite.lazily import lazily
+from pyrite.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from pyrite.names import *  # noqa: F403
+    from pyrite.names import __all__ as __all__
+else:
+    __getattr__ = lazily(__name__, globals())
+
+
+def __dir__() -> list[str]:
+    from pyrite.names import __all__
+
+    return sorted({*globals(), *__all__})

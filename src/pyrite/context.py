@@ -38,6 +38,10 @@ def _never() -> bool:
     return False
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(slots=True, kw_only=True)
 class MetaSupplierContext:
     """For a ProcessorMetaSupplier, on the coordinator."""
@@ -88,6 +92,10 @@ class ProcessorContext(SupplierContext):
     once: Once = _each_time
     """`once(key, make)` calls `make` for the first processor that asks, and gives the same to all
     others of the execution in this process."""
+
+    wake: Callable[[], None] = _nothing
+    """Lets the engine call its processors soon. Any thread may call this, when there is something
+    for a processor that waits."""
 
     member_share: MemberShare | None = None
     """`member_share(kind, name)` gives the pairs of a map, or the items of a list, that the sources

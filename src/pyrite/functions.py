@@ -4,8 +4,11 @@ does the same as another."""
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
+import inspect
 import os
+from collections.abc import Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -28,6 +31,24 @@ def describe(function: object) -> str:
     return shorten(function)
 
 
+def is_async(function: object) -> bool:
+    """Whether a function is an `async def`, also as a method, a partial, or the `__call__` of an
+    object; or an async generator.
+
+    >>> async def fetch(url): ...
+    >>> is_async(fetch), is_async(functools.partial(fetch, "a")), is_async(print)
+    (True, True, False)
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, type):
+        return False
+    called = (function, inspect.getattr_static(type(function), "__call__", None))
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in called
+    )
+
+
 def shorten(value: object, limit: int = 120) -> str:
     """The repr of any value, cut to `limit` characters. It never raises."""
     try:
@@ -45,6 +66,16 @@ def _start_of(value: Any, limit: int, depth: int = 3) -> Any:
     if depth and type(value) in (list, tuple) and value:
         return type(value)(_start_of(each, limit, depth - 1) for each in value[:limit])
     return value
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of an error message about an unknown name; empty if no known name is similar.
+
+    >>> did_you_mean("laod", ["load", "clean"])
+    "; did you mean 'load'?"
+    """
+    near = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def shorten_text(text: str, limit: int) -> str:

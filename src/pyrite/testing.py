@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,8 @@ from pyrite.processors.steps import Commit, WriteStep
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_CALLS_WITHOUT_PROGRESS = 10_000
+LONGEST_WAIT = 1.0
+"""How many seconds a processor that waits for another thread is not called, if it is not woken."""
 
 ItemsByOrdinal = Sequence[Any] | Mapping[int, Sequence[Any]]
 
@@ -93,6 +96,7 @@ class _Trial:
         self._emitted: list[list[Any]] = [[] for _ in wanted]
         self._calls = 0
         self._idle_calls = 0
+        self._came = threading.Event()
         self._processor, self._close = self._new_processor()
         self.saves_state = self._processor.saves_state
 
@@ -142,6 +146,9 @@ class _Trial:
     def _call(self, call: Callable[[], Any]) -> Any:
         """Calls the processor, then drains its outbox. In one mode the high water mark is 0 at
         every other call, so that the outbox is full before the call."""
+        if self._idle_calls and self._processor.is_waiting:
+            self._came.wait(LONGEST_WAIT)
+        self._came.clear()
         outbox = self._processor.outbox
         full = self._mode.full_every_other_call and self._calls % 2 == 0
         mark = 0 if full else 1 if self._mode.full_every_other_call else 2048
@@ -215,7 +222,9 @@ class _Trial:
 
         processor.attach(Outbox([2048] * len(self._emitted), "tested"))
         try:
-            processor.init(ProcessorContext(**context, member_index=0, local_index=0))
+            processor.init(
+                ProcessorContext(**context, member_index=0, local_index=0, wake=self._came.set)
+            )
         except BaseException as error:
             close(error)
             raise

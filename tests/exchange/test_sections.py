@@ -129,9 +129,9 @@ def test_a_co_group_is_read_partition_by_partition() -> None:
 
 def test_a_join_waits_for_the_small_side_of_a_join_behind_it() -> None:
     pipe = Pipeline()
-    one, other, small = (pipe.read_from([n]) for n in range(3))
+    one, other, small = (pipe.read_from([str(n)]) for n in range(3))
     joined = one.join(other, left=len, right=len, name="large")
-    last = joined.join(small, left=len, right=len, broadcast=True, name="small")
+    last = joined.join(small, left=str, right=len, broadcast=True, name="small")
     last.write_to(p.write_list("out"))
     section = sections_of(pipe.to_dag())[-1]
     edges = {edge.source: edge.id for v in section.vertices for edge in v.inbound}

@@ -162,11 +162,11 @@ def test_a_union_of_a_stage_with_itself_has_each_item_twice() -> None:
 def test_what_is_no_source_no_sink_or_no_aggregate_is_refused() -> None:
     numbers = Pipeline().read_from([1])
     with pytest.raises(InvalidDAG, match="write_map is a sink"):
-        Pipeline().read_from(p.write_map("x"))
+        Pipeline().read_from(p.write_map("x"))  # type: ignore[call-overload]
     with pytest.raises(InvalidDAG, match="or an iterable; got 7"):
         Pipeline().read_from(7)  # type: ignore[call-overload]
     with pytest.raises(InvalidDAG, match="read_map is a source"):
-        numbers.write_to(p.read_map("x"))
+        numbers.write_to(p.read_map("x"))  # type: ignore[arg-type]
     with pytest.raises(InvalidDAG, match=r"needs aggregates, such as agg.count\(\)"):
         numbers.aggregate(agg.count)  # type: ignore[call-overload]
 

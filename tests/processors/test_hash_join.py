@@ -38,6 +38,7 @@ def by_hand(how: How, left: list[Any], right: list[Any]) -> list[Any]:
     return pairs
 
 
+@pytest.mark.filterwarnings("ignore:a join. the keys of the two sides have different types")
 @pytest.mark.parametrize("how", HOWS)
 def test_it_gives_what_plain_python_gives_however_it_is_called(how: How) -> None:
     @given(SIDE, SIDE)

@@ -13,7 +13,7 @@ from pyrite import Inbox, Outbox, ProcessorContext
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.processors import spill
-from pyrite.processors.chain import ChainProcessor, StepSupplier
+from pyrite.processors.chain import Chain, ChainProcessor, Link, StepSupplier
 
 
 class AlwaysShort(spill.Memory):
@@ -25,8 +25,7 @@ class AlwaysShort(spill.Memory):
 
 
 def grouped(supplier: StepSupplier, batches: list[list[Any]]) -> list[Any]:
-    processor = supplier()
-    assert isinstance(processor, ChainProcessor)
+    processor = ChainProcessor(Chain([Link("grouping", supplier.step)], emits=True))
     processor.attach(Outbox([7], "grouping"))
     processor.init(
         ProcessorContext(

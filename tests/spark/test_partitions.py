@@ -51,7 +51,7 @@ def most_alive(stage: Stage[Any], pyr: Instance) -> int:
 @pytest.mark.parametrize("how", ["inner", "full"])
 def test_a_join_holds_one_partition_of_its_right_side(how: How, pyr: Instance) -> None:
     left, right = sides()
-    joined: Stage[Any] = left.join(right, left=lambda n: n, right=lambda r: r.key, how=how)  # type: ignore[call-overload]
+    joined: Stage[Any] = left.join(right, left=lambda n: n, right=lambda r: r.key, how=how)
     assert most_alive(joined, pyr) < FEW
 
 
@@ -72,7 +72,7 @@ def test_a_co_group_holds_one_partition(pyr: Instance) -> None:
 def test_a_join_of_many_partitions_is_that_of_a_light_job(how: How, pyr: Instance) -> None:
     pipe = Pipeline()
     some, more = pipe.read_from(range(0, 3000, 2)), pipe.read_from(range(0, 3000, 3))
-    joined: Stage[Any] = some.join(  # type: ignore[call-overload]
+    joined: Stage[Any] = some.join(
         more, left=lambda n: n or None, right=lambda n: n or None, how=how
     )
     assert Counter(joined.collect(on=pyr)) == Counter(joined.collect())

@@ -271,7 +271,7 @@ def test_the_reaper_kills_only_registered_processes() -> None:
         reaper.watch_process(Identity(innocent.pid, "12345"))
         reaper.watch_process(Identity.of(guilty.pid))
         reaper._pipe.close()  # as if this process had died
-        reaper._process.wait()
+        reaper.process.wait()
         assert guilty.wait(5) == -signal.SIGKILL
         assert innocent.poll() is None
         innocent.kill()

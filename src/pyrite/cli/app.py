@@ -134,10 +134,24 @@ def show(
         bool,
         typer.Option("--explain", help="Say in words what runs together and what is exchanged."),
     ] = False,
+    preview: Annotated[
+        int | None,
+        typer.Option(
+            help="Run this many items of each source in this process, and show what each vertex "
+            "emits. Nothing is written.",
+            min=1,
+        ),
+    ] = None,
 ) -> None:
     """Draw a DAG."""
     with reporting_errors():
         found = find_dag(dag, settings or ())
+        if preview is not None:
+            from pyrite.pipeline import run as running
+            from pyrite.pipeline.looking.preview import previewed
+
+            typer.echo(str(previewed(found, preview, running.here)))
+            return
         if explain:
             from pyrite.pipeline.explaining import explained
 

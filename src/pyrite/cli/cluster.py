@@ -15,7 +15,7 @@ from rich.console import Console
 from pyrite.cli.errors import reporting_errors
 from pyrite.collections.opening import MEMORY
 from pyrite.errors import PyriteError
-from pyrite.instance import instance
+from pyrite.instances import instance
 from pyrite.spark.driver import SparkDriver
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -18,7 +17,7 @@ import cloudpickle
 from pyrite.cli.settings import with_settings
 from pyrite.dag import DAG, dag_of
 from pyrite.errors import PyriteError
-from pyrite.functions import describe, message_of, shorten
+from pyrite.functions import describe, did_you_mean, message_of, shorten
 
 Kind = TypeVar("Kind")
 
@@ -77,9 +76,8 @@ def _hint(module: ModuleType, where: str, name: str, kind: type[Kind]) -> str:
     what = kind.__name__
     if getattr(module, "__file__", None) is None:
         return f", because '{where}' is a folder; name a module in it, as in {where}.my_module:name"
-    near = difflib.get_close_matches(name, vars(module), 1)
-    if near:
-        return f"; did you mean '{near[0]}'?"
+    if near := did_you_mean(name, vars(module)):
+        return near
     names = [key for key, value in vars(module).items() if isinstance(value, kind)]
     if names:
         return f"; it has {', '.join(names)}"

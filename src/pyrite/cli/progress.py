@@ -15,7 +15,7 @@ from rich.table import Table
 
 from pyrite.cli.errors import end_at_next_interrupt, say
 from pyrite.functions import shorten
-from pyrite.instance import Instance, instance
+from pyrite.instances import Instance, instance
 from pyrite.job import Execution, Job, JobStatus
 
 QUIET_SECONDS = 1.0

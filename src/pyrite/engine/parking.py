@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 
 class Parking:
@@ -20,12 +19,12 @@ class Parking:
         return False
 
     def park(self, seconds: float | None) -> None:
-        """Waits for some time; or, if that is None, until `wake` is called, or was since the last
-        turn."""
-        if seconds is not None:
-            time.sleep(seconds)
-        else:
-            self._wakes.get()
+        """Waits until `wake` is called, or was since the last turn, but at most for so many
+        seconds."""
+        try:
+            self._wakes.get(timeout=seconds)
+        except Empty:
+            pass
 
     def wake(self) -> None:
         """There is something to do. Any thread may call this."""

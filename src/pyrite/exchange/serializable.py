@@ -9,7 +9,7 @@ import cloudpickle
 from pyrite.dag import DAG
 from pyrite.engine.fusion import step_of
 from pyrite.errors import PyriteError
-from pyrite.functions import shorten
+from pyrite.exchange.unpicklable import find_unpicklable
 from pyrite.processors.items import ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
 from pyrite.processors.steps import Step
@@ -29,44 +29,20 @@ def check_serializable(
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
         if not isinstance(step, stays):
-            _try_pickle(vertex.supplier, f"vertex '{vertex.name}'", to)
+            added = "" if vertex.origin is None else f" (added in {vertex.origin})"
+            _try_pickle(vertex.supplier, f"vertex '{vertex.name}'{added}", to)
     for edge in dag.edges:
-        _try_pickle((edge.settings.key, edge.settings.partitioner), f"edge {edge.name}", to)
+        for function in (edge.settings.key, edge.settings.partitioner):
+            _try_pickle(function, f"edge {edge.name}", to)
 
 
 def _try_pickle(thing: Any, where: str, to: str) -> None:
     try:
         cloudpickle.dumps(thing)
     except Exception as error:
+        found = find_unpicklable(thing)
+        what = "it" if found is None else f"{found.way}, which"
+        advice = "" if found is None else f". {found.advice}"
         raise PyriteError(
-            f"{where} cannot be sent to {to}: {_culprit(thing) or shorten(thing)} "
-            f"cannot be pickled ({error}). Create it inside the function that uses it, or in "
-            "init() of the processor"
+            f"{where} cannot be sent to {to}: {what} cannot be pickled ({error}){advice}"
         ) from error
-
-
-def _culprit(thing: Any) -> str | None:
-    """Describes the value inside a function or object that cannot be pickled, if it is found."""
-    inside: dict[str, Any] = {}
-    step = step_of(thing)
-    target: Any = step if step is not None else thing
-    names = getattr(target, "__dataclass_fields__", None)
-    if isinstance(target, tuple):
-        inside = {f"part {i}": part for i, part in enumerate(target)}
-    elif names is not None:
-        inside = {name: getattr(target, name) for name in names}
-    elif hasattr(target, "__code__"):
-        code, cells = target.__code__, target.__closure__ or ()
-        inside = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells)}
-        inside.update(
-            {name: target.__globals__[name] for name in code.co_names if name in target.__globals__}
-        )
-    elif hasattr(target, "__dict__") and not isinstance(target, type):
-        inside = dict(vars(target))
-    for name, part in inside.items():
-        try:
-            cloudpickle.dumps(part)
-        except Exception:
-            deeper = _culprit(part)
-            return f"{name}, {deeper}" if deeper else f"{name}, {shorten(part)},"
-    return None

@@ -33,7 +33,12 @@ def compiled(ends: Iterable[Node]) -> DAG:
         elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
-        vertex = dag.vertex(names[node], supplier, local_parallelism=node.parallelism)
+        elif isinstance(supplier, HashJoin):
+            where = f"vertex '{names[node]}' (added in {node.where})"
+            supplier = replace(supplier, where=where)
+        vertex = dag.vertex(
+            names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
+        )
         vertex.origin = node.where
         vertices[node] = vertex
         for ordinal, inlet in enumerate(node.inlets):

@@ -34,7 +34,7 @@ def hash_join(
         Keyed(join.right, matches_only=join.how != "full"),
     )
     late, early = keyed((left, right), "join", steps, options)
-    shapes = (left.local_shape(), _to_all) if broadcast else (by_key, by_key)
+    shapes = (left._local_shape(), _to_all) if broadcast else (by_key, by_key)
     inlets = Inlet(early, shapes[1]), Inlet(late, _afterwards(shapes[0]))
     return _of_both("join", join, inlets, options)
 
@@ -59,10 +59,10 @@ def keyed(
     check_stages(*stages, name=name)
     return [
         node_after(
-            [(stage, stage.local_shape())],
+            [(stage, stage._local_shape())],
             f"{name}-{side}",
             StepSupplier(step),
-            Options(parallelism=options.parallelism),
+            options.without_name(),
         )
         for stage, step, side in zip(stages, steps, ("left", "right"))
     ]

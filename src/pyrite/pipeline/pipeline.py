@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
 from pyrite.dag import DAG
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline import run
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.explaining import explained
+from pyrite.pipeline.looking.preview import Preview, previewed
+from pyrite.pipeline.looking.verification import Verification
+from pyrite.pipeline.looking.verifying import verified
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.nodes import Node, upstream_of
 from pyrite.pipeline.stage import Stage
@@ -21,8 +25,9 @@ from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 if TYPE_CHECKING:
-    from pyrite.instance import Instance
+    from pyrite.instances import Instance
     from pyrite.processor import Processor
+    from pyrite.processors.ready_made import Source
 
 T = TypeVar("T")
 
@@ -46,17 +51,28 @@ class Pipeline:
     @overload
     def read_from(
         self,
-        source: StepSupplier | ProcessorSupplier | ProcessorMetaSupplier | type[Processor],
+        source: Source[T] | Iterable[T],
         *,
         name: str | None = None,
         parallelism: int | None = None,
-    ) -> Stage[Any]: ...
+        on_error: ErrorPolicy = FAIL,
+    ) -> Stage[T]: ...
     @overload
     def read_from(
-        self, source: Iterable[T], *, name: str | None = None, parallelism: int | None = None
-    ) -> Stage[T]: ...
+        self,
+        source: ProcessorSupplier | ProcessorMetaSupplier | Callable[[], Processor],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+    ) -> Stage[Any]: ...
     def read_from(
-        self, source: Any, *, name: str | None = None, parallelism: int | None = None
+        self,
+        source: Any,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """A stage with the items of a source, or of any iterable.
 
@@ -84,7 +100,9 @@ class Pipeline:
             supplier=source,
             where=where,
             parallelism=-1 if parallelism is None else parallelism,
+            on_error=on_error,
         )
+        checked_policy(on_error, f"'{node.name}' in {where}")
         self._sources.append(node)
         self._dag = None
         return Stage(self, node)
@@ -137,6 +155,47 @@ class Pipeline:
            from count: local
         """
         return explained(self.to_dag())
+
+    def preview(self, n: int = 10, *, on: Instance | None = None) -> Preview:
+        """Runs the pipeline over the first `n` items of each source, as a light job in this
+        process, and returns what each vertex received and emitted. Sources are not read any
+        further, and sinks write nothing. Your functions are called, also those of `inspect`.
+
+        Named maps and lists are read from the instance `on`; without it they are empty.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> words = pipe.read_from(["to be", "or not", "to be"]).flat_map(str.split)
+        >>> words.map(len).write_to(p.write_list("lengths"))
+        >>> print(pipe.preview(2))
+        vertex      in  out  per item  type  items
+        read_items        2            str   'to be', 'or not'
+        flat_map     2    4         2  str   'to', 'be', 'or', …
+        map          4    4         1  int   2, 2, 2, …
+        write_list   4                 int   2, 2, 2, …
+        """
+        return previewed(self.to_dag(), n, run.here, collections=on)
+
+    def verify(self, n: int = 100, *, on: Instance | None = None) -> Verification:
+        """Runs the first `n` items of each source several times, as light jobs in this process
+        with another order and parallelism, and as a normal job of the instance `on` if it is given.
+        Says which vertex makes results depend on the order of items, on the parallelism, or on
+        chance. Sinks write nothing.
+
+        What a step leaves unspecified, such as which items `limit` emits, and differences by
+        rounding are notes, no findings.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> pipe.read_from([1, 2, 3]).reduce(lambda a, b: a - b).write_to(p.write_list("out"))
+        >>> found = pipe.verify()
+        >>> found.vertices, found.findings[0].cause
+        (('reduce',), 'order')
+        """
+        collect = None if on is None else run.lists_on(on)
+        return verified(self.to_dag(), n, run.here, collect=collect, collections=on)
 
     def _add_end(self, node: Node, branch: int) -> None:
         """Takes note of a stage, to find out later whether it leads to a sink."""

@@ -13,7 +13,9 @@ from pyrite.processors.grouping import (
     group_and_collect,
 )
 from pyrite.processors.items import read_items
+from pyrite.processors.services.calling import flat_map_with, map_async, map_with
 from pyrite.processors.spark import read_spark, write_spark
+from pyrite.processors.sql import read_sql, write_sql
 from pyrite.processors.transforms import filter, flat_map, map, noop
 
 __all__ = [
@@ -22,17 +24,22 @@ __all__ = [
     "count_distinct",
     "filter",
     "flat_map",
+    "flat_map_with",
     "group_and_accumulate",
     "group_and_collect",
     "map",
+    "map_async",
+    "map_with",
     "noop",
     "read_files",
     "read_items",
     "read_list",
     "read_map",
     "read_spark",
+    "read_sql",
     "write_files",
     "write_list",
     "write_map",
     "write_spark",
+    "write_sql",
 ]

@@ -6,14 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from pyrite.errors import InvalidDAG
-from pyrite.functions import shorten
+from pyrite.functions import describe, is_async, shorten
 
 
 def checked_function(
-    processor: str, argument: str, function: Callable[..., Any]
+    processor: str, argument: str, function: Callable[..., Any], *, may_be_async: bool = False
 ) -> Callable[..., Any]:
     if not callable(function):
         raise InvalidDAG(f"{argument} of {processor}() must be a function; got {shorten(function)}")
+    if not may_be_async and is_async(function):
+        raise InvalidDAG(
+            f"{argument} of {processor}() must be a plain function, but {describe(function)} is "
+            "async; await it in a step before: map() of a pipeline, or map_async() in a DAG"
+        )
     return function
 
 

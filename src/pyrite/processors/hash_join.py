@@ -8,22 +8,18 @@ never held.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from numbers import Number
 from typing import Any, Literal, TypeAlias
 
 from pyrite.boxes import Inbox, Outbox
-from pyrite.functions import describe, shorten
 from pyrite.keys import one_nan
 from pyrite.processor import FailedAt, Processor
 from pyrite.processors.aggregates import Nothing
 from pyrite.processors.aggregating import first_of
+from pyrite.processors.key_types import JoinKeys
 from pyrite.processors.loop import unhashable_key
-
-logger = logging.getLogger("pyrite")
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "full", "semi", "anti")
@@ -39,6 +35,8 @@ class HashJoin:
     how: How
     left: Callable[[Any], Any]
     right: Callable[[Any], Any]
+    where: str = field(default="a join", compare=False)
+    """How messages name the join."""
 
     def __call__(self) -> _HashJoin:
         return _HashJoin(self)
@@ -219,31 +217,9 @@ class _HashJoin(Processor):
             self._out.clear()  # not a new list: a paused loop continues to append to this one
 
     def _compare_types(self, pairs: list[Any]) -> None:
-        """Logs a warning if the keys of the two sides can hardly be equal. Looks once."""
+        """Warns if the keys of the two sides can hardly be equal. Looks once."""
         if not self._has_compared and self._table:
             self._has_compared = True
             join = self._join
-            warn_of_types(pairs[0][0], next(iter(self._table)), join.left, join.right)
-
-
-_warned: set[tuple[str, str]] = set()
-
-
-def warn_of_types(
-    left: Any, right: Any, left_key: Callable[[Any], Any], right_key: Callable[[Any], Any]
-) -> None:
-    """Logs a warning, once for each join, if the keys of the sides can hardly be equal."""
-    kinds = {type(left), type(right)}
-    if len(kinds) == 1 or type(None) in kinds or Nothing in kinds:
-        return
-    if isinstance(left, Number) and isinstance(right, Number):
-        return
-    functions = describe(left_key), describe(right_key)
-    if functions not in _warned:
-        _warned.add(functions)
-        logger.warning(
-            "the keys of a join have different types, so they will not match: %s returned %s (%s), "
-            "and %s returned %s (%s)",
-            *(functions[0], shorten(left), type(left).__name__),
-            *(functions[1], shorten(right), type(right).__name__),
-        )
+            keys = JoinKeys(join.left, join.right, join.where)
+            keys.look((key for key, _ in pairs), self._table)

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeVar
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
+from pyrite.processors.ready_made import Source
 from pyrite.processors.steps import ReadStep
 
+T = TypeVar("T")
 
-def read_items(iterable: Iterable[Any]) -> StepSupplier:
+
+def read_items(iterable: Iterable[T]) -> Source[T]:
     """Emits each item of an iterable once, whatever the parallelism.
 
     Any number of jobs can read a list, or another iterable that can be iterated again. Only one job
     can read an iterator, such as a generator.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> Pipeline().read_from(p.read_items([1, 2])).collect()
+    [1, 2]
     """
     if isinstance(iterable, (Set, Mapping)):
         iterable = list(iterable)  # two processes may iterate equal sets in different orders
     if isinstance(iterable, Iterator):
-        return StepSupplier(ReadOnce(iterable, [False]))
+        return Source(ReadOnce(iterable, [False]))
     try:
         iter(iterable)
     except TypeError:
         raise InvalidDAG(
             f"read_items() needs an iterable, such as a list; got {shorten(iterable)}"
         ) from None
-    return StepSupplier(ReadItems(iterable))
+    return Source(ReadItems(iterable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +57,36 @@ class ReadOnce(ReadStep):
 
     items: Iterator[Any]
     taken: list[bool]
+    ahead: list[Any] = field(default_factory=list)
+    """The items that were looked at before a job has read the iterator. The job gets them first."""
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         return iter(()) if context.global_index else self.take(context.vertex_name)
 
     def take(self, vertex: str) -> Iterator[Any]:
+        """All items. They can be taken only once."""
+        self._check(vertex)
+        self.taken[0] = True
+        return _in_turn(self.ahead, self.items) if self.ahead else self.items
+
+    def first(self, count: int, vertex: str) -> list[Any]:
+        """The first items. They are not used up."""
+        self._check(vertex)
+        self.ahead.extend(islice(self.items, max(count - len(self.ahead), 0)))
+        return self.ahead[:count]
+
+    def _check(self, vertex: str) -> None:
         if self.taken[0]:
             raise ProcessorError(
                 f"vertex '{vertex}' reads {shorten(self.items)}, an iterator that an earlier "
                 "execution has used up; give read_items() a list, or another iterable that can be "
                 "read more than once"
             )
-        self.taken[0] = True
-        return self.items
+
+
+def _in_turn(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    yield from first
+    yield from rest
 
 
 CAN_BE_SLICED = (list, tuple, range, str, bytes)

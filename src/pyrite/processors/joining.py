@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.processors.aggregates import Nothing
-from pyrite.processors.aggregating import first_of
+from pyrite.processors.aggregating import check_key, first_of
 from pyrite.processors.grouping import Grouping, known_group, spilling
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.steps import Lines, Transform
@@ -32,6 +32,13 @@ class Keyed(Transform):
         code.append(f"v{index} = (key{index}, {self.carried(value)})")
         names = {f"keyof{index}": self.key, f"none{index}": Nothing.KEY}
         return Lines(f"v{index}", code, names, counts=self.matches_only)
+
+    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+        lines = self.lines(index, value, vertex)
+        # A key that no edge could carry is found here, with its item.
+        lines.code.insert(1, f"valid{index}(key{index})")
+        lines.names[f"valid{index}"] = check_key
+        return lines.handling_errors(index, value)
 
     def carried(self, value: str) -> str:
         """What travels with the key."""

@@ -13,40 +13,54 @@ from typing import TYPE_CHECKING, Any
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
+from pyrite.processors.ready_made import Sink, Source
 from pyrite.processors.steps import ReadStep, Writer, WriteStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def read_spark(df: DataFrame) -> StepSupplier:
-    """Emits each row of a Spark DataFrame as a dict. Only normal jobs can use it."""
+def read_spark(df: DataFrame) -> Source[dict[str, Any]]:
+    """Emits each row of a Spark DataFrame as a dict. Only normal jobs can use it.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> def totals(spark):  # a SparkSession
+    ...     rows = Pipeline().read_from(p.read_spark(spark.read.parquet("orders")))
+    ...     return rows.map(lambda row: row["total"])
+    """
     if not callable(getattr(df, "mapInArrow", None)):
         raise InvalidDAG(f"read_spark() needs a Spark DataFrame; got {shorten(df)}")
-    return StepSupplier(ReadSpark(df))
+    return Source(ReadSpark(df))
 
 
-def write_spark(save: Callable[[DataFrame], Any], schema: str) -> StepSupplier:
+def write_spark(save: Callable[[DataFrame], Any], schema: str) -> Sink[Any]:
     """Passes all items as a DataFrame to `save`, for example
     `p.write_spark(lambda df: df.write.parquet(path), "word string, n long")`. Only normal jobs can
     use it.
 
     An item is a dict with the columns of the schema, or a tuple in their order. If there is one
     column, an item can also be its value. `save` is called once, when all tasks have completed.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> words = Pipeline().read_from(["a", "b"]).map(lambda word: {"word": word, "n": 1})
+    >>> words.write_to(p.write_spark(lambda df: df.write.orc("words"), "word string, n long"))
     """
     if not isinstance(schema, str) or not schema:
         raise InvalidDAG(
             f"write_spark() needs a schema, such as 'word string, n long'; got {shorten(schema)}"
         )
-    return StepSupplier(WriteSpark(checked_function("write_spark", "save", save), schema))
+    return Sink(WriteSpark(checked_function("write_spark", "save", save), schema))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSpark(ReadStep):
     df: DataFrame
     may_hold_none = False
+
+    def first(self, count: int) -> list[Any]:
+        """The first rows, as dicts."""
+        return [row.asDict(recursive=True) for row in self.df.limit(count).collect()]
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         raise ProcessorError(

@@ -1,28 +1,18 @@
 """Workloads: DAGs of jobs that workers run. `Workload` has the jobs, `Schedule` their dependencies,
 and `Run` is the handle of a run."""
 
-from pyrite.errors import InvalidWorkload, JobsFailed, RunBroken, StoreInUse
-from pyrite.workload.input.jobs.secrets import Secret
-from pyrite.workload.input.schedule import Schedule
-from pyrite.workload.outcomes import NoResult
-from pyrite.workload.run import Run
-from pyrite.workload.scheduling.retry_wait import RetryWait
-from pyrite.workload.scheduling.states import JobState, OnError
-from pyrite.workload.workers.transient.spark_executor import SparkExecutor
-from pyrite.workload.workload import Workload
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "InvalidWorkload",
-    "JobState",
-    "JobsFailed",
-    "NoResult",
-    "OnError",
-    "RetryWait",
-    "Run",
-    "RunBroken",
-    "Schedule",
-    "Secret",
-    "SparkExecutor",
-    "StoreInUse",
-    "Workload",
-]
+from pyrite.lazily import lazily
+
+if TYPE_CHECKING:
+    from pyrite.workload.names import *  # noqa: F403
+    from pyrite.workload.names import __all__ as __all__
+else:
+    __getattr__ = lazily(__name__, globals())
+
+
+def __dir__() -> list[str]:
+    from pyrite.workload.names import __all__
+
+    return sorted({*globals(), *__all__})

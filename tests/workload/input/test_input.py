@@ -130,6 +130,7 @@ def test_nothing_is_started_or_written_if_something_is_wrong(tmp_path: Path) -> 
         ([{"job": "", "command": print}], "is empty"),
         ([["a", print]], "row 0 of the workload must be a dict"),
         ({"job": ["a", "b"], "command": [print]}, "different lengths"),
+        ({"job": "a", "command": 3}, "the column 'job' of the workload must be a list; got 'a'"),
         ([], "the workload has no jobs"),
         ([{"job": "a", "command": []}], "empty list"),
         ([{"job": "a", "command": None}], "got None"),
@@ -155,6 +156,8 @@ def test_bad_schedules_are_explained() -> None:
     assert "'to' must be the id of a job" in problems_of(jobs("a"), [{"from": "a", "to": None}])[0]
     with pytest.raises(InvalidWorkload, match="must be a pair"):
         Schedule([("a",)])  # type: ignore[list-item]
+    with pytest.raises(InvalidWorkload, match="made from pairs"):
+        Schedule(3)  # type: ignore[arg-type]
     with pytest.raises(InvalidWorkload, match="must be a Schedule"):
         Workload.from_table(jobs("a")).run([("a", "a")])  # type: ignore[arg-type]
 
@@ -174,6 +177,14 @@ def test_bad_schedules_are_explained() -> None:
 )
 def test_bad_options_are_explained(options: dict[str, Any], message: str) -> None:
     assert message in "\n".join(problems_of(jobs("a"), **options))
+
+
+@pytest.mark.parametrize("wrong", [{"args": 3}, {"kwargs": 3}])
+def test_wrong_arguments_of_a_decorated_job_are_explained(wrong: Any) -> None:
+    workload = Workload()
+    workload.job(**wrong)(commands.nothing)
+    with pytest.raises(InvalidWorkload, match="args must be a"):
+        workload.validate()
 
 
 def test_a_parameter_that_names_no_job_is_explained() -> None:

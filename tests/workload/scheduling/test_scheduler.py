@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyrite.workload.input.schedule import in_order, remaining_paths, upstream_of
 from pyrite.workload.scheduling.retry_wait import RetryWait
 from pyrite.workload.scheduling.scheduler import (
+    DEPTH,
     LONG_SECONDS,
     MOST_SHORT_JOBS,
     Assignment,
@@ -32,9 +33,13 @@ def rules(count: int, edges: Sequence[tuple[int, int]] = (), **options: Any) -> 
 
 
 def scheduler(
-    count: int, edges: Sequence[tuple[int, int]] = (), workers: int = 1, **options: Any
+    count: int,
+    edges: Sequence[tuple[int, int]] = (),
+    workers: int = 1,
+    depth: int = DEPTH,
+    **options: Any,
 ) -> Scheduler:
-    made = Scheduler(rules(count, edges, **options))
+    made = Scheduler(rules(count, edges, **options), depth=depth)
     for n in range(workers):
         made.joined(f"w{n}")
     return made
@@ -132,7 +137,7 @@ def test_a_timeout_uses_up_a_retry() -> None:
     s.joined("w0")
     s.assignments(10)
     assert s.overdue(14.9) == []
-    assert s.next_deadline() == 15
+    assert s.next_moment(14.9) == 15
     assert s.overdue(15) == ["w0"]
     s.died("w0", "timeout", 15)
     assert s.states == [JobState.READY]
@@ -147,7 +152,7 @@ def test_the_time_of_a_queued_job_begins_when_it_runs() -> None:
     s.assignments(0)
     assert s.overdue(100) == []
     s.finished(0, 1, succeeded=True, now=100)
-    assert s.next_deadline() == 105
+    assert s.next_moment(100) == 105
 
 
 def test_continue_runs_all_jobs_that_are_not_downstream_of_a_failed_one() -> None:
@@ -165,12 +170,12 @@ def test_a_job_waits_before_its_retry_and_the_others_run_meanwhile() -> None:
     assert jobs(s.assignments(0)) == [("w0", 0), ("w0", 1)]
     s.finished(0, 1, succeeded=False, now=1)
     assert s.states == [JobState.WAITING, JobState.RUNNING]
-    assert s.next_retry() == 4
+    assert s.next_moment(1) == 4
     assert s.assignments(3.9) == []
     assert jobs(s.assignments(4)) == [("w0", 0)]
     s.finished(1, 1, succeeded=True, now=4)
     s.died("w0", "crash", 5)
-    assert s.next_retry() == 11  # the second wait is twice as long, whatever the causes
+    assert s.next_moment(5) == 11  # the second wait is twice as long, whatever the causes
     s.cancel()
     assert s.states == [JobState.CANCELLED, JobState.DONE]
     assert s.has_ended()
@@ -191,7 +196,7 @@ def test_abridge_takes_back_jobs_that_have_not_started_and_lets_running_jobs_fin
     s = scheduler(4, workers=2, on_error="abridge")
     s.assignments(0)
     s.finished(0, 1, succeeded=False, now=1)  # now 2 runs on w0, and 3 waits behind 1
-    assert s.recalls() == [("w1", 3)]
+    assert s.recalls(1) == ["w1"]
     s.returned(3, 1)
     s.finished(2, 1, succeeded=True, now=2)
     s.finished(1, 1, succeeded=True, now=2)
@@ -202,9 +207,9 @@ def test_abridge_takes_back_jobs_that_have_not_started_and_lets_running_jobs_fin
 def test_an_idle_worker_gets_a_job_that_waits_behind_a_long_one() -> None:
     s = scheduler(3, workers=2)
     assert jobs(s.assignments(0)) == [("w0", 0), ("w1", 1), ("w0", 2)]
-    assert s.recalls() == []
+    assert s.recalls(0) == []
     s.finished(1, 1, succeeded=True, now=1)
-    assert s.recalls() == [("w0", 2)]
+    assert s.recalls(1) == ["w0"]
     s.returned(2, 1)
     assert s.assignments(1) == [Assignment("w1", 2, 1)]
 
@@ -212,7 +217,6 @@ def test_an_idle_worker_gets_a_job_that_waits_behind_a_long_one() -> None:
 def with_short_jobs(count: int) -> Scheduler:
     """One that has seen a hundred short jobs end."""
     s = scheduler(100 + count)
-    s.allow_short_jobs()
     for n in range(100):
         s.assignments(n * 1e-4)
         s.finished(n, 1, succeeded=True, now=(n + 1) * 1e-4)
@@ -225,11 +229,9 @@ def test_a_worker_gets_more_jobs_while_they_are_short() -> None:
     assert len(s.jobs_of("w0")) == MOST_SHORT_JOBS
 
 
-def test_a_worker_gets_two_jobs_if_more_are_not_allowed_or_they_are_not_short() -> None:
-    for allowed, seconds in ((False, 1e-4), (True, 0.01)):
+def test_a_worker_gets_two_jobs_if_they_are_not_short() -> None:
+    for seconds in (0.01, 0.1):
         s = scheduler(100)
-        if allowed:
-            s.allow_short_jobs()
         for n in range(90):
             s.assignments(n * seconds)
             assert len(s.jobs_of("w0")) == 2
@@ -238,16 +240,16 @@ def test_a_worker_gets_two_jobs_if_more_are_not_allowed_or_they_are_not_short() 
 
 def test_no_more_than_one_job_waits_behind_one_that_turns_out_to_be_long() -> None:
     s = with_short_jobs(50)
-    assert s.crowded(0.01) == []
-    assert s.next_crowded(0.01) == pytest.approx(0.01 + LONG_SECONDS)
+    assert s.recalls(0.01) == []
+    assert s.next_moment(0.01) == pytest.approx(0.01 + LONG_SECONDS)
     late = 0.011 + LONG_SECONDS
-    assert s.crowded(late) == ["w0"]
-    assert s.next_crowded(late) is None
+    assert s.recalls(late) == ["w0"]
+    assert s.next_moment(late) is None
     for job in s.jobs_of("w0")[1:]:
         s.returned(job, late)
     s.assignments(late)
     assert len(s.jobs_of("w0")) == 2
-    assert s.crowded(late) == []
+    assert s.recalls(late) == []
 
 
 def test_priority_comes_before_the_order_of_arrival() -> None:
@@ -339,9 +341,8 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
     world: tuple[int, list[tuple[int, int]], dict[str, Any]], data: st.DataObject
 ) -> None:
     count, edges, options = world
-    s = Scheduler(rules(count, edges, **options))
-    most, step = data.draw(st.sampled_from([(2, 1.0), (5, 1.0), (5, 1e-6)]))
-    s.allow_short_jobs(most)
+    depth, step = data.draw(st.sampled_from([(1, 1.0), (2, 1.0), (2, 1e-6), (5, 1.0)]))
+    s = Scheduler(rules(count, edges, **options), depth=depth)
     upstream, _ = upstream_of(count, edges)
     hands: dict[str, list[Assignment]] = {}
     done: set[int] = set()
@@ -364,23 +365,19 @@ def test_whatever_happens_every_job_ends_and_none_starts_too_early(
             assert now >= not_before.get(assignment.job, 0.0)
             tried.add((assignment.job, assignment.attempt))
             hands[assignment.worker].append(assignment)
-            assert len(hands[assignment.worker]) <= most
+            assert len(hands[assignment.worker]) <= (MOST_SHORT_JOBS if depth == DEPTH else depth)
         taken_by = [options["needs"].get(a.job, {}) for hand in hands.values() for a in hand]
         for name, capacity in CAPACITIES.items():
             assert sum(needs.get(name, 0) for needs in taken_by) <= capacity
-        for worker in s.crowded(now):
-            for taken in hands[worker][1:]:
-                tried.discard((taken.job, taken.attempt))
-                s.returned(taken.job, now)
-            del hands[worker][1:]
-        for worker, job in s.recalls():
-            if data.draw(st.booleans()) and hands[worker][-1].job == job:
-                taken = hands[worker].pop()
-                tried.discard((taken.job, taken.attempt))
-                s.returned(job, now)
+        for worker in s.recalls(now):
+            if data.draw(st.booleans()):
+                for taken in hands[worker][1:]:
+                    tried.discard((taken.job, taken.attempt))
+                    s.returned(taken.job, now)
+                del hands[worker][1:]
         busy = [worker for worker, hand in hands.items() if hand]
         if not busy:
-            retry = s.next_retry()  # nothing else could start: no job waits for ever
+            retry = s.next_moment(now)  # nothing else could start: no job waits for ever
             assert retry is None or retry > now
             assert retry is not None or s.has_ended()
             now = max(now, retry or now)

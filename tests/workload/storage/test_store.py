@@ -34,6 +34,39 @@ def run_of(store: Path, **jobs: Callable[[], Any]) -> Run:
     return workload.run(kind="transient", executor=executor, store=store).wait()
 
 
+@pytest.mark.parametrize("store", [3, b"folder", ["folder"], "a\0b"])
+def test_a_store_that_is_no_path_is_refused_in_a_sentence(store: Any) -> None:
+    workload = Workload().add("a", lambda: 1)
+    uses: list[Callable[[Any], Any]] = [
+        *(Run.attach, Run.resume, Run.prune, workload.plan),
+        lambda store: workload.run(store=store),
+    ]
+    for use in uses:
+        with pytest.raises(PyriteError, match="a store is the path of a folder; got"):
+            use(store)
+
+
+def test_a_process_that_is_forked_while_a_run_starts_does_not_keep_the_store(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "run")
+    store.make()
+    reading, writing = os.pipe()
+    with store.locked():
+        child = os.fork()
+        if not child:
+            os.close(writing)
+            os.read(reading, 1)  # until the test has ended
+            os._exit(0)
+    try:
+        with store.locked():
+            pass
+    finally:
+        os.close(writing)
+        os.close(reading)
+        os.waitpid(child, 0)
+
+
 # Results outlive the run
 
 

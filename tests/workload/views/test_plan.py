@@ -192,3 +192,11 @@ def test_a_plan_can_be_made_while_a_run_holds_the_store(tmp_path: Path) -> None:
     go.touch()
     run.wait(60).raise_for_failures()
     assert [row.action for row in workload.plan(tmp_path / "s")] == ["skip"]
+
+
+def test_jobs_that_would_run_do_not_hide_those_that_are_up_to_date(tmp_path: Path) -> None:
+    before = workload_of([set()] * 6, [("total", 0)] * 6)
+    ran(before, tmp_path / "store")
+    after = workload_of([set()] * 6, [("total", 1)] * 4 + [("total", 0)] * 2)
+    actions = [row.action for row in after.plan(tmp_path / "store")]
+    assert actions == ["run"] * 4 + ["skip"] * 2

@@ -15,7 +15,7 @@ import cloudpickle
 from pyrite.dag import DAG
 from pyrite.engine.execution import Plan
 from pyrite.errors import PyriteError
-from pyrite.functions import shorten
+from pyrite.exchange.serializable import check_serializable
 from pyrite.wire.messages import HASH_BYTES, Payload
 
 LARGEST_DAG: Final = 1 << 30
@@ -38,8 +38,9 @@ class PackedDag:
         dag.validate()
         try:
             data = cloudpickle.dumps(dag)
-        except Exception as error:
-            raise PyriteError(f"{_culprit(dag)} cannot be sent to the members: {error}") from error
+        except Exception:
+            check_serializable(dag, to="the members", stays=())
+            raise
         if len(data) > LARGEST_DAG:
             raise PyriteError(
                 f"the DAG has {len(data)} bytes when pickled, most of them in {_largest(dag)}; the "
@@ -52,27 +53,9 @@ def hash_of(data: Payload) -> bytes:
     return hashlib.blake2b(data, digest_size=HASH_BYTES).digest()
 
 
-def _culprit(dag: DAG) -> str:
-    for vertex in dag.vertices:
-        if not _can_be_pickled(vertex.supplier):
-            return f"vertex '{vertex.name}', {shorten(vertex.supplier)},"
-    for edge in dag.edges:
-        if not _can_be_pickled((edge.settings.key, edge.settings.partitioner)):
-            return f"the key or the partitioner of edge {edge.name}"
-    return "the DAG"
-
-
 def _largest(dag: DAG) -> str:
     vertex = max(dag.vertices, key=lambda vertex: len(cloudpickle.dumps(vertex.supplier)))
     return f"vertex '{vertex.name}'"
-
-
-def _can_be_pickled(thing: Any) -> bool:
-    try:
-        cloudpickle.dumps(thing)
-    except Exception:
-        return False
-    return True
 
 
 class Plans:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.dag import Edge
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -22,7 +23,7 @@ from pyrite.processors.splitting import Split
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 V = TypeVar("V")
 K = TypeVar("K")
@@ -72,6 +73,7 @@ class Several(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Distributes the items over all processors of all members: evenly, or so that all items
         with the same key are at the same one.
@@ -81,9 +83,11 @@ class Several(Point[T]):
         [1, 2]
         """
         checked_optional_function("rebalance", "key", key)
+        options = Options(name, parallelism, on_error)
+        before = self._checked("rebalance", key and edges.ValidKey(key), options)
         shape = edges.anywhere if key is None else edges.partitioned_by(key)
         node = node_after(
-            [(self, shape)], "rebalance", transforms.noop(), Options(name, parallelism)
+            [(before, shape)], "rebalance", transforms.noop(), Options(name, parallelism)
         )
         return self._stage(node)
 
@@ -93,6 +97,7 @@ class Several(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> tuple[Stage[T], Stage[T]]:
         """Two stages: with the items for which `predicate(item)` is true, and with the others. It
         is called once for each item.
@@ -104,7 +109,7 @@ class Several(Point[T]):
         """
         supplier = Split(checked_function("split", "predicate", predicate))
         node = node_after(
-            [(self, self.local_shape())], "split", supplier, Options(name, parallelism)
+            [(self, self._local_shape())], "split", supplier, Options(name, parallelism, on_error)
         )
         return (
             self._stage(node, branch=0, in_order=self._in_order),
@@ -122,6 +127,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[T, U]]: ...
     @overload
     def join(
@@ -134,6 +140,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[T, U | None]]: ...
     @overload
     def join(
@@ -146,6 +153,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[T | None, U | None]]: ...
     @overload
     def join(
@@ -158,6 +166,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]: ...
     def join(
         self,
@@ -169,6 +178,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Emits `(item, item of other)` for each match: where `left(item) == right(item of other)`.
         A key that is None never matches.
@@ -186,7 +196,7 @@ class Several(Point[T]):
         >>> orders.join(countries, left=lambda o: o[0], right=lambda c: c[0], how="left").collect()
         [(('ann', 3), ('ann', 'NO')), (('bob', 4), None)]
         """
-        options = Options(name, parallelism)
+        options = Options(name, parallelism, on_error)
         checked_function("join", "left", left)
         checked_function("join", "right", right)
         if how not in HOWS:
@@ -205,6 +215,7 @@ class Several(Point[T]):
         right: Callable[[U], K],
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, list[T], list[U]]]:
         """Emits `(key, items, items of other)` for each key of either stage.
 
@@ -216,7 +227,9 @@ class Several(Point[T]):
         """
         checked_function("co_group", "left", left)
         checked_function("co_group", "right", right)
-        return self._stage(co_group(self, other, (left, right), Options(name, parallelism)))
+        return self._stage(
+            co_group(self, other, (left, right), Options(name, parallelism, on_error))
+        )
 
     def process(
         self,
@@ -225,6 +238,7 @@ class Several(Point[T]):
         edge: Callable[[Edge], Edge] | None = None,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Passes the items to a processor of one's own. It gets this stage at ordinal 0, and the
         others at ordinals 1, 2, and so on. `edge` sets how the items travel to it.
@@ -238,7 +252,7 @@ class Several(Point[T]):
         >>> numbers.process(Twice, edge=lambda edge: edge.partitioned()).collect()
         [1, 1, 2, 2]
         """
-        shape = edge or self.local_shape()
+        shape = edge or self._local_shape()
         inputs: list[tuple[Point[Any], edges.Shape]] = [(stage, shape) for stage in (self, *others)]
-        node = node_after(inputs, name_of(supplier), supplier, Options(name, parallelism))
+        node = node_after(inputs, name_of(supplier), supplier, Options(name, parallelism, on_error))
         return self._stage(node)

@@ -7,19 +7,82 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, overload
 
+from pyrite.bad_records import BadRecord
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.files.formats import Format
 from pyrite.processors.files.known_formats import format_to_read
 from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
+from pyrite.processors.flat import Flat
+from pyrite.processors.ready_made import Source
 from pyrite.processors.steps import ReadStep
 
 
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["text"] = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[False] = False,
+    encoding: str | None = None,
+) -> Source[str]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["csv", "parquet"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[False] = False,
+    encoding: str | None = None,
+) -> Source[dict[str, Any]]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["jsonl", "json"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[False] = False,
+    encoding: str | None = None,
+) -> Source[Any]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["text"] = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[True],
+    encoding: str | None = None,
+) -> Source[tuple[str, str]]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["csv", "parquet"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[True],
+    encoding: str | None = None,
+) -> Source[tuple[str, dict[str, Any]]]: ...
+@overload
+def read_files(
+    glob: str | os.PathLike[str],
+    format: Literal["jsonl", "json"],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: Literal[True],
+    encoding: str | None = None,
+) -> Source[tuple[str, Any]]: ...
+@overload
 def read_files(
     glob: str | os.PathLike[str],
     format: str = "text",
@@ -28,7 +91,16 @@ def read_files(
     columns: Sequence[str] | None = None,
     with_path: bool = False,
     encoding: str | None = None,
-) -> StepSupplier:
+) -> Source[Any]: ...
+def read_files(
+    glob: str | os.PathLike[str],
+    format: str = "text",
+    *,
+    schema: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    with_path: bool = False,
+    encoding: str | None = None,
+) -> Source[Any]:
     """Emits what is in the files that match a glob pattern: each line of a `text`, each row of a
     `csv` or `parquet` file as a dict, each value of a `jsonl` file.
 
@@ -41,12 +113,21 @@ def read_files(
     With `columns`, only these columns of CSV and Parquet files and these fields of JSON objects are
     read. With `with_path`, each item is a pair of the file's path and what was read. `encoding` is
     that of text, CSV and JSON lines, UTF-8 unless it is given.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     size = Path(folder, "people.csv").write_text("name,age\\nann,41\\n")
+    ...     rows = p.read_files(f"{folder}/*.csv", format="csv", schema={"name": str, "age": int})
+    ...     Pipeline().read_from(rows).collect()
+    [{'name': 'ann', 'age': 41}]
     """
     path = checked_path("read_files", glob)
     checked = format_to_read(format, columns=columns, schema=schema, encoding=encoding)
     if not isinstance(with_path, bool):
         raise InvalidDAG(f"with_path of read_files() must be True or False; got {with_path!r}")
-    return StepSupplier(ReadFiles(path, checked, with_path))
+    return Source(ReadFiles(path, checked, with_path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +156,13 @@ class ReadFiles(ReadStep):
             )
         return replace(self, files=tuple(files))
 
+    def going_on(self) -> ReadFiles:
+        return replace(self, format=self.format.going_on())
+
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         vertex = context.vertex_name
         files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
-        return _Flat.over(
+        return Flat.over(
             self.blocks(self._share(files, context.global_index, context.total_parallelism))
         )
 
@@ -119,18 +203,10 @@ class ReadFiles(ReadStep):
         for part in parts:
             try:
                 for block in self.format.read(storage, part):
-                    yield [(part.path, item) for item in block] if self.with_path else block
+                    yield _with_path(part.path, block) if self.with_path else block
             except (OSError, EOFError, zlib.error) as error:
                 raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
 
 
-class _Flat(chain[Any]):
-    """The items of lists that a generator makes, at the speed of `chain`; can be closed like the
-    generator."""
-
-    @classmethod
-    def over(cls, blocks: Generator[list[Any], None, None]) -> _Flat:
-        items = cls.from_iterable(blocks)
-        assert isinstance(items, _Flat)
-        items.close = blocks.close  # type: ignore[attr-defined]
-        return items
+def _with_path(path: str, block: list[Any]) -> list[Any]:
+    return [item if type(item) is BadRecord else (path, item) for item in block]

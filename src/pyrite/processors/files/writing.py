@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.files.attempts import attempt_folder
 from pyrite.processors.files.committing import FolderCommit
 from pyrite.processors.files.durable import ResumedCommit
@@ -19,9 +18,22 @@ from pyrite.processors.files.parquet import Parquet
 from pyrite.processors.files.placing import Files, writer_of
 from pyrite.processors.files.storage import checked_path, is_url, storage_of
 from pyrite.processors.files.text import Text
+from pyrite.processors.ready_made import Sink
 from pyrite.processors.steps import Commit, Writer, WriteStep
 
 
+@overload
+def write_files(
+    dir: str | os.PathLike[str],
+    format: Literal["csv", "parquet"],
+    *,
+    schema: Any = None,
+    partition_by: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    target_size: int | None = None,
+    compression: str | None = None,
+    single_file: bool | str = False,
+) -> Sink[Mapping[str, Any]]: ...
+@overload
 def write_files(
     dir: str | os.PathLike[str],
     format: str = "text",
@@ -31,7 +43,17 @@ def write_files(
     target_size: int | None = None,
     compression: str | None = None,
     single_file: bool | str = False,
-) -> StepSupplier:
+) -> Sink[Any]: ...
+def write_files(
+    dir: str | os.PathLike[str],
+    format: str = "text",
+    *,
+    schema: Any = None,
+    partition_by: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    target_size: int | None = None,
+    compression: str | None = None,
+    single_file: bool | str = False,
+) -> Sink[Any]:
     """Writes items to files in a folder, `part-00000` and on, one per processor: text lines, CSV or
     Parquet rows from dicts, JSON lines.
 
@@ -50,6 +72,17 @@ def write_files(
     "word string, n long"; or the one that fits all rows. Then a column is float if any value is,
     fields that a row lacks are null, and a column that is None in all rows has Arrow's null type.
     Columns are in the order of the fields if all rows agree on it, else in alphabetical order.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     pipe = Pipeline()
+    ...     numbers = pipe.read_from([1, 2]).map(lambda n: {"n": n, "square": n * n})
+    ...     numbers.write_to(p.write_files(folder, format="jsonl", single_file="numbers.jsonl"))
+    ...     pipe.run()
+    ...     Path(folder, "numbers.jsonl").read_text().splitlines()
+    ['{"n": 1, "square": 1}', '{"n": 2, "square": 4}']
     """
     path = checked_path("write_files", dir)
     checked = format_to_write(format, schema=schema, compression=compression)
@@ -62,7 +95,7 @@ def write_files(
     )
     if isinstance(checked, Parquet) and layout.is_partitioned:
         checked = checked.partitioned(layout.fields)
-    return StepSupplier(WriteFiles(path, checked, layout))
+    return Sink(WriteFiles(path, checked, layout))
 
 
 @dataclass(frozen=True, slots=True)

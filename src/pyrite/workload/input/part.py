@@ -3,14 +3,13 @@ cut down to them."""
 
 from __future__ import annotations
 
-import difflib
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
-from pyrite.functions import shorten
+from pyrite.functions import did_you_mean, shorten
 from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.plan import Plan
 
@@ -46,7 +45,7 @@ def selected(part: Part, plan: Plan) -> set[int]:
     exist, or if no job is left."""
     number = {id: n for n, id in enumerate(plan.ids)}
     problems = [
-        f"{name}= names the job '{id}', but there is no such job{_near(id, number)}"
+        f"{name}= names the job '{id}', but there is no such job{did_you_mean(id, number)}"
         for name in _OPTIONS
         for id in getattr(part, name) or ()
         if id not in number
@@ -162,8 +161,3 @@ def _ids(name: str, value: Ids) -> tuple[str, ...] | None:
 def _described(part: Part) -> str:
     given = [(name, getattr(part, name)) for name in _OPTIONS]
     return " and ".join(f"{name}={list(ids)}" for name, ids in given if ids is not None)
-
-
-def _near(id: str, ids: Iterable[str]) -> str:
-    near = difflib.get_close_matches(id, ids, 1)
-    return f"; did you mean '{near[0]}'?" if near else ""

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
+from pyrite.functions import shorten
 from pyrite.workload.input.tables import as_columns, job_id, without_garbage_collection
 
 
@@ -19,6 +20,11 @@ class Schedule:
     """
 
     def __init__(self, edges: Iterable[tuple[Any, Any]] = ()) -> None:
+        given: object = edges
+        if not isinstance(given, Iterable):
+            raise InvalidWorkload(
+                [f"a schedule is made from pairs (upstream, downstream); got {shorten(given)}"]
+            )
         problems: list[str] = []
         sources: list[Any] = []
         destinations: list[Any] = []
@@ -110,9 +116,8 @@ def find_cycle(upstream: Sequence[Sequence[int]], suspects: Iterable[int]) -> li
     while job not in seen:
         seen[job] = len(path)
         path.append(job)
-        job = next(
-            above for above in upstream[job] if above in left
-        )  # each job that `in_order` left out has such an upstream job
+        # Each job that `in_order` left out has such an upstream job.
+        job = next(above for above in upstream[job] if above in left)
     cycle = path[seen[job] :][::-1]
     smallest = cycle.index(min(cycle))
     cycle = cycle[smallest:] + cycle[:smallest]

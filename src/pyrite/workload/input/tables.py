@@ -3,7 +3,6 @@ of plain Python values."""
 
 from __future__ import annotations
 
-import difflib
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from pyrite.errors import InvalidWorkload
-from pyrite.functions import shorten
+from pyrite.functions import did_you_mean, shorten
 
 
 def as_columns(
@@ -37,8 +36,7 @@ def as_columns(
         return {name: [] for name in required}
     for name in columns:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
+            hint = did_you_mean(str(name), known) or f"; known are {', '.join(known)}"
             problems.append(f"the {what} has an unknown column '{name}'{hint}")
     if problems:
         raise InvalidWorkload(problems)
@@ -103,6 +101,13 @@ def _is_empty(table: Any) -> bool:
 
 def _columns(table: Any, what: str) -> dict[str, list[Any]]:
     if isinstance(table, Mapping):
+        problems = [
+            f"the column '{name}' of the {what} must be a list; got {shorten(values)}"
+            for name, values in table.items()
+            if isinstance(values, (str, bytes)) or not isinstance(values, Iterable)
+        ]
+        if problems:
+            raise InvalidWorkload(problems)
         return _of_one_length({str(name): _values(values) for name, values in table.items()}, what)
     if hasattr(table, "to_pylist") and hasattr(table, "column_names"):  # Arrow
         return {

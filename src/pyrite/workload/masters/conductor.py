@@ -1,30 +1,22 @@
 """The conductor: what both masters share. It asks the scheduler for decisions, turns them into
-orders and journal entries, knows the place of each result, and tells which jobs are up to date. A
-master talks to the conductor only, and acts.
+orders and journal entries, and knows the place of each result. A master talks to the conductor
+only, and acts.
 """
 
 from __future__ import annotations
 
-import functools
-
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
-from pyrite.workload.input.fingerprints import NO_FINGERPRINT, digest
-from pyrite.workload.input.fingerprints.outputs import outputs_again
-from pyrite.workload.input.fingerprints.parts import Parts, unpack_planned, with_run
-from pyrite.workload.input.jobs.maps import branch_id
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
-from pyrite.workload.masters.branching import Branching
-from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
+from pyrite.workload.masters.up_to_date import UpToDate
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
-from pyrite.workload.storage.entries import Entry, result_of, with_record, with_result
-from pyrite.workload.storage.given import is_there
+from pyrite.workload.storage.entries import Entry, result_of, with_record
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import input_places
 from pyrite.workload.storage.store import Store
@@ -53,40 +45,33 @@ class Conductor:
         self._journal = journal
         self._journal_plan = journal.plan
         self._entries: list[Entry] = list(journal.entries().values())
-        self._branching = Branching(store, journal, plan, self._entries, self._digest_of)
+        self._up_to_date = current = UpToDate(
+            store, journal, plan, self._entries, rerun=options.rerun, folder=folder
+        )
+        self._branching = current.branching
         self._plan = plan = self._branching.plan
-        self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
-        self._files = FilesOfJobs(plan.files, folder)
-        self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._began: dict[int, tuple[str, float]] = {}
         self._segments: dict[str, int] = {}  # by worker
         self._log_ends: dict[str, int] = {}
         self._scanned: dict[int, int] = {}
         self._due: float | None = None
-        self._packed = functools.lru_cache(maxsize=64)(with_run)
         self._finished: list[int] = []  # their results are not in the journal yet
-        self._known_seconds = known = journal.latest_seconds()
-        ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
-        seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
-        self._has_results = {*seconds}
-        self._spoiled = self._tried_since() if seconds else set()
-        self._may_skip = bool(known) and not options.rerun
+        seconds = current.seconds
         remaining = remaining_paths(plan.order, plan.downstream, seconds) if seconds else None
         self._rules = rules_of(plan, options, remaining)
         self._scheduler = Scheduler(
             self._rules,
             done=self._branching.done,
             attempts=[entry.attempt for entry in self._entries],
-            is_current=self._is_current if self._may_skip or plan.maps else None,
+            is_current=current.is_current if current.may_skip or plan.maps else None,
             depth=depth,
             grow=self._grow,
             gathering=list(plan.branches),
         )
         for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
+            # In a resumed run, jobs that were running or failed start again.
             if entry.state is not state and entry.state is not JobState.SKIPPED:
-                self._scheduler.changed[job] = (
-                    None  # in a resumed run, jobs that were running or failed start again
-                )
+                self._scheduler.changed[job] = None
 
     # State and decisions
 
@@ -110,9 +95,6 @@ class Conductor:
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
 
-    def timeout_of(self, job: int) -> float | None:
-        return self._plan.timeouts[job]
-
     @property
     def plan(self) -> Plan:
         """The plan, with the branches of maps that are known. Its order is that without them."""
@@ -123,7 +105,11 @@ class Conductor:
 
     def explain(self, job: int) -> tuple[bytes, bytes]:
         """The fingerprint of a job whose upstream jobs have results, and its parts, packed."""
-        return self._fingerprint(job), self._parts(job)
+        return self._up_to_date.fingerprint(job), self._up_to_date.parts(job)
+
+    def results_id(self, job: int) -> str:
+        """The id under which the results of a job are kept."""
+        return self._up_to_date.results_id(job)
 
     def busy_workers(self) -> list[str]:
         return list(self._scheduler.busy_workers())
@@ -136,178 +122,37 @@ class Conductor:
             plan = self._plan
             has_inputs = plan.passed[job] or job in plan.branch
             inputs = input_places(plan, self._entries, job) if has_inputs else ()
-            fingerprint = self._fingerprint(job)
+            fingerprint = self._up_to_date.fingerprint(job)
             made.append((worker, Order(job, attempt, fingerprint, inputs, plan.blob_of(job))))
         return made
 
-    def recalls(self, now: float) -> set[str]:
+    def recalls(self, now: float) -> list[str]:
         """The workers that should give back the jobs that they have not started."""
-        crowded = self._scheduler.crowded(now)
-        recalls = self._scheduler.recalls()
-        return {*crowded, *(worker for worker, _ in recalls)} if crowded or recalls else set()
+        return self._scheduler.recalls(now)
 
     def overdue(self, now: float) -> dict[str, str]:
         """The workers whose running job has exceeded its timeout, and why it is stopped."""
-        overdue = self._scheduler.overdue(now)
-        return (
-            {
-                worker: f"it took longer than its timeout of "
-                f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
-                for worker in overdue
-            }
-            if overdue
-            else {}
-        )
+        return {
+            worker: f"it took longer than its timeout of "
+            f"{self._plan.timeouts[self.jobs_of(worker)[0]]:g} s and was stopped"
+            for worker in self._scheduler.overdue(now)
+        }
 
     def next_moment(self, now: float) -> float | None:
         """When something has to be done even without an event; None if never."""
-        scheduler = self._scheduler
-        moments = (
-            self._due,
-            scheduler.next_deadline(),
-            scheduler.next_crowded(now),
-            scheduler.next_retry(),
-        )
+        moments = (self._due, self._scheduler.next_moment(now))
         return min([moment for moment in moments if moment is not None], default=None)
-
-    # Orders
-
-    def _fingerprint(self, job: int) -> bytes:
-        """The fingerprint of the command, its arguments, the results of all upstream jobs, which
-        have finished by now, and its files as they are now."""
-        found = self._without_files(job)
-        return digest(found, self._files.look(job)) if job in self._plan.files else found
-
-    def _without_files(self, job: int) -> bytes:
-        found = self._fingerprints[job]
-        if found is None:
-            found = self._plan.fingerprints[job]
-            above = self._above(job)
-            if above:
-                found = digest(found, *above.values())
-            self._fingerprints[job] = found
-        return found
-
-    def _above(self, job: int) -> dict[str, bytes]:
-        """The digests of what a job gets from its upstream jobs. They are in the order of the ids,
-        because the user may have given the jobs as a set. A map gets the result that it takes
-        apart, and a branch only its element of that, unless the whole is passed to it, too."""
-        plan = self._plan
-        above = plan.upstream[job]
-        if not above:
-            return {}
-        found: dict[str, bytes] = {}
-        if job in plan.maps:
-            above = [plan.maps[job].over]
-        elif job in plan.branch:
-            map, number = plan.branch[job]
-            over = plan.maps[map].over
-            found[branch_id(plan.ids[over], "")] = self._branching.element_digest(map, number)
-            above = [u for u in above if u != over or u in plan.maps[map].passed]
-        if len(above) > 1:
-            above = sorted(above, key=plan.ids.__getitem__)
-        for u in above:
-            found[plan.ids[u]] = self._digest_of(u)
-        return found
-
-    def _settled(self, job: int) -> bytes:
-        """The fingerprint of a job that has ended. If a file that it may have read was changed
-        while it ran, the fingerprint is random, so that the job runs again the next time."""
-        earlier = self._journal.latest_result(self.results_id(job))
-        made: tuple[str, ...] = ()
-        if earlier is not None and earlier.parts:
-            now = unpack_planned(self._plan.parts[job])
-            made = outputs_again(Parts.unpack(earlier.parts), now, self._plan.files[job])
-        found = self._files.settle(job, made)
-        return digest(self._without_files(job), found)
-
-    def _parts(self, job: int) -> bytes:
-        """What the fingerprint of the job was made of, packed, to explain why a job runs."""
-        planned = self._plan.parts[job]
-        upstream = self._above(job)
-        if job not in self._plan.files:
-            return with_run(planned, upstream=upstream) if upstream else self._packed(planned)
-        seen = self._files.seen(job)
-        return with_run(planned, seen.contents, upstream, seen.made, seen.unsure)
-
-    def _digest_of(self, job: int) -> bytes:
-        """The digest of the result of a job and of the files that it wrote. If the result says
-        nothing about what the job did, the fingerprint of the job."""
-        if job in self._plan.maps:
-            return self._branching.gathered_digest(job)
-        entry = self._entries[job]
-        if self._says_nothing(job, entry.result_digest):
-            return entry.fingerprint or NO_FINGERPRINT
-        found = entry.result_digest or NO_FINGERPRINT
-        written = self._written(job)
-        return digest(found, *written) if written else found
-
-    def _written(self, job: int) -> list[bytes]:
-        """The digests of the files that a job with a result has written."""
-        if job not in self._plan.files:
-            return []
-        packed = self._parts_of.get(job)
-        if packed is None:
-            entry = self._entries[job]
-            fingerprint = entry.fingerprint or NO_FINGERPRINT
-            known = self._journal.result(self.results_id(job), fingerprint)
-            packed = self._parts_of[job] = known.parts if known is not None else b""
-        parts = Parts.unpack(packed) if packed else Parts()
-        return [parts.files[path] for path in parts.made]
-
-    def _is_current(self, job: int) -> bool:
-        """Whether the job has a result with its fingerprint; if so, this becomes its result."""
-        if job in self._plan.maps and self._plan.maps[job].over in self._plan.maps:
-            return True  # the elements are the results of branches; there is nothing to take apart
-        if not self._may_skip or job not in self._has_results:
-            return False
-        id = self.results_id(job)
-        found = self._journal.result(id, self._fingerprint(job))
-        if found is None or not is_there(self._store, found.segment, found.offset):
-            return False
-        if self._says_nothing(job, found.digest) and (
-            id in self._spoiled or found != self._journal.latest_result(id)
-        ):
-            return False  # what it wrote elsewhere may have been overwritten by another attempt
-        self._entries[job] = with_result(self._entries[job], found)
-        self._parts_of.pop(job, None)
-        return True
-
-    def _tried_since(self) -> set[str]:
-        """The jobs whose last attempt was later than their results, and has none."""
-        here = (
-            self.results_id(job)
-            for job, entry in enumerate(self._entries)
-            if entry.attempt and not entry.state.has_result and job not in self._plan.maps
-        )
-        return self._journal.failed_since().union(here)
-
-    def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
-        """Whether the result is None or an exit code, which says nothing about what a job did."""
-        return result_digest == NO_FINGERPRINT or job in self._plan.programs
-
-    def results_id(self, job: int) -> str:
-        """The id under which the results of a job are kept."""
-        return self._branching.results_id(job)
 
     def _grow(self, map: int) -> int:
         """Makes the branches of a map, and returns their number."""
-        branches = self._branching.grow(map)
+        branches = self._up_to_date.grow(map)
         add_branches(self._rules, map, branches)
-        self._fingerprints.extend([None] * len(branches))
-        known = self._known_seconds
-        self._has_results.update(job for job in branches if known and self.results_id(job) in known)
         return len(branches)
 
     # Events
 
     def joined(
-        self,
-        worker: str,
-        *,
-        segment: int | None = None,
-        log_end: int = 0,
-        is_ready: bool = True,
+        self, worker: str, *, segment: int | None = None, log_end: int = 0, is_ready: bool = True
     ) -> None:
         """There is a new worker. `segment` is the number of its segment and of its log, if it
         writes them itself."""
@@ -322,9 +167,6 @@ class Conductor:
         if began is not None:
             for job in self.jobs_of(worker)[:1]:
                 self._began[job] = (worker, began)
-
-    def allow_short_jobs(self) -> None:
-        self._scheduler.allow_short_jobs()
 
     def returned(self, job: int, now: float) -> None:
         self._scheduler.returned(job, now)
@@ -356,17 +198,12 @@ class Conductor:
             self._began[next_one] = (worker, record.ended)
         error = None if record.succeeded else self._error_at(segment, record.offset)
         if record.job in self._plan.files:
-            if record.succeeded:
-                record = record._replace(fingerprint=self._settled(record.job))
-            else:
-                self._files.failed(record.job)
+            record = self._up_to_date.settled(record)
         self._entries[record.job] = with_record(
             self._entries[record.job], record, segment=segment, worker=worker, error=error
         )
         if record.succeeded:
             self._finished.append(record.job)
-            if record.job in self._plan.files:
-                self._parts_of[record.job] = self._parts(record.job)
         return True
 
     def _error_at(self, segment: int, offset: int) -> str:
@@ -389,8 +226,7 @@ class Conductor:
         """A worker has died. The job that it was running has no record."""
         blamed = self._scheduler.died(worker, cause, now)
         if blamed is not None:
-            if blamed in self._plan.files:
-                self._files.failed(blamed)
+            self._up_to_date.failed(blamed)
             _, started = self._began.get(blamed, (worker, wall))
             self._entries[blamed] = self._entries[blamed]._replace(
                 worker=worker,
@@ -443,8 +279,9 @@ class Conductor:
                     entry = entry._replace(worker=None, started=None)
             self._entries[job] = entry
             batch.append((job, entry))
+        current = self._up_to_date
         results = [
-            result_of(self.results_id(job), self._entries[job], self._parts(job))
+            result_of(current.results_id(job), self._entries[job], current.parts(job))
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)

@@ -59,14 +59,13 @@ def main(config: dict[str, Any]) -> NoReturn:
     try:
         journal = Journal(store)
         try:
-            options = Options(**config["options"])
             plan = store.read_plan(journal.plan)
             hooks = start_hooks(store, journal.plan, plan, status)
             master = Master(
                 store,
                 plan,
                 journal,
-                options,
+                Options(**status.options),
                 hooks=hooks,
                 lock=config["lock"],
                 start_seconds=config["start_seconds"],
@@ -138,7 +137,6 @@ class Master:
             self._welcome(worker)
             return worker
 
-        self._conductor.allow_short_jobs()
         self._arrivals = Arrivals(listener, secret, Limits(**limits), welcome)
         self._selector.register(self._arrivals, selectors.EVENT_READ, lambda: None)
         # The process that called the launcher holds the other end of this pipe until the launcher
@@ -258,20 +256,17 @@ class Master:
     def _own_processes(self) -> set[int]:
         """The children of the master, without those that it adopted from workers that have died. A
         worker that lives adopts what its job leaves."""
-        own = {self._reaper.pid, *(worker.pid for worker in self._workers.values())}
+        own = {self._reaper.process.pid, *(worker.pid for worker in self._workers.values())}
         return own if self._hooks is None else own | {self._hooks.pid}
 
     def _check_launcher(self) -> None:
         if self._launcher_ended and not self._workers:
+            path = launching.error_of(self._store)
+            why = f" ({path.read_text()})" if path.exists() else ""
             raise RunBroken(
-                "the launcher returned, and its workers ended, before all jobs had "
-                f"ended{self._why_launcher_ended()}; "
+                f"the launcher returned, and its workers ended, before all jobs had ended{why}; "
                 "what was recorded is kept, and the run can be resumed"
             )
-
-    def _why_launcher_ended(self) -> str:
-        path = self._store.folder / "launcher.error"
-        return f" ({path.read_text()})" if path.exists() else ""
 
     def _blame(self, worker: WorkerLink, what: str, now: float) -> None:
         running = self._conductor.jobs_of(worker.name)
@@ -281,11 +276,10 @@ class Master:
             f"its worker {worker.name} died while it ran ({what})",
         )
         if worker.ended_by is not None and running and running[0] != job:
-            self._conductor.lost(
-                worker.name, now
-            )  # the job that the worker was killed for had finished just before
+            # The job that the worker was killed for had finished just before.
+            self._conductor.lost(worker.name, now)
             return
-        log = (worker.log_end, _size(self._store.log(worker.segment)))
+        log = (worker.log_end, self._store.log_size(worker.segment))
         self._conductor.died(
             worker.name, cause, why, segment=worker.segment, log=log, now=now, wall=time.time()
         )
@@ -430,10 +424,3 @@ class Master:
     def _launcher_is_gone(self) -> None:
         self._selector.unregister(sys.stdin)
         self._launcher_ended = True
-
-
-def _size(path: Any) -> int:
-    try:
-        return int(os.stat(path).st_size)
-    except OSError:
-        return 0

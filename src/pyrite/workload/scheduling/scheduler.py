@@ -24,12 +24,9 @@ Cause = Literal["crash", "timeout", "cancel"]
 
 _FIRST = (-inf, 0.0)  # the lowest rank
 
-DEPTH = (
-    2  # jobs per worker: one that runs and one that waits, so that few jobs are affected by a death
-)
-
-# Messages to launched workers take so long that such a worker gets more jobs than that, if its jobs
-# are short. It gives them back when one turns out to be long.
+# A worker has one job that runs and one that waits. If its jobs are so short that messages would
+# take longer, it has more. It gives them back when one turns out to be long.
+DEPTH = 2
 MOST_SHORT_JOBS = 16
 SHORT_SECONDS = 0.005  # of the jobs that a worker has, together
 LONG_SECONDS = 0.05
@@ -50,9 +47,7 @@ class Rules:
     capacities: Needs = field(default_factory=dict)
     retry_waits: dict[int, RetryWait] = field(default_factory=dict)
     watched: Collection[int] = frozenset()
-    remaining: list[float] | None = (
-        None  # for each job, the duration of the longest path from it, if durations are known
-    )
+    remaining: list[float] | None = None  # the duration of the longest path from each job, if known
     makers: Collection[int] = ()  # the jobs that make more jobs when they have succeeded
     on_error: OnError = "continue"
     crashes_max: int = 2
@@ -93,8 +88,8 @@ class Scheduler:
 
     `is_current(job)` tells whether the earlier result of a job is up to date. It is called when the
     job is ready to run; if it returns True, the job is skipped. `draw` gives random numbers from 0
-    to 1, for the waits before retries.
-
+    to 1, for the waits before retries. `depth` is the number of jobs that a worker has; by
+    default more while they are short.
 
     `grow(job)` is called when one of the `makers` has succeeded or is skipped: it adds the jobs
     that this job makes to the end of the lists of the rules, and returns their number. The maker
@@ -121,7 +116,7 @@ class Scheduler:
         self.cancelled = False
         self._rules = rules
         self._depth = depth
-        self._most = depth
+        self._most = MOST_SHORT_JOBS if depth == DEPTH else depth
         self._is_current = is_current
         self._grow = grow
         # The jobs that wait for the jobs that they made, and how they will end: SKIPPED if nothing
@@ -180,10 +175,6 @@ class Scheduler:
 
     # Events
 
-    def allow_short_jobs(self, most: int = MOST_SHORT_JOBS) -> None:
-        """From now on a worker may have up to `most` jobs while these are short."""
-        self._most = most
-
     def joined(self, worker: str, *, is_ready: bool = True) -> None:
         """There is a new worker, which can get jobs. The timeout of a job counts from when its
         worker is ready."""
@@ -231,10 +222,9 @@ class Scheduler:
             self._let_go(blamed)
             if cause == "cancel":
                 self._end(blamed, JobState.CANCELLED)
-            elif cause == "timeout":
-                self._try_failed(blamed, JobState.TIMEOUT, now)
             else:
-                self._crashed(blamed, now)
+                state = JobState.TIMEOUT if cause == "timeout" else JobState.CRASHED
+                self._try_failed(blamed, state, now)
         return blamed
 
     def left(self, worker: str) -> None:
@@ -290,61 +280,42 @@ class Scheduler:
             made.append(Assignment(worker, job, self.attempts[job]))
         return made
 
-    def recalls(self) -> list[tuple[str, int]]:
-        """The jobs that wait in the queue of a worker and should be taken back, because no more
-        jobs may start, or because another worker is idle."""
-        if self._winding_down:
-            return [
-                (worker, hand.jobs[-1])
-                for worker, hand in self._hands.items()
-                if len(hand.jobs) > 1
-            ]
-        if self._queue.ready_count:
-            return []
-        idle = sum(not hand.jobs for hand in self._hands.values())
-        if not idle:
-            return []
-        return [
-            (worker, hand.jobs[-1]) for worker, hand in self._hands.items() if len(hand.jobs) > 1
-        ][:idle]
-
-    def crowded(self, now: float) -> list[str]:
-        """The workers that have more jobs than they may have behind a long one."""
-        if self._most == self._depth:
-            return []
+    def recalls(self, now: float) -> list[str]:
+        """The workers that should give back the jobs that they have not started: because no more
+        jobs may start, because another worker is idle, or because they are behind a long job and
+        more than may be there."""
+        hands = self._hands
+        waiting = [name for name, hand in hands.items() if len(hand.jobs) > 1]
+        if not waiting or self._winding_down:
+            return waiting
+        idle = 0 if self._queue.ready_count else sum(not hand.jobs for hand in hands.values())
         return [
             name
-            for name, hand in self._hands.items()
-            if len(hand.jobs) > self._depth and hand.is_long(now)
+            for n, name in enumerate(waiting)
+            if n < idle or (len(hands[name].jobs) > self._depth and hands[name].is_long(now))
         ]
-
-    def next_crowded(self, now: float) -> float | None:
-        """When the next worker will be crowded, if its job does not end before."""
-        if self._most == self._depth:
-            return None
-        times = [
-            hand.since + LONG_SECONDS
-            for hand in self._hands.values()
-            if len(hand.jobs) > self._depth and not hand.is_long(now)
-        ]
-        return min(times, default=None)
 
     def overdue(self, now: float) -> list[str]:
         """The workers whose running job has exceeded its timeout."""
-        if not self._has_timeouts:
-            return []
         return [worker for worker, deadline in self._deadlines() if deadline <= now]
 
-    def next_deadline(self) -> float | None:
-        if not self._has_timeouts:
-            return None
-        return min((deadline for _, deadline in self._deadlines()), default=None)
-
-    def next_retry(self) -> float | None:
-        """When the next job that waits before a retry can be assigned."""
-        return self._resting[0][0] if self._resting else None
+    def next_moment(self, now: float) -> float | None:
+        """When the next job exceeds its timeout, can be tried again, or has become a long one with
+        too many jobs behind it; None if never."""
+        moments = [deadline for _, deadline in self._deadlines()]
+        if self._resting:
+            moments.append(self._resting[0][0])
+        if self._most > self._depth:
+            moments += [
+                hand.since + LONG_SECONDS
+                for hand in self._hands.values()
+                if len(hand.jobs) > self._depth and not hand.is_long(now)
+            ]
+        return min(moments, default=None)
 
     def _deadlines(self) -> Iterator[tuple[str, float]]:
+        if not self._has_timeouts:
+            return
         for worker, hand in self._hands.items():
             if hand.jobs and hand.is_ready:
                 timeout = self._rules.timeouts[hand.jobs[0]]
@@ -445,18 +416,14 @@ class Scheduler:
             self._resources.give_back(needs)
 
     def _try_failed(self, job: int, state: JobState, now: float) -> None:
-        self._failures[job] += 1
-        if self._failures[job] <= self._rules.retries[job] and not self._winding_down:
+        is_crash = state is JobState.CRASHED
+        counts = self._crashes if is_crash else self._failures
+        counts[job] += 1
+        most = self._rules.crashes_max if is_crash else self._rules.retries[job]
+        if counts[job] <= most and not self._winding_down:
             self._retry(job, now)
         else:
             self._fail(job, state)
-
-    def _crashed(self, job: int, now: float) -> None:
-        self._crashes[job] += 1
-        if self._crashes[job] <= self._rules.crashes_max and not self._winding_down:
-            self._retry(job, now)
-        else:
-            self._fail(job, JobState.CRASHED)
 
     def _retry(self, job: int, now: float) -> None:
         """The job runs again, at once or after its wait."""

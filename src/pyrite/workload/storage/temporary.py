@@ -7,16 +7,15 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import threading
 import weakref
 from secrets import token_hex
 
+from pyrite.workload.storage.hook_files import wait_for_hooks
 from pyrite.workload.storage.store import Store
-from pyrite.workload.system import janitor
-from pyrite.workload.system.copies import OwnFile, above_streams
+from pyrite.workload.system import janitor, processes
 from pyrite.workload.system.private import FOLDER_MODE
 
 HOOKS_SECONDS = 70.0  # they end themselves some time after the run
@@ -37,32 +36,23 @@ def remove_with(handle: object, store: Store) -> None:
 
 def _remove_if_ended(keeper: _Keeper, store: Store) -> None:
     status = store.status()
-    is_over = status is None or (status.has_ended and store.wait_for_hooks(0))
+    is_over = status is None or (status.has_ended and wait_for_hooks(store, 0))
     if keeper.is_of_here and is_over:
         keeper.remove(store)
 
 
 class _Keeper:
     """Removes the temporary stores of this process when the interpreter ends. If the process is
-    killed, the janitor does it, which is a process that notices this by the end of a pipe."""
+    killed, the janitor does it."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
         self._stores: dict[str, Store] = {}
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", janitor.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
-        )
-        assert process.stdin is not None
-        self._pipe = OwnFile(above_streams(os.dup(process.stdin.fileno())))
-        process.stdin.close()
+        env = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+        self._janitor = processes.Survivor(janitor.__file__, env=env)
         # Without this, a janitor that was killed would stay a zombie process.
-        threading.Thread(target=process.wait, name="workload janitor", daemon=True).start()
+        wait = self._janitor.process.wait
+        threading.Thread(target=wait, name="workload janitor", daemon=True).start()
         # The masters in this process are registered later, so they have ended before.
         atexit.register(self._leave)
 
@@ -72,18 +62,18 @@ class _Keeper:
 
     def add(self, store: Store) -> None:
         self._stores[str(store)] = store
-        self._tell("+", store)
+        self._janitor.tell(f"+{json.dumps(str(store))}")
 
     def remove(self, store: Store) -> None:
         janitor.remove(str(store))
         self._stores.pop(str(store), None)
-        self._tell("-", store)
+        self._janitor.tell(f"-{json.dumps(str(store))}")
 
     def _leave(self) -> None:
         if self.is_of_here:
             for store in list(self._stores.values()):
                 self._cancel(store)
-                store.wait_for_hooks(HOOKS_SECONDS)
+                wait_for_hooks(store, HOOKS_SECONDS)
                 self.remove(store)
 
     def _cancel(self, store: Store) -> None:
@@ -97,12 +87,6 @@ class _Keeper:
         )
         if status.master.pid != self._owner:
             janitor.end_master(str(store))
-
-    def _tell(self, command: str, store: Store) -> None:
-        try:
-            os.write(self._pipe.file, f"{command}{json.dumps(str(store))}\n".encode())
-        except OSError:  # the janitor was killed
-            pass
 
 
 _keeper: _Keeper | None = None

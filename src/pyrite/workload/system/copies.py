@@ -36,9 +36,8 @@ class OwnFile:
             if own is not None:
                 own.close()
 
-        os.register_at_fork(
-            after_in_child=close_in_copy
-        )  # this cannot be undone, so the function must not keep this object alive
+        # This cannot be undone, so the function must not keep this object alive.
+        os.register_at_fork(after_in_child=close_in_copy)
 
     def close(self) -> None:
         if self._is_open:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pyrite.workload.system.reaper import children_of
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -46,18 +48,8 @@ def memory_of_family(pid: int, *, enough: int = 0, since: Mapping[int, Usage] = 
 def _family(pid: int) -> list[int]:
     found = [pid]
     for member in found:  # grows while it is read
-        found.extend(_children(member))
+        found.extend(children_of(member))
     return found
-
-
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            children.extend(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
-    except OSError:  # it has ended
-        pass
-    return children
 
 
 def _resident(pid: int) -> int:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pyrite.workload.system import reaper
 from pyrite.workload.system.alive import Identity
@@ -72,58 +74,89 @@ def take_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, KEPT_SIGNALS)
 
 
-class Reaper:
-    """A small process that kills the registered workers when the master dies, for whatever reason.
+class Survivor:
+    """A small program that acts when this process has died, for whatever reason. It notices that by
+    the end of a pipe, through which it is told, line by line, what to do then."""
+
+    def __init__(self, program: str, *, env: Mapping[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env=env,
+        )
+        # A process forked from this one would keep the pipe open.
+        self._pipe = own_input(self.process)
+
+    def tell(self, line: str) -> None:
+        try:
+            os.write(self._pipe.file, f"{line}\n".encode())
+        except OSError:  # it was killed
+            pass
+
+
+class Reaper(Survivor):
+    """Kills the registered workers when the master dies.
 
     Workers end by themselves when their master dies. But a worker cannot do so if it was stopped by
     a signal, or if it runs native code that holds the GIL.
     """
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        assert self._process.stdin is not None
-        # A process forked from this one would keep the pipe open, and the reaper would not notice
-        # the death of this process.
-        self._pipe = OwnFile(above_streams(os.dup(self._process.stdin.fileno())))
-        self._process.stdin.close()
+        super().__init__(reaper.__file__)
 
     def watch(self, leader: int) -> None:
-        self._tell(f"+{leader}\n")
+        self.tell(f"+{leader}")
 
     def forget(self, leader: int) -> None:
-        self._tell(f"-{leader}\n")
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        self.tell(f"-{leader}")
 
     def watch_process(self, process: Identity) -> None:
         """Registers a process that is not the leader of a session."""
-        self._tell(f"*{process.pid} {process.started}\n")
+        self.tell(f"*{process.pid} {process.started}")
 
     def close(self) -> None:
         """Ends the reaper without killing anything."""
-        self._tell(".\n")
+        self.tell(".")
         self._pipe.close()
-        self._process.wait()
+        self.process.wait()
 
-    def _tell(self, line: str) -> None:
-        try:
-            os.write(self._pipe.file, line.encode())
-        except OSError:  # the reaper was killed; the workers still end by themselves
-            pass
+
+def own_input(process: subprocess.Popen[bytes]) -> OwnFile:
+    """The pipe to the standard input of a process, which no process forked from this one keeps
+    open."""
+    assert process.stdin is not None
+    pipe = OwnFile(above_streams(os.dup(process.stdin.fileno())))
+    process.stdin.close()
+    return pipe
 
 
 def kill_family(leader: int) -> None:
-    """Kills the leader of a session, which may be this process, and all that it started; this
-    process itself goes on."""
+    """Kills the leader of a session and all that it started."""
     kill_families({leader})
+
+
+def end_family() -> NoReturn:
+    """Ends this process, which leads a session, and all that it started."""
+    kill_families({os.getpid()})
+    os._exit(1)
+
+
+def end_with(file: int) -> None:
+    """From now on, this process and all that it started end when the other end of this pipe or
+    socket is closed, which is so when the process that holds it has died."""
+
+    def wait() -> NoReturn:
+        watch = select.poll()
+        watch.register(file, select.POLLRDHUP)
+        while not watch.poll():
+            pass
+        end_family()
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def end_children(but: Callable[[], Iterable[int]] = tuple) -> None:
@@ -138,12 +171,14 @@ def end_children(but: Callable[[], Iterable[int]] = tuple) -> None:
 
 def cause_of(code: int) -> str:
     """How a process ended, from its exit code."""
-    if code >= 0:
-        return f"exit code {code}"
+    return f"exit code {code}" if code >= 0 else signal_name(-code)
+
+
+def signal_name(number: int) -> str:
     try:
-        return signal.Signals(-code).name
+        return signal.Signals(number).name
     except ValueError:
-        return f"signal {-code}"
+        return f"signal {number}"
 
 
 def adopt_orphans() -> None:

@@ -8,14 +8,10 @@ it depends on the result.
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 
-from pyrite.workload.input.fingerprints.parts import (
-    Parts,
-    differences,
-    may_be_of,
-    unpack_planned,
-)
+from pyrite.workload.input.fingerprints.parts import Parts, differences, may_be_of, unpack_planned
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import in_order
@@ -34,11 +30,8 @@ UPSTREAM_NAMED = 3
 def forecast(store: Store, plan: Plan, options: Options) -> Preview:
     """What a new run of this plan in this store would do. Nothing is written, and no lock is
     needed; the store need not exist."""
-    journal = PaperJournal(store)
-    try:
+    with closing(PaperJournal(store)) as journal:
         return _Forecast(store, plan, options, journal).preview()
-    finally:
-        journal.close()
 
 
 class _Forecast:
@@ -97,7 +90,7 @@ class _Forecast:
     def _why(self, job: int) -> list[str]:
         """Why a job runs whose upstream jobs are all up to date."""
         id = self._plan.ids[job]
-        results = self._journal.results(self._conductor.results_id(job))
+        results = self._journal.results.all_of(self._conductor.results_id(job))
         if not results:
             return [self._never_done(id)]
         fingerprint, parts = self._conductor.explain(job)
@@ -115,7 +108,7 @@ class _Forecast:
         last, mapped = self._before.get(id), self._plan.maps.get(job)
         if mapped and mapped.over in self._plan.maps and last and last.state.has_result:
             return []  # it takes nothing apart, so it has no result besides those of its branches
-        results = self._journal.results(id)
+        results = self._journal.results.all_of(id)
         if not results:
             return [self._never_done(id)]
         new = unpack_planned(self._plan.parts[job])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pyrite.errors import PyriteError
-from pyrite.functions import shorten_text
+from pyrite.functions import did_you_mean, shorten_text
 
 Action = Literal["run", "may run", "skip"]
 
@@ -51,9 +50,8 @@ class Preview(Sequence[Planned]):
         """Why this job would run or be skipped, in a sentence."""
         found = self._by_id.get(job)
         if found is None:
-            near = difflib.get_close_matches(job, self._by_id, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise PyriteError(f"there is no job '{job}' in this plan{hint}")
+            near = did_you_mean(job, self._by_id)
+            raise PyriteError(f"there is no job '{job}' in this plan{near}")
         return str(found)
 
     def counts(self) -> dict[Action, int]:

@@ -16,6 +16,10 @@ INPUTS_MAX = 1000
 """The places of more inputs than this do not travel with the order, because a worker has several
 orders in its inbox, and the inbox has a limit. They are in a file."""
 
+BYTES_MAX = _HEAD.size + INPUTS_MAX * _INPUT.size
+"""The size of the largest order. Receiving with a much larger buffer would map new memory for each
+order, which takes longer than all else that a worker does for a job."""
+
 DONE = b"done"
 """Sent when all jobs have ended, so that no job can fail and need another attempt."""
 

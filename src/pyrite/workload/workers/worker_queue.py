@@ -4,12 +4,10 @@ worker and the process that started it, with packets, so that an order is taken 
 from __future__ import annotations
 
 import os
-import select
 import socket
 
 from pyrite.workload.system.copies import OwnFile, above_streams
-
-ORDER_BYTES = 1 << 20
+from pyrite.workload.workers.orders import BYTES_MAX
 
 
 class WorkerQueue:
@@ -34,7 +32,7 @@ class WorkerQueue:
     def take_back(self) -> bytes | None:
         """Removes and returns an order that the worker has not taken; None if there is none."""
         try:
-            return self._theirs.recv(ORDER_BYTES, socket.MSG_DONTWAIT) or None
+            return self._theirs.recv(BYTES_MAX, socket.MSG_DONTWAIT) or None
         except OSError:
             return None
 
@@ -52,11 +50,4 @@ class Consumer:
 
     def consume(self) -> bytes:
         """Waits for the next order and takes it. Empty if the starter has ended."""
-        return self._socket.recv(ORDER_BYTES)
-
-    def wait_for_end(self) -> None:
-        """Waits until the starter has ended, whatever is in the queue."""
-        watch = select.poll()
-        watch.register(self._socket, select.POLLRDHUP)
-        while not watch.poll():
-            pass
+        return self._socket.recv(BYTES_MAX)

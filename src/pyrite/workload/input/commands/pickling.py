@@ -4,6 +4,7 @@ cloudpickle does, this includes functions in `functools.lru_cache` of the user's
 from __future__ import annotations
 
 import functools
+import importlib.machinery
 import io
 import pickle
 import sys
@@ -41,3 +42,16 @@ def _can_be_imported(value: Any) -> bool:
     for part in getattr(value, "__qualname__", "").split("."):
         found = getattr(found, part, None)
     return found is value
+
+
+def travel_by_value(function: Callable[..., Any]) -> None:
+    """Makes cloudpickle pickle the functions of a module by value if no other process could import
+    the module."""
+    name = getattr(function, "__module__", None)
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    if module is None or name is None or name == "__main__":
+        return
+    top = name.partition(".")[0]
+    if top in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(top) is not None:
+        return
+    cloudpickle.register_pickle_by_value(module)

@@ -13,11 +13,14 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system.copies import above_streams
+from pyrite.workload.system.private import write_private
 
 SECRET_LENGTH = 64
 LIMITS = {"handshake": 10.0, "silence": 30.0}
@@ -42,27 +45,49 @@ class Post:
     secret: str = field(repr=False)
 
 
-def listen(host: str = "127.0.0.1") -> tuple[socket.socket, str]:
-    """Opens a socket for the workers to connect to, and makes the secret that they must know."""
-    server = socket.create_server((host, 0))
-    listener = socket.socket(fileno=above_streams(server.detach()))
-    return listener, secrets.token_hex(SECRET_LENGTH // 2)
+class Door:
+    """A socket to which the workers connect, and the secret that they must know."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        server = socket.create_server((host, 0))
+        self.listener = socket.socket(fileno=above_streams(server.detach()))
+        self.secret = secrets.token_hex(SECRET_LENGTH // 2)
+
+    def launch(
+        self,
+        launcher: Launcher,
+        store: Store,
+        path: tuple[str, ...],
+        workers: int,
+        lifeline: IO[bytes],
+    ) -> None:
+        """Calls the launcher in a thread; it returns when its workers have ended. Then closes the
+        pipe to the master, which thereby knows that no more workers will connect. From now on, only
+        the master listens."""
+        host, port = self.listener.getsockname()[:2]
+        self.listener.close()
+        posts = [
+            Post(n, str(store), f"{host}:{port}", path, LIMITS, self.secret) for n in range(workers)
+        ]
+
+        def run() -> None:
+            try:
+                error_of(store).unlink(missing_ok=True)
+                for _ in launcher(host_worker, posts):
+                    pass
+            except BaseException as error:
+                text = f"{type(error).__name__}: {error}"
+                with suppress(OSError):
+                    write_private(error_of(store), text.encode(errors="replace"))
+            with suppress(OSError):
+                lifeline.close()
+
+        threading.Thread(target=run, name="workload launcher", daemon=True).start()
 
 
-def launch(launcher: Launcher, posts: list[Post], on_end: Callable[[str], None]) -> None:
-    """Calls the launcher in a thread; it returns when its workers have ended. Then calls `on_end`
-    with the error of the launcher, or with an empty string."""
-
-    def run() -> None:
-        try:
-            for _ in launcher(host_worker, posts):
-                pass
-        except BaseException as error:
-            on_end(f"{type(error).__name__}: {error}")
-        else:
-            on_end("")
-
-    threading.Thread(target=run, name="workload launcher", daemon=True).start()
+def error_of(store: Store) -> Path:
+    """The file with the error that the launcher raised, if it did."""
+    return store.folder / "launcher.error"
 
 
 def host_worker(post: Post) -> None:

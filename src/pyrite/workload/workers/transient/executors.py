@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import select
 import struct
 import sys
 import threading
@@ -48,9 +47,9 @@ class KillableFuture(Future[Any]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_killed = False
         self._kill: Callable[[], None] | None = None
         self._lock = threading.Lock()
-        self._is_killed = False
 
     def kill(self) -> None:
         """Kills the call if it is running; the future then raises WorkerDied. Cancels it if it has
@@ -58,7 +57,7 @@ class KillableFuture(Future[Any]):
         if self.cancel():
             return
         with self._lock:
-            self._is_killed = True
+            self.is_killed = True
             if self._kill is not None:
                 self._kill()
 
@@ -66,16 +65,12 @@ class KillableFuture(Future[Any]):
         """The call has started, and can be killed by calling `kill`."""
         with self._lock:
             self._kill = kill
-            if self._is_killed:
+            if self.is_killed:
                 kill()
 
     def over(self) -> None:
         with self._lock:
             self._kill = None
-
-    @property
-    def is_killed(self) -> bool:
-        return self._is_killed
 
 
 class KillableExecutor(Executor, ABC):
@@ -162,12 +157,10 @@ class ProcessExecutor(KillableExecutor):
         self._origin = origin
         self._max_calls = max_calls
         self._reaper = processes.Reaper()
-        self._mine = threading.local()
+        self._mine = _Mine()
 
     def make_call(self, future: KillableFuture, call: bytes) -> bytes:
-        process: _Process | None = getattr(self._mine, "process", None)
-        if process is None:
-            process = _Process(self._reaper, self._origin)
+        process = self._mine.process or _Process(self._reaper, self._origin)
         self._mine.process = None
         future.begin(process.kill)
         try:
@@ -183,14 +176,19 @@ class ProcessExecutor(KillableExecutor):
         return answer
 
     def end_thread(self) -> None:
-        process: _Process | None = getattr(self._mine, "process", None)
-        if process is not None:
-            process.end()
+        if self._mine.process is not None:
+            self._mine.process.end()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait, cancel_futures=cancel_futures)
         if wait:
             self._reaper.close()
+
+
+class _Mine(threading.local):
+    """What each thread of the executor has: the process for its next call."""
+
+    process: _Process | None = None
 
 
 class _Process:
@@ -210,18 +208,17 @@ class _Process:
             )
         finally:
             os.close(their_answers)
+        assert self._process.stdin is not None
+        self._input = self._process.stdin
         self._answers = os.fdopen(answers, "rb")
         reaper.watch(self._process.pid)
 
     def call(self, data: bytes) -> bytes | None:
         """The answer; None if the process died."""
         self.calls += 1
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(LENGTH.pack(len(data)) + data)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
+        with suppress(BrokenPipeError):
+            self._input.write(LENGTH.pack(len(data)) + data)
+            self._input.flush()
         head = self._answers.read(LENGTH.size)
         length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
         self.is_leaving = bool(length & LAST)
@@ -234,13 +231,12 @@ class _Process:
 
     def end(self) -> str:
         """Ends the process, if it has not ended. Returns why it ended."""
-        assert self._process.stdin is not None
         # The end of the input is not enough: a process that was forked from this one may keep the
         # pipe open.
         with suppress(OSError):
-            self._process.stdin.write(LENGTH.pack(LEAVE))
+            self._input.write(LENGTH.pack(LEAVE))
         with suppress(OSError):
-            self._process.stdin.close()
+            self._input.close()
         Identity.of(self._process.pid).wait(LEAVING_SECONDS)
         if not self._has_left():
             self.kill()  # before wait(), so that its id cannot belong to another process yet
@@ -261,11 +257,11 @@ def main(config: dict[str, Any]) -> NoReturn:
     processes.take_signals()
     processes.adopt_orphans()
     os.set_inheritable(config["answers"], False)
-    answers = os.fdopen(config["answers"], "wb")
+    global _answers
+    _answers = answers = os.fdopen(config["answers"], "wb")
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    threading.Thread(target=_end_with_the_caller, args=(calls.fileno(),), daemon=True).start()
-    _caller.answers = answers
+    processes.end_with(calls.fileno())
     surroundings, leftovers = Surroundings(), Leftovers()
     is_clean = True
     while is_clean and (head := calls.read(LENGTH.size)):
@@ -275,36 +271,32 @@ def main(config: dict[str, Any]) -> NoReturn:
         answer = answer_call(calls.read(size))
         is_restored = surroundings.restore()
         is_clean = leftovers.end() and is_restored
-        answers.write(LENGTH.pack(len(answer) | (0 if is_clean else LAST)) + answer)
-        answers.flush()
+        _answer(answers, answer, is_last=not is_clean)
     sys.stdout.flush()
     processes.end_children()
     os._exit(0)
 
 
-class _Caller:
-    """Where this process answers, if it is one of a ProcessExecutor."""
-
-    answers: IO[bytes] | None = None
-
-
-_caller = _Caller()
+_answers: IO[bytes] | None = None
+"""Where this process answers, if it is one of a ProcessExecutor."""
 
 
 def can_leave() -> bool:
     """Whether this process is one of a ProcessExecutor, which may end with a call."""
-    return _caller.answers is not None
+    return _answers is not None
 
 
 def leave_with(value: Any) -> NoReturn:
     """Answers the call that is running with this value, from another thread, and ends the process
     and those that it started."""
-    assert _caller.answers is not None
-    answer = cloudpickle.dumps((True, value), protocol=5)
-    _caller.answers.write(LENGTH.pack(len(answer) | LAST) + answer)
-    _caller.answers.flush()
-    processes.kill_family(os.getpid())
-    os._exit(1)
+    assert _answers is not None
+    _answer(_answers, cloudpickle.dumps((True, value), protocol=5), is_last=True)
+    processes.end_family()
+
+
+def _answer(answers: IO[bytes], answer: bytes, *, is_last: bool) -> None:
+    answers.write(LENGTH.pack(len(answer) | (LAST if is_last else 0)) + answer)
+    answers.flush()
 
 
 def answer_call(data: bytes) -> bytes:
@@ -320,14 +312,3 @@ def answer_call(data: bytes) -> bytes:
                 (False, RuntimeError(f"{type(error).__name__}: {error}")), protocol=5
             )
     return answer
-
-
-def _end_with_the_caller(calls: int) -> NoReturn:
-    watch = select.poll()
-    watch.register(calls, select.POLLRDHUP)
-    while not any(
-        event & (select.POLLHUP | select.POLLRDHUP | select.POLLERR) for _, event in watch.poll()
-    ):
-        pass
-    processes.kill_family(os.getpid())
-    os._exit(1)

@@ -7,13 +7,15 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.spark.liveness import is_connect
 from pyrite.spark.session import DEFAULT_MASTER, LazySession
+from pyrite.workload.system.numbers import is_whole
 from pyrite.workload.workers.transient.executors import (
     KillableExecutor,
     KillableFuture,
@@ -41,7 +43,7 @@ class SparkExecutor(KillableExecutor):
         master: str | None = None,
         max_workers: int = CALLS_AT_A_TIME,
     ) -> None:
-        if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
+        if not is_whole(max_workers, least=1):
             raise PyriteError(f"max_workers must be an integer above 0; got {max_workers!r}")
         super().__init__(max_workers)
         self._session = LazySession(master=master, conf=None, spark=spark)
@@ -82,22 +84,22 @@ class _Tagged:
     """A block whose Spark jobs can be cancelled from any thread."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
         self._tag = f"pyrite-{uuid.uuid4().hex}"
         self._is_over = threading.Event()
+        self._stop: Callable[[str], Any]
+        if is_connect(spark):
+            self._add, self._remove, self._stop = spark.addTag, spark.removeTag, spark.interruptTag
+        else:
+            context = spark.sparkContext
+            self._add, self._remove = context.addJobTag, context.removeJobTag
+            self._stop = context.cancelJobsWithTag
 
     def __enter__(self) -> None:
-        if is_connect(self._spark):
-            self._spark.addTag(self._tag)
-        else:
-            self._spark.sparkContext.addJobTag(self._tag)
+        self._add(self._tag)
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
-        if is_connect(self._spark):
-            self._spark.removeTag(self._tag)
-        else:
-            self._spark.sparkContext.removeJobTag(self._tag)
+        self._remove(self._tag)
 
     def cancel(self) -> None:
         """Repeats the request until the block has ended, because Spark cannot cancel a job that has
@@ -106,13 +108,8 @@ class _Tagged:
 
     def _cancel(self) -> None:
         while not self._is_over.is_set():
-            try:
-                if is_connect(self._spark):
-                    self._spark.interruptTag(self._tag)
-                else:
-                    self._spark.sparkContext.cancelJobsWithTag(self._tag)
-            except Exception:
-                pass  # the session is stopping
+            with suppress(Exception):  # the session is stopping
+                self._stop(self._tag)
             time.sleep(CANCEL_SECONDS)
 
 

@@ -221,6 +221,7 @@ class Instance(Closing):
                 execution_id=execution.id,
                 member_count=1,
                 collections=self._collections,
+                wake=service.wake,
             )
             plan = Plan.of(job.dag, member_count=1, default_parallelism=len(service.workers))
             light = JobRun(

@@ -1,0 +1,71 @@
+"""The public names of the package `pyrite`."""
+
+from pyrite import processors, testing
+from pyrite.bad_records import DeadLetter, OnError, dead_letter, skip
+from pyrite.boxes import Inbox, Outbox
+from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
+from pyrite.dag import DAG, Edge, Vertex, between, from_
+from pyrite.errors import (
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    ProcessorError,
+    PyriteError,
+    PyriteWarning,
+)
+from pyrite.instances import Instance, client, instance
+from pyrite.job import Execution, Job, JobConfig, JobStatus
+from pyrite.pipeline import Grouped, Pipeline, Stage, agg
+from pyrite.processor import AbstractProcessor, Processor
+from pyrite.processors.ready_made import Sink, Source
+from pyrite.processors.services.service import Service, service
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+from pyrite.traverser import Traverser, traverse
+from pyrite.version import __version__
+
+__all__ = [
+    "AbstractProcessor",
+    "DAG",
+    "DeadLetter",
+    "Edge",
+    "Execution",
+    "Grouped",
+    "Inbox",
+    "Instance",
+    "InvalidDAG",
+    "Job",
+    "JobCancelled",
+    "JobConfig",
+    "JobFailed",
+    "JobStatus",
+    "MetaSupplierContext",
+    "OnError",
+    "Outbox",
+    "Pipeline",
+    "Processor",
+    "ProcessorContext",
+    "ProcessorError",
+    "ProcessorMetaSupplier",
+    "ProcessorSupplier",
+    "PyriteError",
+    "PyriteWarning",
+    "Service",
+    "Sink",
+    "Source",
+    "Stage",
+    "SupplierContext",
+    "Traverser",
+    "Vertex",
+    "__version__",
+    "agg",
+    "between",
+    "client",
+    "dead_letter",
+    "from_",
+    "instance",
+    "processors",
+    "service",
+    "skip",
+    "testing",
+    "traverse",
+]

@@ -1,0 +1,1 @@
+"""Looking at a pipeline before it runs: samples of its sources as light jobs in this process."""

@@ -1,0 +1,187 @@
+"""Makes the calls of one vertex on one member, in an event loop: it makes the client there, calls
+the user's function with it, and closes it."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import logging
+from collections.abc import Callable, Iterable
+from types import CoroutineType
+from typing import Any, Final
+
+from pyrite.context import SupplierContext
+from pyrite.errors import ProcessorError
+from pyrite.functions import describe, shorten
+from pyrite.processors.services.calls import Calls
+from pyrite.processors.services.event_loop import PATIENCE, Loops, OwnLoop, shared_loop
+from pyrite.processors.services.service import Service, opened
+from pyrite.processors.services.window import Call
+
+logger = logging.getLogger("pyrite.services")
+
+LOOK_SECONDS: Final = 0.05
+"""How often to look whether the job was cancelled while a client is made."""
+
+
+class Caller:
+    """Async calls share the loop of the process. A service that is not async has a thread of its
+    own, where its client is made, used and closed: calls may block, and many clients may be used by
+    one thread only."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._loops: Loops | None = None
+        self._call: Callable[[Any], Any] = calls.function
+        self._slots = asyncio.Semaphore(calls.in_flight)
+        self._closing: asyncio.Future[BaseException | None] | None = None
+        self._client: concurrent.futures.Future[None] | None = None
+
+    def open(self, context: SupplierContext) -> None:
+        """Makes the client, and waits for it, unless the job is cancelled. Raises what the user's
+        code raises."""
+        name = context.vertex_name
+        loops: Loops = shared_loop if self._calls.is_async else OwnLoop(f"pyrite-service-{name}")
+        self._loop = loops.acquire()
+        self._loops = loops
+        self._vertex = name
+        if self._calls.service is None:
+            return
+        is_open: concurrent.futures.Future[None] = concurrent.futures.Future()
+        client = asyncio.run_coroutine_threadsafe(
+            self._hold_client(self._calls.service, is_open), self._loop
+        )
+        while not concurrent.futures.wait(
+            (is_open, client), LOOK_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
+        ).done:
+            if context.is_cancelled():
+                client.cancel()
+                return
+        if not is_open.done():
+            client.result()
+        self._client = client
+
+    async def _hold_client(
+        self, service: Service[Any], is_open: concurrent.futures.Future[None]
+    ) -> None:
+        """The same task makes and closes the client: some clients require that."""
+        self._closing = asyncio.get_running_loop().create_future()
+        async with opened(service) as client:
+            function = self._calls.function
+            self._call = lambda item: function(client, item)
+            is_open.set_result(None)
+            error = await self._closing
+            if error is not None:
+                raise error
+
+    def start(self, calls: Iterable[Call]) -> None:
+        self._loop.call_soon_threadsafe(self._begin, calls)
+
+    def _begin(self, calls: Iterable[Call]) -> None:
+        for call in calls:
+            if call.is_cancelled:
+                continue
+            try:
+                made = self._call(call.item)
+                if _is_awaited(made, self._calls.spreads):
+                    call.task = self._loop.create_task(self._finish(call, made))
+                    continue
+                call.made = self._listed(made) if self._calls.spreads else made
+            except BaseException as error:
+                call.error = error
+            call.end()
+
+    async def _finish(self, call: Call, made: Any) -> None:
+        # No error may leave the task: the loop would end with a KeyboardInterrupt or SystemExit.
+        try:
+            async with self._slots:
+                if not self._calls.spreads:
+                    call.made = await made
+                elif hasattr(type(made), "__aiter__"):
+                    call.made = [each async for each in made]
+                else:
+                    call.made = self._listed(await made)
+        except asyncio.CancelledError as error:
+            call.error = error if call.is_cancelled else self._cancelled_itself(error)
+        except BaseException as error:
+            call.error = error
+        call.task = None
+        call.end()
+
+    def _listed(self, made: Any) -> list[Any]:
+        if not hasattr(type(made), "__iter__"):
+            raise ProcessorError(
+                f"return value of {describe(self._calls.function)} must be an iterable; got "
+                f"{shorten(made)}"
+            )
+        return list(made)
+
+    def _cancelled_itself(self, error: asyncio.CancelledError) -> ProcessorError:
+        failed = ProcessorError(
+            f"{describe(self._calls.function)} raised asyncio.CancelledError, although the job was "
+            "not cancelled: something that it awaits was cancelled"
+        )
+        failed.__cause__ = error
+        return failed
+
+    def cancel(self, calls: Iterable[Call]) -> None:
+        """Cancels the calls that are not done, and waits until they have ended."""
+        left = [call for call in calls if not call.is_done]
+        for call in left:
+            call.is_cancelled = True
+        if left:
+            self._wait(asyncio.run_coroutine_threadsafe(_cancelled(left), self._loop), "a call")
+
+    def close(self, error: BaseException | None) -> None:
+        """Closes the client, with the error of the job if it has failed."""
+        if self._loops is None:
+            return
+        try:
+            if self._client is not None:
+                self._close_client(self._client, error)
+        finally:
+            self._loops.release()
+
+    def _close_client(
+        self, client: concurrent.futures.Future[None], error: BaseException | None
+    ) -> None:
+        assert self._closing is not None
+        traceback = None if error is None else error.__traceback__
+        self._loop.call_soon_threadsafe(self._closing.set_result, error)
+        try:
+            self._wait(client, "closing the client")
+        except BaseException as raised:
+            if raised is not error:
+                raise
+        finally:
+            if error is not None:  # it belongs to the user, without the frames of closing
+                error.__traceback__ = traceback
+
+    def _wait(self, ending: concurrent.futures.Future[None], what: str) -> None:
+        done, _ = concurrent.futures.wait([ending], PATIENCE)
+        if done:
+            ending.result()
+        else:
+            logger.warning(
+                "vertex '%s': %s has not ended after %.0f s and is left behind",
+                self._vertex,
+                what,
+                PATIENCE,
+            )
+
+
+def _is_awaited(made: Any, spreads: bool) -> bool:
+    return (
+        type(made) is CoroutineType
+        or inspect.isawaitable(made)
+        or (spreads and hasattr(type(made), "__aiter__"))
+    )
+
+
+async def _cancelled(calls: Iterable[Call]) -> None:
+    tasks = [call.task for call in calls if call.task is not None]
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

@@ -1,0 +1,240 @@
+"""map_async, map_with and flat_map_with. Their processors have many calls in flight, keep the order
+of the items, and never block the engine."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyrite.boxes import Inbox, holds_none, none_emitted
+from pyrite.context import ProcessorContext, SupplierContext
+from pyrite.errors import InvalidDAG
+from pyrite.functions import describe
+from pyrite.processor import FailedAt, Processor
+from pyrite.processors.checks import checked_count, checked_function
+from pyrite.processors.services.calls import Calls
+from pyrite.processors.services.service import as_service
+from pyrite.processors.services.window import Call, Window
+from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+
+if TYPE_CHECKING:
+    from pyrite.processors.services.caller import Caller
+
+
+def map_async(fn: Callable[[Any], Awaitable[Any]], *, in_flight: int = 16) -> CallSupplier:
+    """Emits what `await fn(item)` returns for each item, in the order of the items. Up to
+    `in_flight` items are awaited at the same time on each member.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> async def doubled(n):
+    ...     return 2 * n
+    >>> Pipeline().read_from([1, 2]).process(p.map_async(doubled)).collect()
+    [2, 4]
+    """
+    return _supplier("map_async", Calls(fn, None, in_flight, spreads=False))
+
+
+def map_with(service: Any, fn: Callable[[Any, Any], Any], *, in_flight: int = 16) -> CallSupplier:
+    """Emits `fn(client, item)` for each item, in the order of the items. The service makes the
+    client once on each member, and closes it at the end. If `fn` is async, or returns something to
+    await, up to `in_flight` items are awaited at the same time on each member.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> capitals = p.map_with(lambda: {"NO": "Oslo", "SE": "Stockholm"}, dict.get)
+    >>> Pipeline().read_from(["SE", "NO"]).process(capitals).collect()
+    ['Stockholm', 'Oslo']
+    """
+    calls = Calls(fn, as_service("map_with", service), in_flight, spreads=False)
+    return _supplier("map_with", calls)
+
+
+def flat_map_with(
+    service: Any,
+    fn: Callable[[Any, Any], Iterable[Any] | Awaitable[Iterable[Any]] | AsyncIterable[Any]],
+    *,
+    in_flight: int = 16,
+) -> CallSupplier:
+    """Emits all items of what `fn(client, item)` returns, which may be an async iterable. The
+    service makes the client once on each member, and closes it at the end.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> children = p.flat_map_with(lambda: {"ann": ["bo", "cy"], "bo": []}, dict.get)
+    >>> Pipeline().read_from(["ann", "bo"]).process(children).collect()
+    ['bo', 'cy']
+    """
+    calls = Calls(fn, as_service("flat_map_with", service), in_flight, spreads=True)
+    return _supplier("flat_map_with", calls)
+
+
+def _supplier(name: str, calls: Calls) -> CallSupplier:
+    checked_function(name, "fn", calls.function, may_be_async=True)
+    checked_count(name, "in_flight", calls.in_flight, least=1)
+    if not calls.spreads and inspect.isasyncgenfunction(calls.function):
+        raise InvalidDAG(
+            f"fn of {name}() must return one value for each item, but "
+            f"{describe(calls.function)} is an async generator; use flat_map_with()"
+        )
+    return CallSupplier(calls)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSupplier(ProcessorMetaSupplier):
+    """Makes the processors of a vertex that calls something for each item."""
+
+    calls: Calls
+
+    def get(self, addresses: Sequence[str]) -> Sequence[ProcessorSupplier]:
+        return [_OnMember(self.calls) for _ in addresses]
+
+
+class _OnMember(ProcessorSupplier):
+    """Has the client of one member."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._caller: Caller | None = None
+
+    def init(self, context: SupplierContext) -> None:
+        from pyrite.processors.services.caller import Caller  # asyncio takes 40 ms to import
+
+        self._caller = Caller(self._calls)
+        self._caller.open(context)
+
+    def get(self, count: int) -> Sequence[Processor]:
+        assert self._caller is not None
+        return [CallProcessor(self._calls, self._caller) for _ in range(count)]
+
+    def close(self, error: BaseException | None) -> None:
+        caller, self._caller = self._caller, None
+        if caller is not None:
+            caller.close(error)
+
+
+class CallProcessor(Processor):
+    """Starts calls for its items, and emits what they return, in the order of the items."""
+
+    def __init__(self, calls: Calls, caller: Caller) -> None:
+        self._calls = calls
+        self._caller = caller
+        self._window = Window(calls.in_flight, self._tell)
+        self._rest: list[Any] = []
+        """What the last call that left the window has returned and is not emitted yet."""
+        self._failed: Call | None = None
+        self._at_work: Any = None
+        self._is_told = False
+        self._came = threading.Event()
+
+    def init(self, context: ProcessorContext) -> None:
+        self._vertex = context.vertex_name
+        self._wake = context.wake
+        self._waits = context.must_repeat
+        """Whether to wait for results: a task that is run again must emit the same in the same
+        calls, however long the requests take."""
+
+    def process(self, ordinal: int, inbox: Inbox) -> None:
+        self._emit_what_is_there()
+        items = inbox.pending()
+        taken = 0
+        while taken < len(items) and not self.outbox.is_full():
+            if not self._window.room:
+                if not self._waits:
+                    break
+                self._wait_and_emit()
+            some = items[taken : taken + self._window.room]
+            self._caller.start(self._window.add(some))
+            taken += len(some)
+        inbox.remove(taken)
+
+    def try_process(self) -> bool:
+        self._emit_what_is_there()
+        return True
+
+    def complete(self) -> bool:
+        self._emit_what_is_there()
+        while self._waits and self._window and not self.outbox.is_full():
+            self._wait_and_emit()
+        return not self._window and not self._rest
+
+    def close(self, error: BaseException | None) -> None:
+        self._caller.cancel(self._window)
+
+    @property
+    def is_waiting(self) -> bool:
+        first = self._window.first
+        return first is not None and not first.is_done and self._failed is None
+
+    def failed_at(self, inbox: Inbox) -> FailedAt:
+        return FailedAt(self._at_work, self._vertex)
+
+    # The state: items whose results are not emitted. They are called again where it is restored.
+
+    def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
+        rest = [("made", self._rest)] if self._rest else []
+        return [*rest, *(("item", call.item) for call in self._window)]
+
+    def restore_snapshot(self, key: Any, value: Any) -> None:
+        if key == "made":
+            self._rest = value
+        else:
+            self._caller.start(self._window.add([value]))
+
+    # Results
+
+    def _tell(self, call: Call) -> None:
+        """Called on another thread, when a call is done."""
+        if call.error is not None and self._failed is None:
+            self._failed = call
+        first = self._window.first
+        # Results before which another one is missing cannot be emitted yet.
+        if first is None or first.is_done or self._failed is not None:
+            self._came.set()
+            if not self._is_told:
+                self._is_told = True
+                self._wake()
+
+    def _emit_what_is_there(self) -> None:
+        self._is_told = False  # before it looks, so that nothing that comes now is missed
+        self._emit(calls=0 if self._waits else len(self._window))
+
+    def _wait_and_emit(self) -> None:
+        """Emits the result of the first call."""
+        first = self._window.first
+        while self._failed is None and first is not None and not first.is_done:
+            self._came.wait()
+            self._came.clear()
+        self._emit(calls=1)
+
+    def _emit(self, *, calls: int) -> None:
+        """Emits the results of up to so many calls that are done, as far as there is room. If any
+        call has failed, the job fails at once: a call before it may take long."""
+        if self._failed is not None:
+            self._results(self._failed)
+        items: list[Any] = []
+        room = self.outbox.room()
+        try:
+            while len(items) < room:
+                if not self._rest:
+                    call = self._window.take() if calls else None
+                    if call is None:
+                        break
+                    calls -= 1
+                    self._rest = self._results(call)
+                fitting = room - len(items)
+                items += self._rest[:fitting]
+                self._rest = self._rest[fitting:]
+        finally:
+            self.outbox.add_all(items)
+
+    def _results(self, call: Call) -> list[Any]:
+        """What a call has made of its item. This alone decides what becomes of an item whose call
+        has failed."""
+        self._at_work = call.item
+        if call.error is not None:
+            raise call.error
+        made: list[Any] = call.made if self._calls.spreads else [call.made]
+        if holds_none(made):
+            raise none_emitted(self._vertex, f", which {describe(self._calls.function)} returned")
+        return made

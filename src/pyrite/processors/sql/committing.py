@@ -1,0 +1,218 @@
+"""How the rows of one execution get into their table: all of them in one transaction, or none.
+
+The execution makes a staging table before any writer opens. The commit moves the rows of the
+attempts that count to the target, in a transaction which stays open until all sinks of the job are
+ready. A durable job also leaves a record of its commit: if its process dies before it has reported
+the end of the job, the next one finds that the rows are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    select,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+
+from pyrite.context import MetaSupplierContext
+from pyrite.errors import ProcessorError
+from pyrite.processors.sql.databases import connected, engine_at, is_missing_file
+from pyrite.processors.sql.faults import cause_of, explained, reason
+from pyrite.processors.sql.staging import FIELDS, ROW, TAG, Staged, Staging, columns_of
+from pyrite.processors.sql.tables import (
+    found_table,
+    has_table,
+    is_unique,
+    missing_columns,
+    new_table,
+)
+from pyrite.processors.sql.transactions import Transaction
+from pyrite.processors.steps import Commit
+
+if TYPE_CHECKING:
+    from pyrite.processors.sql.writing import WriteSql
+
+RECORDS = "pyrite_commits"
+"""The table with the commits of durable jobs."""
+REMEMBERED = timedelta(days=30)
+
+
+def target_of(sink: WriteSql, vertex: str) -> tuple[Table, bool]:
+    """The table that a sink writes to, and whether it exists. Does not make a file for SQLite."""
+    url = sink.address.resolved()
+    if sink.create is not None and is_missing_file(url):
+        return new_table(sink.table, dict(sink.create), sink.key, url.get_backend_name()), False
+    with connected(sink.address) as connection:
+        return _target_in(connection, sink, vertex)
+
+
+def _target_in(connection: Connection, sink: WriteSql, vertex: str) -> tuple[Table, bool]:
+    if sink.create is not None and not has_table(connection, sink.table):
+        return new_table(sink.table, dict(sink.create), sink.key, connection.dialect.name), False
+    table = found_table(connection, sink.table, vertex)
+    if missing := missing_columns(table, [*(sink.columns or ()), *(sink.key or ())]):
+        raise ProcessorError(
+            f"vertex '{vertex}' writes column '{missing[0]}' of table '{sink.table}', which has no "
+            f"such column; it has: {', '.join(table.columns.keys())}"
+        )
+    if sink.mode == "upsert" and not is_unique(connection, table, sink.key or ()):
+        names = ", ".join(sink.key or ())
+        raise ProcessorError(
+            f"vertex '{vertex}' cannot update rows of table '{sink.table}' by ({names}), because "
+            "two rows may have the same values there; make these columns the primary key, or "
+            f"create a unique index: CREATE UNIQUE INDEX {sink.table}_key ON {sink.table} ({names})"
+        )
+    return table, True
+
+
+class SqlCommit(Commit):
+    """One execution's staging table, and the transaction that moves its rows to the target."""
+
+    def __init__(
+        self,
+        sink: WriteSql,
+        context: MetaSupplierContext,
+        *,
+        is_durable: bool = False,
+        is_resumed: bool = False,
+    ) -> None:
+        self._sink = sink
+        self._vertex = context.vertex_name
+        self._execution = context.execution_id
+        self._is_durable = is_durable
+        with explained(sink.address, self._vertex, f"write to table '{sink.table}' of"):
+            self._staging = Staging.of(sink, context)
+            self._transaction = Transaction.of(self._staging, self._execution)
+            if not is_resumed:
+                self._begin()
+
+    def commit(self, reports: Sequence[Staged | None]) -> None:
+        try:
+            self._commit([report for report in reports if report is not None])
+        except SQLAlchemyError as error:
+            said = reason(error, self._sink.address)
+            raise ProcessorError(
+                f"vertex '{self._vertex}' cannot write its rows to table '{self._sink.table}' of "
+                f"{self._sink.address}: {said}"
+            ) from cause_of(error)
+
+    def seal(self) -> None:
+        with explained(self._sink.address, self._vertex, "commit its rows to"):
+            self._transaction.commit()
+
+    def undo(self) -> None:
+        self._transaction.end()
+
+    def finish(self) -> None:
+        self._transaction.end()
+        self._staging.drop()
+
+    def discard(self) -> None:
+        self._transaction.end()
+        self._staging.drop()
+
+    def let_go(self) -> None:
+        self._transaction.end()
+
+    def _begin(self) -> None:
+        target, exists = target_of(self._sink, self._vertex)
+        if self._is_durable:
+            with engine_at(self._staging.url, must_exist=False).begin() as connection:
+                _records(self._staging.schema).create(connection, checkfirst=True)
+        self._staging.create(target, exists=exists, is_durable=self._is_durable)
+
+    def _commit(self, staged: Sequence[Staged]) -> None:
+        transaction, sink = self._transaction, self._sink
+        if self._is_durable and self._is_recorded(transaction.connection):
+            return
+        connection = transaction.connection
+        target, exists = _target_in(connection, sink, self._vertex)
+        if not exists:
+            target.create(connection)
+        rows = self._staging.table(target, self._staging.schema_to_commit)
+        self._check(connection, rows, staged)
+        if sink.mode == "replace":
+            connection.execute(delete(target))
+        for fields in sorted({fields for report in staged for fields in report.rows}):
+            self._move(connection, rows, target, fields, [report.tag for report in staged])
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
+        self._staging.drop_in(connection)
+
+    def _check(self, connection: Connection, rows: Table, staged: Iterable[Staged]) -> None:
+        """Raises if rows are missing."""
+        counts = {report.tag: sum(report.rows.values()) for report in staged}
+        counted = select(func.count()).select_from(rows).where(rows.c[TAG].in_(counts))
+        found = connection.execute(counted).scalar_one()
+        if found != sum(counts.values()):
+            raise ProcessorError(
+                f"vertex '{self._vertex}' wrote {sum(counts.values())} rows, but its staging table "
+                f"'{self._staging.name}' has {found} of them: the database has lost them, as it "
+                "does when its server crashes; run the job again"
+            )
+
+    def _move(
+        self, connection: Connection, rows: Table, target: Table, fields: str, tags: Sequence[str]
+    ) -> None:
+        """Moves the rows with these fields."""
+        names, key = columns_of(fields), self._sink.key
+        chosen = (rows.c[FIELDS] == fields, rows.c[TAG].in_(tags))
+        kind = postgresql if connection.dialect.name == "postgresql" else sqlite
+        insert: Any = kind.insert(target)
+        if self._sink.mode != "upsert" or key is None:
+            moved = select(*(rows.c[name] for name in names)).where(*chosen)
+            insert = insert.from_select(names, moved.order_by(rows.c[TAG], rows.c[ROW]))
+        else:
+            # PostgreSQL refuses to change a row twice in one statement.
+            last = func.row_number().over(
+                partition_by=[rows.c[name] for name in key],
+                order_by=(rows.c[TAG].desc(), rows.c[ROW].desc()),
+            )
+            ranked = select(*(rows.c[name] for name in names), last.label("pyrite_rank"))
+            ranks = ranked.where(*chosen).subquery("pyrite_ranked")
+            latest = select(*(ranks.c[name] for name in names)).where(ranks.c.pyrite_rank == 1)
+            insert = insert.from_select(names, latest)
+            changed = {name: insert.excluded[name] for name in names if name not in key}
+            insert = (
+                insert.on_conflict_do_update(index_elements=list(key), set_=changed)
+                if changed
+                else insert.on_conflict_do_nothing(index_elements=list(key))
+            )
+        connection.execute(insert)
+
+    def _is_recorded(self, connection: Connection) -> bool:
+        """Whether the rows are committed already. If not, the record is added to the transaction;
+        another process that does the same meanwhile waits here."""
+        records = _records(self._staging.schema)
+        kind = postgresql if connection.dialect.name == "postgresql" else sqlite
+        now = datetime.now(UTC)
+        insert: Any = kind.insert(records).values(
+            execution=self._execution, vertex=self._vertex, committed_at=now.isoformat()
+        )
+        connection.execute(
+            delete(records).where(records.c.committed_at < (now - REMEMBERED).isoformat())
+        )
+        return connection.execute(insert.on_conflict_do_nothing()).rowcount == 0
+
+
+def _records(schema: str | None) -> Table:
+    return Table(
+        RECORDS,
+        MetaData(),
+        Column("execution", Text, primary_key=True),
+        Column("vertex", Text, primary_key=True),
+        Column("committed_at", Text, nullable=False),
+        schema=schema,
+    )

@@ -1,0 +1,128 @@
+"""The statements of read_sql: its rows, and the keys that divide them into equal parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    column,
+    func,
+    literal_column,
+    select,
+    text,
+)
+from sqlalchemy.sql.selectable import FromClause
+from sqlalchemy.types import NullType
+
+from pyrite.errors import ProcessorError
+from pyrite.processors.sql.ranges import KeyRange
+from pyrite.processors.sql.tables import found_table, missing_columns
+
+_QUERY = re.compile(r"\s*(select|with|values|table|\(|--|/\*)[\s(*-]", re.IGNORECASE)
+
+
+def is_query(what: str) -> bool:
+    """Whether it is a query, and not the name of a table.
+
+    >>> is_query("select * from orders"), is_query("orders"), is_query("selected items")
+    (True, False, False)
+    """
+    return _QUERY.match(what) is not None or what.lstrip().startswith("(")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is read, as a part of statements."""
+
+    source: FromClause
+    columns: Sequence[ColumnElement[Any]]
+    key: ColumnElement[Any] | None
+    parameters: Mapping[str, Any]
+
+    @staticmethod
+    def of(
+        connection: Connection,
+        what: str,
+        vertex: str,
+        *,
+        key: str | None,
+        columns: Sequence[str] | None,
+        parameters: Mapping[str, Any],
+    ) -> Rows:
+        if not is_query(what):
+            table = found_table(connection, what, vertex)
+            wanted = [*(columns or ()), *([key] if key else ())]
+            if missing := missing_columns(table, wanted):
+                raise ProcessorError(
+                    f"vertex '{vertex}' reads column '{missing[0]}' of table '{what}', which has "
+                    f"no such column; it has: {', '.join(table.columns.keys())}"
+                )
+            chosen = [table.c[name] for name in columns] if columns else list(table.c)
+            return Rows(table, chosen, table.c[key] if key else None, {})
+        query = text(what.strip().rstrip(";"))
+        named = query.columns(*([column(key)] if key else ())).subquery("pyrite_rows")
+        chosen_of_query: list[ColumnElement[Any]] = (
+            [column(name) for name in columns] if columns else [literal_column("*")]
+        )
+        return Rows(named, chosen_of_query, column(key) if key else None, parameters)
+
+    def boundaries(self, connection: Connection, count: int) -> list[Any]:
+        """Keys between which there are about equally many rows: the first of each of `count` parts,
+        except for the first part."""
+        assert self.key is not None
+        numbered = (
+            select(
+                self.key.label("pyrite_key"),
+                (func.row_number().over(order_by=self.key) - 1).label("pyrite_number"),
+                func.count().over().label("pyrite_count"),
+            )
+            .select_from(self.source)
+            .where(self.key.is_not(None))
+            .subquery("pyrite_numbered")
+        )
+        number, all = numbered.c.pyrite_number, numbered.c.pyrite_count
+        first = select(numbered.c.pyrite_key).where(number > 0, (number * count) % all < count)
+        rows = connection.execute(first.order_by(number), self.parameters)
+        return [row[0] for row in rows]
+
+    def blocks(
+        self, connection: Connection, range: KeyRange, size: int, vertex: str
+    ) -> Iterator[list[Any]]:
+        """The rows of a range as dicts, so many at a time. The server keeps the others."""
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=size)
+        with streamed.execute(self._within(range), self.parameters) as result:
+            names = list(result.keys())
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise ProcessorError(
+                    f"the query of vertex '{vertex}' has two columns named '{twice}'; give one of "
+                    f"them another name: AS other_{twice}"
+                )
+            for rows in result.partitions(size):
+                yield [dict(zip(names, row)) for row in rows]
+
+    def _within(self, range: KeyRange) -> Select[Any]:
+        statement = select(*self.columns).select_from(self.source)
+        if range.has_all:
+            return statement
+        assert self.key is not None
+        if range.is_null:
+            return statement.where(self.key.is_(None))
+        if range.low is not None:
+            statement = statement.where(self.key >= self._bound("pyrite_low", range.low))
+        if range.high is not None:
+            statement = statement.where(self.key < self._bound("pyrite_high", range.high))
+        return statement
+
+    def _bound(self, name: str, value: Any) -> ColumnElement[Any]:
+        """A query says nothing about types; without one, the database finds that of the column."""
+        assert self.key is not None
+        is_known = not isinstance(self.key.type, NullType)
+        return bindparam(name, value, type_=self.key.type if is_known else NullType())

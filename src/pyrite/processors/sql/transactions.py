@@ -1,0 +1,65 @@
+"""The transaction in which an execution changes a database: one for all of its sinks that write to
+it. So they change it together, and cannot wait for each other."""
+
+from __future__ import annotations
+
+import os
+import threading
+from weakref import WeakValueDictionary
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import URL
+
+from pyrite.processors.sql.databases import engine_at, is_missing_file
+from pyrite.processors.sql.staging import InFile, Staging
+
+
+class Transaction:
+    """Begins when its connection is asked for. Any of the sinks that share it may end it."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._url = staging.url
+        self._file = staging.path if isinstance(staging, InFile) else None
+        self._connection: Connection | None = None
+        self._makes_file = is_missing_file(staging.url)
+
+    @staticmethod
+    def of(staging: Staging, execution: str) -> Transaction:
+        """The one that all sinks of an execution share."""
+        key = execution, _database(staging.url)
+        with _LOCK:
+            found = _OPEN.get(key)
+            if found is None:
+                found = _OPEN[key] = Transaction(staging)
+            return found
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            engine = engine_at(
+                self._url, must_exist=False, begin="BEGIN IMMEDIATE", attach=self._file
+            )
+            self._connection = engine.connect()
+        return self._connection
+
+    def commit(self) -> None:
+        if self._connection is not None:
+            self._connection.commit()
+            self._makes_file = False
+        self.end()
+
+    def end(self) -> None:
+        """Rolls back what is not committed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+            if self._makes_file and not is_missing_file(self._url):
+                os.unlink(self._url.database or "")
+
+
+_LOCK = threading.Lock()
+_OPEN: WeakValueDictionary[tuple[str, str], Transaction] = WeakValueDictionary()
+
+
+def _database(url: URL) -> str:
+    return url.set(query={}).render_as_string(hide_password=False)
