@@ -66,3 +66,24 @@ def extend(plan: Plan, map: int, count: int) -> range:
     plan.branches[map] = branches
     plan.branch.update((job, (map, n)) for n, job in enumerate(branches))
     return branches
+
+
+class GrowingPlan:
+    """The plan of a run with the branches that are known, and the numbers of its jobs by id."""
+
+    def __init__(self, first: Plan) -> None:
+        self._first = first
+        self._extensions: list[tuple[int, int]] = []
+        self._use(first)
+
+    def _use(self, plan: Plan) -> None:
+        self.plan = plan
+        self.number = {id: n for n, id in enumerate(plan.ids)}
+
+    def grow(self, extensions: list[tuple[int, int]], count: int) -> None:
+        """Adds branches until there are `count` jobs."""
+        while extensions and len(self._first.ids) + sum(n for _, n in extensions) > count:
+            extensions.pop()
+        if extensions != self._extensions:
+            self._extensions = extensions
+            self._use(extended(self._first, extensions))
