@@ -16,6 +16,7 @@ import cloudpickle
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.jobs.elements import Elements
+from pyrite.workload.storage.meanings import meaning_of, pickle_of, with_meaning
 from pyrite.workload.storage.parts import all_parts, joined
 from pyrite.workload.storage.result_files import (
     Unstorable,
@@ -33,6 +34,7 @@ class Kind(IntEnum):
     ARROW = 4
     PATHS = 5  # of files and folders, alone or in lists, tuples, sets, dicts and dataclasses
     ELEMENTS = 6  # of a list, each encoded separately
+    MEANT = 7  # a pickle with a digest of what it means
 
     @property
     def suffix(self) -> str:
@@ -47,6 +49,8 @@ class Encoded:
     @property
     def digest(self) -> bytes:
         """What downstream jobs see of the result. Of its files, only the contents count."""
+        if self.kind is Kind.MEANT:
+            return meaning_of(self.data)
         if self.kind is not Kind.PATHS:
             return digest(self.data)
         value, files = pickle.loads(self.data)
@@ -54,6 +58,8 @@ class Encoded:
 
 
 NOTHING = Encoded(Kind.NOTHING, b"")
+
+_SIMPLE = frozenset((int, float, str, bytes, bool))
 
 
 def identity(kind: int, data: bytes) -> bytes:
@@ -83,7 +89,9 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
     )  # most results need no search
     if files:
         data = pickle.dumps((with_whole_paths(value, folder), files), protocol=5)
-    return Encoded(Kind.PATHS if files else Kind.PICKLE, data)
+        return Encoded(Kind.PATHS, data)
+    meant = None if type(value) in _SIMPLE else with_meaning(value, data)
+    return Encoded(Kind.PICKLE, data) if meant is None else Encoded(Kind.MEANT, meant)
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
@@ -102,6 +110,8 @@ def decode(encoded: Encoded) -> Any:
         return None
     if kind is Kind.PICKLE:
         return pickle.loads(data)
+    if kind is Kind.MEANT:
+        return pickle.loads(pickle_of(data))
     if kind is Kind.ELEMENTS:
         return [decode(part) for part in _parts(encoded)]
     if kind is Kind.PATHS:
@@ -130,7 +140,7 @@ def changed_paths(encoded: Encoded) -> list[str]:
 def _pickled(value: Any) -> bytes:
     """Uses pickle, which is faster, for simple types. Other values may contain classes or functions
     of the user's main module, which only cloudpickle can pickle by value."""
-    if type(value) in (int, float, str, bytes, bool):
+    if type(value) in _SIMPLE:
         return pickle.dumps(value, protocol=5)
     data: bytes = cloudpickle.dumps(value, protocol=5)
     return data
