@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields
 
 from pyrite.workload.input.jobs.maps import branch_id
 from pyrite.workload.input.plan import Plan
@@ -16,24 +17,10 @@ def extended(plan: Plan, extensions: Iterable[tuple[int, int]]) -> Plan:
     extensions = list(extensions)
     if not extensions:
         return plan
-    made = replace(
-        plan,
-        ids=list(plan.ids),
-        upstream=[list(jobs) for jobs in plan.upstream],
-        downstream=[list(jobs) for jobs in plan.downstream],
-        priorities=list(plan.priorities),
-        retries=list(plan.retries),
-        timeouts=list(plan.timeouts),
-        pools=list(plan.pools),
-        passed=list(plan.passed),
-        fingerprints=list(plan.fingerprints),
-        parts=list(plan.parts),
-        settings=dict(plan.settings),
-        files=dict(plan.files),
-        order=list(plan.order),
-        branches=dict(plan.branches),
-        branch=dict(plan.branch),
-    )
+    copies = {field.name: copy(getattr(plan, field.name)) for field in fields(plan)}
+    copies["upstream"] = [list(jobs) for jobs in plan.upstream]
+    copies["downstream"] = [list(jobs) for jobs in plan.downstream]
+    made = Plan(**copies)
     for map, count in extensions:
         extend(made, map, count)
     made.order[:] = in_order(made.upstream, made.downstream)
