@@ -15,7 +15,7 @@ from typing import Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
-from pyrite.functions import did_you_mean
+from pyrite.functions import did_you_mean, shorten
 from pyrite.workload.input.branches import GrowingPlan
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -149,6 +149,7 @@ class Run:
         after `timeout` seconds. In a terminal, shows the progress if that takes more than a second;
         `progress` turns this on or off. Ctrl-C stops the waiting, not the run.
         """
+        _check_timeout(timeout)
         if not wait_with_progress(
             self.wait_for_master,
             self.counts,
@@ -290,6 +291,7 @@ class Run:
     def cancel(self, timeout: float | None = 30.0) -> Run:
         """Cancels the run: stops the running jobs, starts no others, and waits until that is done.
         Existing results stay. Does nothing if the run has ended, whatever runs in its store now."""
+        _check_timeout(timeout)
         if self.has_ended:
             return self
         status = self.status
@@ -449,3 +451,8 @@ class Run:
         """The last line of the master's log. It is empty unless the master itself has a bug."""
         line = last_line(self._store.folder / "master.log")
         return f" (the last line of its log: {line})" if line else ""
+
+
+def _check_timeout(timeout: object) -> None:
+    if timeout is not None and not isinstance(timeout, (int, float)):
+        raise PyriteError(f"timeout must be a number of seconds, or None; got {shorten(timeout)}")
