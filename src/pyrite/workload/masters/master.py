@@ -40,7 +40,8 @@ from pyrite.workload.workers.worker import READY, TROUBLE
 from pyrite.workload.workers.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
-    from pyrite.workload.workers.launched.arrivals import Arrival, Arrivals, LaunchedWorker
+    from pyrite.wire.wire import Connection, Wire
+    from pyrite.workload.workers.launched.arrivals import Arrivals, LaunchedWorker
 
 STILLBIRTHS_MAX = 3  # consecutive workers that may die before they take a job
 LEAVING_SECONDS = 10.0
@@ -132,8 +133,8 @@ class Master:
         from pyrite.wire.sockets import Limits
         from pyrite.workload.workers.launched.arrivals import Arrivals, LaunchedWorker
 
-        def welcome(arrival: Arrival) -> LaunchedWorker:
-            worker = LaunchedWorker(*self._new_name(), arrival, plan=self._journal.plan)
+        def welcome(wire: Wire, connection: Connection) -> LaunchedWorker:
+            worker = LaunchedWorker(*self._new_name(), wire, connection, plan=self._journal.plan)
             self._welcome(worker)
             return worker
 
