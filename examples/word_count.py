@@ -1,38 +1,32 @@
-"""Counts the words of some lines: first on each member, then the totals over all members. So few
-counts are sent between machines."""
+"""Counts the words of a text and prints the most frequent ones: in this process, then, with
+`--spark`, on Spark. The counts are combined on each member first, so few are sent between
+machines."""
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+
 import pyrite
-from pyrite import DAG, between
+from pyrite import Pipeline
 from pyrite import processors as p
 
-LINES = ["the stone strikes the flint", "the spark lights the moss", "the fire is lit"]
+PAGES = Path(__file__).parents[1] / "docs" / "*.md"
 
 
-def word_count() -> DAG:
-    dag = DAG()
-    lines = dag.vertex("lines", p.read_items(LINES))
-    words = dag.vertex("words", p.flat_map(str.split))
-    count = dag.vertex(
-        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
-    )
-    total = dag.vertex(
-        "total",
-        p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]),
-    )
-    sink = dag.vertex("sink", p.write_map("counts"))
-    dag.edge(between(lines, words))
-    dag.edge(between(words, count).partitioned(key=lambda w: w))
-    dag.edge(between(count, total).distributed().partitioned(key=lambda kv: kv[0]))
-    dag.edge(between(total, sink))
-    return dag
+def words_of(line: str) -> list[str]:
+    return re.findall(r"[a-z]+", line.lower())
 
 
-dag = word_count()
+pipe = Pipeline()
+words = pipe.read_from(p.read_files(str(PAGES))).flat_map(words_of)
+most = words.group_by(lambda word: word).count().top(5, key=lambda pair: pair[1])
+most.write_to(p.write_list("most frequent"))
 
 if __name__ == "__main__":
-    with pyrite.instance() as pyr:
-        pyr.new_light_job(dag).execute().result()
-        for word, times in sorted(pyr.map("counts").items(), key=lambda kv: -kv[1])[:3]:
-            print(times, word)
+    for word, times in most.collect():
+        print(times, word)
+    if "--spark" in sys.argv:
+        with pyrite.instance() as pyr:
+            print("on Spark", most.collect(on=pyr))

@@ -98,11 +98,16 @@ class Outbox:
     ([['x'], ['x', 'y']], True, False)
     """
 
-    __slots__ = ("buckets", "high_water_marks", "vertex")
+    __slots__ = ("buckets", "high_water_marks", "letters", "vertex")
 
-    def __init__(self, high_water_marks: Sequence[int], vertex: str = "") -> None:
+    def __init__(
+        self, high_water_marks: Sequence[int], vertex: str = "", *, letters: int = 0
+    ) -> None:
+        """`letters` is the number of edges for dead letters. What a processor emits does not go
+        there."""
         self.high_water_marks = list(high_water_marks)
         self.buckets: list[list[Any]] = [[] for _ in self.high_water_marks]
+        self.letters: list[list[Any]] = [[] for _ in range(letters)]
         self.vertex = vertex
 
     def add(self, item: Any, ordinal: int | None = None) -> None:
@@ -155,7 +160,7 @@ class Outbox:
         return self.buckets[ordinal]
 
     def __len__(self) -> int:
-        return sum(map(len, self.buckets))
+        return sum(map(len, self.buckets)) + sum(map(len, self.letters))
 
 
 _NO_EDGE_ROOM = 1 << 30  # without outbound edges, emitted items are dropped

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pyrite import drawing
+from pyrite.bad_records import FAIL, ErrorPolicy, OnError, checked_policy, skip
 from pyrite.deadlocks import check_priorities
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
@@ -46,6 +47,8 @@ class EdgeSettings:
     packet_size_limit: int = 16384
     receive_window_multiplier: int = 3
     high_water_mark: int = 2048
+    for_dead_letters: bool = False
+    """Whether the edge carries dead letters of its source, not what the source emits."""
 
     def describe(self) -> str:
         """The settings that differ from the defaults, in words, as a drawing shows them."""
@@ -56,6 +59,8 @@ class EdgeSettings:
             words.append(f"priority {self.priority}")
         if self.buffered:
             words.append("buffered")
+        if self.for_dead_letters:
+            words.append("dead letters")
         return " ".join(words)
 
 
@@ -63,10 +68,17 @@ class Vertex:
     """A named unit of work. Its supplier makes the processors that do the work in parallel.
 
     `local_parallelism` is the number of processors on each member; -1 means the size of the
-    member's cooperative pool.
+    member's cooperative pool. `on_error` says what happens to an item that they cannot process.
     """
 
-    def __init__(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> None:
+    def __init__(
+        self,
+        name: str,
+        supplier: Any,
+        *,
+        local_parallelism: int = -1,
+        on_error: ErrorPolicy = FAIL,
+    ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidDAG(
                 f"a vertex needs a name that is a non-empty string; got {shorten(name)}"
@@ -81,6 +93,7 @@ class Vertex:
             )
         self._name = name
         self._supplier = supplier
+        self._on_error = checked_policy(on_error, f"vertex '{name}'")
         self.local_parallelism = local_parallelism
         self.origin: str | None = None
         """The file and line that added the vertex, if they are known. Errors name them."""
@@ -92,6 +105,15 @@ class Vertex:
     @property
     def supplier(self) -> Any:
         return self._supplier
+
+    @property
+    def on_error(self) -> ErrorPolicy:
+        return FAIL if self._on_error is None else self._on_error
+
+    @property
+    def policy(self) -> OnError | None:
+        """The same as `on_error`; None for "fail"."""
+        return self._on_error
 
     @property
     def local_parallelism(self) -> int:
@@ -229,6 +251,15 @@ class Edge:
                 )
         return self._set(**changes)
 
+    def with_settings(self, settings: EdgeSettings) -> Edge:
+        """Gives it all settings of another edge. Only Pyrite calls this."""
+        self._settings = settings
+        return self
+
+    def carrying_dead_letters(self) -> Edge:
+        """Makes it the edge for the dead letters of its source. Only Pyrite calls this."""
+        return self._set(for_dead_letters=True)
+
     @property
     def source(self) -> Vertex:
         return self._source
@@ -308,9 +339,17 @@ class DAG:
         self._outbound: dict[str, list[Edge]] = {}
         self._derived: dict[Hashable, tuple[tuple[Any, ...], Any]] = {}
 
-    def vertex(self, name: str, supplier: Any, *, local_parallelism: int = -1) -> Vertex:
-        """Adds a vertex whose processors come from `supplier`, and returns it."""
-        vertex = Vertex(name, supplier, local_parallelism=local_parallelism)
+    def vertex(
+        self,
+        name: str,
+        supplier: Any,
+        *,
+        local_parallelism: int = -1,
+        on_error: ErrorPolicy = FAIL,
+    ) -> Vertex:
+        """Adds a vertex whose processors come from `supplier`, and returns it. `on_error` is
+        "fail", `pyrite.skip(...)` or `pyrite.dead_letter(sink, ...)`."""
+        vertex = Vertex(name, supplier, local_parallelism=local_parallelism, on_error=on_error)
         if name in self._vertices:
             raise InvalidDAG(
                 f"this DAG already has a vertex '{name}'; give the second one another name"
@@ -386,17 +425,23 @@ class DAG:
         check_priorities(self)
 
     def with_suppliers(
-        self, suppliers: Mapping[str, Any], *, on_edges: Mapping[str, Any] | None = None
+        self,
+        suppliers: Mapping[str, Any],
+        *,
+        on_edges: Mapping[str, Any] | None = None,
+        drops_bad_records: bool = False,
     ) -> DAG:
         """A copy of this DAG in which the vertices of these names have other suppliers. `on_edges`
         has suppliers of vertices that are put on edges, by the names of the edges: such a vertex
-        gets the items of each processor before they go on over the edge."""
+        gets the items of each processor before they go on over the edge. With `drops_bad_records`,
+        vertices that skip bad records or keep dead letters skip any number of them."""
         copy = DAG()
         for vertex in self.vertices:
             copied = copy.vertex(
                 vertex.name,
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
+                on_error=skip() if drops_bad_records and vertex.policy else vertex.on_error,
             )
             copied.origin = vertex.origin
         for edge in self.edges:
@@ -410,8 +455,7 @@ class DAG:
                 copy.edge(start.to(between).isolated())
                 start = from_(between)
             other = start.to(copy[edge.destination.name], edge.destination_ordinal)
-            other._settings = edge.settings
-            copy.edge(other)
+            copy.edge(other.with_settings(edge.settings))
         return copy
 
     def derived(self, name: Hashable, make: Callable[[DAG], T]) -> T:
@@ -498,7 +542,9 @@ class DAG:
         return {**self.__dict__, "_derived": {}}
 
     def _contents(self) -> tuple[Any, ...]:
-        vertices = {v.name: (v.local_parallelism, v.supplier) for v in self._vertices.values()}
+        vertices = {
+            v.name: (v.local_parallelism, v.supplier, v.on_error) for v in self._vertices.values()
+        }
         edges = {
             (e.source.name, e.destination.name): (
                 e.source_ordinal,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, Protocol
 
 
 class PyriteError(Exception):
     """The base class of all errors of Pyrite."""
+
+
+class PyriteWarning(UserWarning):
+    """The category of the warnings that Pyrite gives with Python's `warnings`."""
 
 
 class InvalidDAG(PyriteError, ValueError):
@@ -18,6 +23,14 @@ class InvalidDAG(PyriteError, ValueError):
 class ProcessorError(PyriteError):
     """A processor or a supplier broke its contract: it emitted None, returned a wrong type, and so
     on."""
+
+
+class Replayable(Protocol):
+    """What has failed, so that it can be run again."""
+
+    def __call__(self, *, debugger: bool) -> list[Any]: ...
+
+    def in_dag(self, dag: Any) -> Replayable: ...
 
 
 class JobFailed(PyriteError):
@@ -35,12 +48,27 @@ class JobFailed(PyriteError):
         processor: int | None = None,
         edge: str | None = None,
         item: Any = None,
+        replayable: Replayable | None = None,
     ) -> None:
         super().__init__(message)
+        self.replayable = replayable
         self.vertex = vertex
         self.processor = processor
         self.edge = edge
         self.item = item
+
+    def replay(self, *, debugger: bool = False) -> list[Any]:
+        """Runs the vertex that failed on the item that failed, in this process, and so raises what
+        it raised. With `debugger=True`, Python's debugger opens where it is raised. If nothing is
+        raised this time, returns the items that the vertex emits, with a warning.
+
+        A vertex that keeps a state, such as a grouping, starts with a new one, and a warning says
+        so. Raises PyriteError if there is nothing to replay: the vertex failed without an item, it
+        is a sink, or the item was too large to travel to this process.
+        """
+        if self.replayable is None:
+            raise PyriteError("there is nothing to replay: it is not known which step has failed")
+        return self.replayable(debugger=debugger)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _job_failed, (
@@ -48,8 +76,9 @@ class JobFailed(PyriteError):
             self.vertex,
             self.processor,
             self.edge,
-            self.item,
+            _as_it_travels(self.item),
             self.__cause__,
+            self.replayable,
         )
 
 
@@ -104,6 +133,15 @@ def _listed(problems: list[str]) -> str:
     return "\n".join([f"{len(problems)} things are wrong:", *lines])
 
 
+def _as_it_travels(item: Any) -> Any:
+    """An item, or a description of it if it cannot be pickled."""
+    try:
+        pickle.dumps(item)
+    except Exception:
+        return f"<{type(item).__qualname__}, which cannot be pickled>"
+    return item
+
+
 def _job_failed(
     message: str,
     vertex: str | None,
@@ -111,7 +149,10 @@ def _job_failed(
     edge: str | None,
     item: Any,
     cause: BaseException | None,
+    replayable: Replayable | None = None,
 ) -> JobFailed:
-    error = JobFailed(message, vertex=vertex, processor=processor, edge=edge, item=item)
+    error = JobFailed(
+        message, vertex=vertex, processor=processor, edge=edge, item=item, replayable=replayable
+    )
     error.__cause__ = cause
     return error

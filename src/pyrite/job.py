@@ -20,6 +20,7 @@ from pyrite.dag import DAG, MakesDAG, dag_of
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
+from pyrite.processors.dead_letters import with_dead_letters
 
 
 def _call(fn: Callable[[Any], object], argument: Any) -> None:
@@ -174,7 +175,7 @@ def _checked_dag(dag: Any) -> DAG:
     found = dag_of(dag)
     if found is None:
         raise PyriteError(f"a job is made of a DAG or a Pipeline; got {shorten(dag)}")
-    return found
+    return with_dead_letters(found)
 
 
 class Execution(Future[None]):
@@ -308,6 +309,10 @@ class Execution(Future[None]):
         self._read_timings = timings
         self._read_waits_for = waits_for
 
+    def has_metrics(self, metrics: dict[str, Any]) -> None:
+        """Sets the metrics of an execution that has ended elsewhere."""
+        self._read_metrics = lambda: metrics
+
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING
 
@@ -323,6 +328,8 @@ class Execution(Future[None]):
                 JobStatus.CANCELLED if isinstance(error, JobCancelled) else JobStatus.FAILED
             )
             if isinstance(error, JobFailed) and error.vertex and error.vertex in self.job.dag:
+                if error.replayable is not None:
+                    error.replayable = error.replayable.in_dag(self.job.dag)
                 origin = self.job.dag[error.vertex].origin
                 if origin is not None:
                     error.args = (f"{error} (the step was added in {origin})",)

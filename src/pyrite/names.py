@@ -1,10 +1,18 @@
 """The public names of the package `pyrite`."""
 
 from pyrite import processors, testing
+from pyrite.bad_records import DeadLetter, OnError, dead_letter, skip
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge, Vertex, between, from_
-from pyrite.errors import InvalidDAG, JobCancelled, JobFailed, ProcessorError, PyriteError
+from pyrite.errors import (
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    ProcessorError,
+    PyriteError,
+    PyriteWarning,
+)
 from pyrite.instances import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
 from pyrite.pipeline import Grouped, Pipeline, Stage, agg
@@ -18,6 +26,7 @@ from pyrite.version import __version__
 __all__ = [
     "AbstractProcessor",
     "DAG",
+    "DeadLetter",
     "Edge",
     "Execution",
     "Grouped",
@@ -30,6 +39,7 @@ __all__ = [
     "JobFailed",
     "JobStatus",
     "MetaSupplierContext",
+    "OnError",
     "Outbox",
     "Pipeline",
     "Processor",
@@ -38,6 +48,7 @@ __all__ = [
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
     "PyriteError",
+    "PyriteWarning",
     "Service",
     "Sink",
     "Source",
@@ -49,10 +60,12 @@ __all__ = [
     "agg",
     "between",
     "client",
+    "dead_letter",
     "from_",
     "instance",
     "processors",
     "service",
+    "skip",
     "testing",
     "traverse",
 ]

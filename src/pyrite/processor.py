@@ -16,12 +16,15 @@ from pyrite.traverser import Traverser, iterate
 
 
 class FailedAt(NamedTuple):
-    """The item at which a call of a processor raised. `vertex` and `edge` are set only by a
-    processor that runs several vertices."""
+    """The item at which a call of a processor raised. `vertex`, `edge` and `supplier`, that of the
+    vertex, are set only by a processor that runs several vertices. `is_result` if it is a result
+    that the processor was about to emit, and no item that came in."""
 
     item: Any
     vertex: str | None = None
     edge: str | None = None
+    supplier: Any = None
+    is_result: bool = False
 
 
 class Processor:
@@ -255,8 +258,12 @@ class FlatMapper:
                     outbox.add_all(made)
                     return True
             self._rest = iterate(made, self._function)
-        if not self._processor.emit_cooperatively(self._rest):
-            return False
+        try:
+            if not self._processor.emit_cooperatively(self._rest):
+                return False
+        except BaseException:
+            self._rest = None  # whoever goes on after an error goes on with the next item
+            raise
         self._rest = None
         return True
 

@@ -46,7 +46,7 @@ def users_part(text: str) -> str:
             has_users = has_users or _SYNTAX_ERROR.match(block[0]) is not None
             if _HEADER.match(block[0]):
                 is_leading = True
-        elif not _is_ours(frame["file"]) and not (is_leading and _is_caller(frame["file"])):
+        elif not is_pyrites(frame["file"]) and not (is_leading and _is_caller(frame["file"])):
             is_leading = False
             has_users = True
             kept.extend(block)
@@ -75,7 +75,8 @@ def _blocks(lines: list[str]) -> list[list[str]]:
     return blocks
 
 
-def _is_ours(file: str) -> bool:
+def is_pyrites(file: str) -> bool:
+    """Whether a file of a frame belongs to Pyrite, or is code that Pyrite has generated."""
     return file.startswith((_HERE, "<pyrite")) or _package_of(file) == "pyrite"
 
 

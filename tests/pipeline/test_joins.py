@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import tracemalloc
+import warnings
 from collections import Counter
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrite import AbstractProcessor, Instance, InvalidDAG, Pipeline
+from pyrite import AbstractProcessor, Instance, InvalidDAG, Pipeline, PyriteWarning
 from pyrite import processors as p
 from pyrite.processors.joining import HOWS, How
+from pyrite.processors.key_types import may_be_equal
 from tests.pipeline.light import Light, pool
 
 __all__ = ["pool"]
@@ -129,15 +133,56 @@ def test_an_unknown_kind_of_join_is_refused() -> None:
 
 @pytest.mark.parametrize("broadcast", [False, True])
 def test_keys_of_different_types_are_warned_of(
-    broadcast: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    broadcast: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("pyrite.processors.joining._warned", set())
     pipe = Pipeline()
     one, other = pipe.read_from([1, 2]), pipe.read_from(["1"])
-    with caplog.at_level(logging.WARNING, "pyrite"):
-        left, right = (lambda n: n), (lambda n: n)
-        assert one.join(other, left=left, right=right, broadcast=broadcast).collect() == []
-    assert "keys of a join have different types" in caplog.text
+    joined = one.join(other, left=_same, right=lambda t: t, broadcast=broadcast, name="by number")
+    for _ in range(2):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "pyrite"), pytest.warns(PyriteWarning) as warned:
+            assert joined.collect() == []
+        (text,) = (str(each.message) for each in warned)
+        assert text.startswith("vertex 'by number' (added in test_joins.py line ")
+        assert "returned 1 (int) on the left, and" in text
+        assert text.endswith("returned '1' (str) on the right")
+        assert text in caplog.text
+
+
+@pytest.mark.parametrize("broadcast", [False, True])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ([1, 2], [1.0, 2.0]),
+        ([True], [1, 0]),
+        ([1], [Decimal(1)]),
+        (["a"], ["b"]),
+        ([("a", 1)], [("b", 2.5)]),
+        ([1, "a"], ["a", 1]),  # the keys of a side have several types
+        ([None, 1], [2]),
+        ([], ["a"]),
+    ],
+    ids=str,
+)
+def test_keys_that_may_be_equal_are_not_warned_of(
+    left: list[Any], right: list[Any], broadcast: bool
+) -> None:
+    pipe = Pipeline()
+    one, other = pipe.read_from([(key,) for key in left]), pipe.read_from([(k,) for k in right])
+    joined = one.join(other, left=lambda t: t[0], right=lambda t: t[0], broadcast=broadcast)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joined.collect()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(1, "1"), ("a", b"a"), (date(2020, 1, 1), datetime(2020, 1, 1)), ((1, "a"), (1, 2))],
+    ids=str,
+)
+def test_these_types_are_never_equal(one: Any, other: Any) -> None:
+    assert not may_be_equal(one, other)
+    assert not may_be_equal(other, one)
 
 
 def test_a_split_calls_its_predicate_once_for_each_item() -> None:

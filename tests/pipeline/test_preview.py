@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pyrite import DAG, AbstractProcessor, InvalidDAG, JobFailed, Pipeline, PyriteError, between
+from pyrite import (
+    DAG,
+    AbstractProcessor,
+    InvalidDAG,
+    JobFailed,
+    Pipeline,
+    PyriteError,
+    between,
+    dead_letter,
+    service,
+)
 from pyrite import instance as open_instance
 from pyrite import processors as p
 from pyrite.cli import app
@@ -187,3 +197,21 @@ def test_a_preview_says_which_vertex_was_meant() -> None:
 )
 def test_types_are_written_as_in_python(items: list[Any], expected: str) -> None:
     assert types_of(items) == expected
+
+
+def test_bad_records_are_counted_and_no_dead_letter_is_written(tmp_path: Path) -> None:
+    letters = dead_letter(p.write_files(tmp_path / "bad", "jsonl"), at_most=0)
+    stage = Pipeline().read_from(["1", "x", "3"]).map(int, on_error=letters)
+    preview = stage.filter(bool).preview()
+    assert (preview["map"].items, preview["map"].skipped) == ((1, 3), 1)
+    assert str(preview).splitlines()[2].split() == ["map", "3", "2", "1", "0.667", "int", "1,", "3"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_async_maps_and_services_are_previewed() -> None:
+    async def doubled(n: int) -> int:
+        return 2 * n
+
+    stage = Pipeline().read_from(itertools.count()).map(doubled)
+    own = stage.map_with(service(lambda: {"add": 1}), lambda client, n: n + client["add"])
+    assert own.preview(3)["map_with"].items == (1, 3, 5)

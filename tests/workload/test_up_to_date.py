@@ -42,7 +42,7 @@ def state(workload: Workload, job: str = "job") -> JobState:
 
 def parts(job: str = "job") -> Parts:
     with closing(Journal(Store("store"))) as journal:
-        result = journal.latest_result(job)
+        result = journal.results.latest(job)
     assert result is not None
     return Parts.unpack(result.parts)
 

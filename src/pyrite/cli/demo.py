@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from importlib.resources import as_file, files
@@ -9,52 +10,45 @@ from importlib.resources import as_file, files
 from rich.console import Console
 from rich.table import Table
 
+from pyrite import Pipeline
 from pyrite import processors as p
 from pyrite.cli.progress import duration, metrics_table, opened, run_to_end, where_time_went
-from pyrite.dag import DAG, between
 from pyrite.job import JobConfig
 
-LEAST_LETTERS = 5
+
+def word_count(path: str) -> Pipeline:
+    pipe = Pipeline()
+    lines = pipe.read_from(p.read_files(path), name="lines")
+    words = lines.flat_map(words_of, name="words")
+    long = words.filter(lambda word: len(word) >= 5, name="long words")
+    counts = long.group_by(lambda word: word).count(name="count")
+    counts.write_to(p.write_map("counts"), name="counts")
+    return pipe
 
 
-def word_count(path: str) -> DAG:
-    """Counts words: first on each member separately, then the totals of all members."""
-    dag = DAG()
-    lines = dag.vertex("lines", p.read_files(path))
-    words = dag.vertex("words", p.flat_map(lambda line: re.findall(r"[a-z']+", line.lower())))
-    long_words = dag.vertex("long words", p.filter(lambda word: len(word) >= LEAST_LETTERS))
-    count = dag.vertex(
-        "count", p.group_and_accumulate(key=lambda w: w, initial=0, accumulate=lambda n, w: n + 1)
-    )
-    total = dag.vertex(
-        "total",
-        p.group_and_accumulate(key=lambda kv: kv[0], initial=0, accumulate=lambda n, kv: n + kv[1]),
-    )
-    counts = dag.vertex("counts", p.write_map("counts"))
-    dag.edge(between(lines, words))
-    dag.edge(between(words, long_words))
-    dag.edge(between(long_words, count).partitioned(key=lambda w: w))
-    dag.edge(between(count, total).distributed().partitioned(key=lambda kv: kv[0]))
-    dag.edge(between(total, counts))
-    return dag
+def words_of(line: str) -> list[str]:
+    return re.findall(r"[a-z']+", line.lower())
 
 
 def run(console: Console) -> None:
     with as_file(files("pyrite.cli") / "demo.txt") as path, opened(start_spark=True) as pyr:
-        dag = word_count(str(path))
-        console.print("[bold]The DAG[/]")
-        console.print(dag.to_text(), markup=False, highlight=False)
+        pipe = word_count(str(path))
+        console.print("[bold]The pipeline[/]")
+        console.print(inspect.getsource(word_count).rstrip(), markup=False)
+
+        console.print("\n[bold]The DAG that it is compiled to[/]")
+        console.print(pipe.to_dag().to_text(), markup=False, highlight=False)
 
         console.print("\n[bold]In this process, as a light job[/]")
         started = time.perf_counter()
-        execution = run_to_end(pyr.new_light_job(dag), console)
+        execution = run_to_end(pyr.new_light_job(pipe), console)
         console.print(f"completed in {duration(time.perf_counter() - started)}")
         light = pyr.map("counts").copy()
         pyr.map("counts").clear()
 
         console.print("\n[bold]On Spark, as a normal job[/]")
         started = time.perf_counter()
-        execution = run_to_end(pyr.new_job(dag, JobConfig(name="word-count")), console)
+        execution = run_to_end(pyr.new_job(pipe, JobConfig(name="word-count")), console)
         console.print(
             f"completed in {duration(time.perf_counter() - started)}{where_time_went(execution)}"
         )

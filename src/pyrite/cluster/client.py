@@ -456,6 +456,8 @@ class Client(Closing):
         try:
             if execution.job.is_light:
                 outcome = Outcome.unpacked(message.outcome)
+                if outcome.metrics:
+                    execution.has_metrics(dict(outcome.metrics))
             else:
                 ending = Ending.unpacked(message.outcome)
                 outcome = ending.outcome
@@ -511,5 +513,5 @@ def _wire_light(execution: Execution, cancel: Callable[[], None]) -> None:
 def _only_joined_or_cancelled() -> NoReturn:
     raise PyriteError(
         "a light job on members can be waited for or cancelled, and nothing else; it has no "
-        "metrics, progress or timings"
+        "progress or timings, and it has metrics only when it has ended and has steps with on_error"
     )

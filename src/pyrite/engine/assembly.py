@@ -128,7 +128,9 @@ class Assembly:
 
     def _wire_out(self, stretch: Stretch, index: int) -> tuple[Outbox, list[Route]]:
         outbox = Outbox(
-            [edge.settings.high_water_mark for edge in stretch.outbound], stretch.vertices[-1].name
+            [edge.settings.high_water_mark for edge in stretch.emitting],
+            stretch.vertices[-1].name,
+            letters=len(stretch.letters),
         )
         return outbox, [self._route(edge, index) for edge in stretch.outbound]
 

@@ -39,6 +39,11 @@ class DrivenRun:
         return not self._left
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether a processor waits for another thread, which will wake the run."""
+        return any(each.processor.is_waiting for each in self._run.processor_tasklets)
+
+    @property
     def can_be_saved(self) -> bool:
         return all(_can_be_saved(each.processor) for each in self._run.processor_tasklets)
 

@@ -21,6 +21,7 @@ from pyrite.dag import DAG
 from pyrite.engine.ends import Links, NoLinks
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.fusion import Stretch, fuse, step_of
+from pyrite.engine.limits import handles_errors, too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext, at, close_quietly
 from pyrite.engine.metrics import VertexMetrics, gather
 from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
@@ -276,6 +277,7 @@ class JobRun:
 
     def cancel(self) -> None:
         self._run.halt.cancel()
+        self._run.wake()
 
     def metrics(self) -> dict[str, VertexMetrics]:
         return gather(
@@ -341,6 +343,10 @@ class JobRun:
         outcome."""
         halt = self._run.halt
         flush_into(halt, self.flush)
+        if not halt.is_set and handles_errors(self._plan.topology):
+            excess = too_many_bad_records(self._plan.topology, self.metrics())
+            if excess is not None:
+                halt.fail(excess)
         if halt.seal():
             try:
                 with self._meta_suppliers.committed(self._reports()):

@@ -4,11 +4,12 @@ the user."""
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
+from pyrite.processors.replaying import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,27 @@ class Failed:
     processor: int | None = None
     edge: str | None = None
     item: Any = None
+    why_no_item: str | None = None
+    """Why `item` is only a description, if the item itself did not travel."""
+    supplier: Any = None
+    """That of the vertex, if it is known where it failed; or as bytes, if it has travelled."""
+    is_result: bool = False
+    """Whether the item is a result that the vertex was about to emit."""
 
     @staticmethod
     def of(error: BaseException) -> Failed:
         """The failure that an error of a job stands for."""
         if isinstance(error, JobFailed) and error.__cause__ is not None:
-            return Failed(error.__cause__, error.vertex, error.processor, error.edge, error.item)
+            failed = Failed(error.__cause__, error.vertex, error.processor, error.edge, error.item)
+            again = error.replayable
+            if isinstance(again, Replay):
+                return replace(
+                    failed,
+                    why_no_item=again.why_no_item,
+                    supplier=again.packed if again.supplier is None else again.supplier,
+                    is_result=again.is_result,
+                )
+            return failed
         return Failed(error)
 
     def to_job_failed(self, job: str) -> JobFailed:
@@ -48,9 +64,22 @@ class Failed:
             processor=self.processor,
             edge=self.edge,
             item=self.item,
+            replayable=self._replayable(),
         )
         failed.__cause__ = error
         return failed
+
+    def _replayable(self) -> Replay:
+        is_packed = isinstance(self.supplier, bytes)
+        return Replay(
+            vertex=self.vertex,
+            item=self.item,
+            edge=self.edge,
+            why_no_item=self.why_no_item,
+            is_result=self.is_result,
+            supplier=None if is_packed else self.supplier,
+            packed=self.supplier if is_packed else None,
+        )
 
 
 class Halt:

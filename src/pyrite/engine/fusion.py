@@ -35,7 +35,16 @@ class Stretch:
 
     @property
     def outbound(self) -> tuple[EdgePlan, ...]:
-        return self.vertices[-1].outbound
+        """The edges for what it emits, then those for the dead letters of its vertices."""
+        return (*self.emitting, *self.letters)
+
+    @property
+    def emitting(self) -> tuple[EdgePlan, ...]:
+        return self.vertices[-1].emitting
+
+    @property
+    def letters(self) -> tuple[EdgePlan, ...]:
+        return tuple(edge for vertex in self.vertices for edge in vertex.letters)
 
     @property
     def local_parallelism(self) -> int:
@@ -52,8 +61,8 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
     follower: dict[str, VertexPlan] = {}
     depths: dict[str, int] = {}
     for vertex in topology.vertices:
-        if len(vertex.outbound) == 1:
-            next_vertex = by_name.get(vertex.outbound[0].destination)
+        if len(vertex.emitting) == 1:
+            next_vertex = by_name.get(vertex.emitting[0].destination)
             if next_vertex is not None and _can_fuse(vertex, next_vertex, suppliers):
                 depth = depths.get(vertex.name, _nested_loops(suppliers[vertex.name]))
                 depth += _nested_loops(suppliers[next_vertex.name])
@@ -103,10 +112,9 @@ def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topolo
         step = step_of(suppliers[vertex.name])
         if step is None:
             return None
-        links.append(
-            Link(vertex.name, step, _guard(vertex.inbound[0], topology) if position else None)
-        )
-    return Chain(links, emits=bool(run[-1].outbound))
+        guard = _guard(vertex.inbound[0], topology) if position else None
+        links.append(Link(vertex.name, step, guard, vertex.handling is not None))
+    return Chain(links, emits=bool(run[-1].emitting))
 
 
 def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:

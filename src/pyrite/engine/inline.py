@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator, Sequence
 
-from pyrite.engine.service import LONGEST_PARK, SHORTEST_PARK, BlockingThreads, called, run_alone
+from pyrite.engine.service import (
+    LONGEST_PARK,
+    SHORTEST_PARK,
+    BlockingThreads,
+    called,
+    longest_park,
+    run_alone,
+)
 from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 
 
-def run_inline(cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet]) -> Iterator[None]:
+def run_inline(
+    cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet], woken: threading.Event
+) -> Iterator[None]:
     """Calls the cooperative tasklets in turn, and runs the blocking ones on threads of their own,
-    until all are done. Yields after each round."""
+    until all are done. Yields after each round. `woken` ends a sleep."""
     threads = BlockingThreads("pyrite-inline") if blocking else None
     running = set(blocking)
     try:
@@ -33,8 +42,9 @@ def run_inline(cooperative: Sequence[Tasklet], blocking: Sequence[Tasklet]) -> I
             if progress:
                 park = SHORTEST_PARK
             else:
-                time.sleep(park)
-                park = min(2 * park, LONGEST_PARK)
+                woken.wait(park)
+                park = min(2 * park, LONGEST_PARK if running else longest_park(waiting))
+            woken.clear()
     finally:
         if threads is not None:
             threads.close(wait=False)

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyrite.bad_records import Handler, HandlesErrors
 from pyrite.context import Collections, MemberShare, ProcessorContext, SupplierContext
 from pyrite.engine.assembly import Assembly
 from pyrite.engine.ends import Links
 from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.forgiving import Forgiving
 from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology
 from pyrite.engine.service import ExecutionService
@@ -115,7 +117,7 @@ class MemberRun:
             tasklet.pace = SteadyPace()
             if isinstance(tasklet.processor, ChainProcessor):
                 tasklet.processor.pace = SteadyPace()
-            elif isinstance(tasklet.processor, AbstractProcessor):
+            elif isinstance(tasklet.processor, (AbstractProcessor, Forgiving)):
                 tasklet.processor.keep_steady_pace()
 
     def prepare(self, warn_slow: Callable[[str, float], None]) -> None:
@@ -143,7 +145,26 @@ class MemberRun:
             stretch for stretch in self._stretches for _ in range(stretch.local_parallelism)
         ]
         for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
+            self._handle_errors(tasklet, stretch)
             self._init(tasklet, stretch)
+
+    def _handle_errors(self, tasklet: ProcessorTasklet, stretch: Stretch) -> None:
+        if all(vertex.handling is None for vertex in stretch.vertices):
+            return
+        letters = iter(tasklet.outbox.letters)
+        tasklet.handlers = [
+            None
+            if vertex.handling is None
+            else Handler(
+                vertex.name,
+                vertex.handling,
+                next(letters) if vertex.handling.keeps else None,
+                self._run.once(("bad records", vertex.name), list),
+            )
+            for vertex in stretch.vertices
+        ]
+        assert isinstance(tasklet.processor, HandlesErrors)
+        tasklet.processor.handle_errors(tasklet.handlers)
 
     def reports(self) -> dict[str, list[Any]]:
         """By sink, what its writers returned when they completed."""
@@ -192,6 +213,11 @@ class MemberRun:
                     {id(p): p for p in made if isinstance(p, Processor)}.values()
                 )
             check_processors(made, supplier, count, name)
+            if stretch.vertices[0].handling is not None:
+                self._processors[name] = [
+                    Forgiving(each) if not isinstance(each, HandlesErrors) else each
+                    for each in self._processors[name]
+                ]
 
     def _init(self, tasklet: ProcessorTasklet, stretch: Stretch) -> None:
         name = stretch.vertices[0].name

@@ -15,6 +15,10 @@ from pyrite.processors.chain import ChainProcessor
 class ProcessorMetrics(TypedDict):
     received: int
     emitted: int
+    skipped: int
+    """Items that it could not process and left out, because of its `on_error`."""
+    dead_letters: int
+    """Items that it could not process and kept as dead letters."""
     queue_fill: int
     """Number of items in its inbound queues."""
     busy_seconds: float
@@ -75,6 +79,8 @@ def _sum(before: ProcessorMetrics, more: ProcessorMetrics) -> ProcessorMetrics:
     return {
         "received": before["received"] + more["received"],
         "emitted": before["emitted"] + more["emitted"],
+        "skipped": before["skipped"] + more["skipped"],
+        "dead_letters": before["dead_letters"] + more["dead_letters"],
         "queue_fill": more["queue_fill"],
         "busy_seconds": before["busy_seconds"] + more["busy_seconds"],
     }
@@ -96,6 +102,8 @@ def _difference(now: ProcessorMetrics, before: ProcessorMetrics) -> ProcessorMet
     return {
         "received": now["received"] - before["received"],
         "emitted": now["emitted"] - before["emitted"],
+        "skipped": now["skipped"] - before["skipped"],
+        "dead_letters": now["dead_letters"] - before["dead_letters"],
         "queue_fill": now["queue_fill"],
         "busy_seconds": now["busy_seconds"] - before["busy_seconds"],
     }
@@ -119,10 +127,7 @@ def added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[s
     for name in order:
         parts = [task[name] for task in tasks if name in task]
         if parts:
-            numbers = {
-                key: sum(part[key] for part in parts)
-                for key in ("received", "emitted", "queue_fill", "busy_seconds")
-            }
+            numbers = {key: sum(part[key] for part in parts) for key in _NUMBERS}
             processors = [processor for part in parts for processor in part["processors"]]
             total[name] = {
                 **numbers,
@@ -132,15 +137,22 @@ def added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[s
     return total
 
 
+_NUMBERS = ("received", "emitted", "skipped", "dead_letters", "queue_fill", "busy_seconds")
+
+
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
     received, emitted = tasklet.received, 0
     if isinstance(tasklet.processor, ChainProcessor):
         received, emitted = tasklet.processor.vertex_counts()[position]
     if position == length - 1:  # only the last of fused vertices has queues, for each of its edges
-        emitted = sum(route.moved for route in tasklet.routes)
+        emitted = sum(route.moved for route in tasklet.routes[: len(tasklet.outbox.buckets)])
+    handler = tasklet.handlers[position] if tasklet.handlers else None
+    bad = 0 if handler is None else handler.count
     return {
         "received": received,
         "emitted": emitted,
+        "skipped": 0 if handler is None or handler.keeps else bad,
+        "dead_letters": bad if handler is not None and handler.keeps else 0,
         "queue_fill": sum(map(len, tasklet.inbound)) if position == 0 else 0,
         "busy_seconds": tasklet.busy,
     }
@@ -150,6 +162,8 @@ def _of_vertex(parts: list[ProcessorMetrics], fused_with: list[str]) -> VertexMe
     return {
         "received": sum(part["received"] for part in parts),
         "emitted": sum(part["emitted"] for part in parts),
+        "skipped": sum(part["skipped"] for part in parts),
+        "dead_letters": sum(part["dead_letters"] for part in parts),
         "queue_fill": sum(part["queue_fill"] for part in parts),
         "busy_seconds": sum(part["busy_seconds"] for part in parts),
         "processors": parts,

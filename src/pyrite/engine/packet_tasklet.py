@@ -66,9 +66,12 @@ class PacketTasklet(ProcessorTasklet):
         if not self.inbox:
             answer = self._take_packets()
             if not self.inbox:
+                if answer == IDLE and self._has_try_process:
+                    return self._try_process()
                 return answer
+        count = len(self.inbox)
         self._timed_process()
-        return PROGRESS
+        return self._progress_if_taken(count)
 
     def _take_packets(self) -> int:
         """Fills the inbox with packets up to the limit of the pace. A grouping by partition gets

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from pyrite.bad_records import Handling
 from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
 from pyrite.errors import InvalidDAG
 from pyrite.partitioning import PARTITION_COUNT, default_partition_count
 from pyrite.processors.chain import StepSupplier
+from pyrite.processors.dead_letters import handling_of
 from pyrite.processors.steps import ReadStep, WriteStep
 
 
@@ -47,6 +49,23 @@ class VertexPlan:
     local_parallelism: int
     inbound: tuple[EdgePlan, ...]
     outbound: tuple[EdgePlan, ...]
+    """With the edge for dead letters, if there is one, as the last."""
+    handling: Handling | None = None
+    """How errors of its processors are handled; None if they fail the job."""
+
+    @property
+    def emitting(self) -> tuple[EdgePlan, ...]:
+        """The edges for what its processors emit."""
+        return self.outbound[: -self.keeps_letters or None]
+
+    @property
+    def letters(self) -> tuple[EdgePlan, ...]:
+        """The edge for dead letters, if there is one."""
+        return self.outbound[-1:] if self.keeps_letters else ()
+
+    @property
+    def keeps_letters(self) -> bool:
+        return self.handling is not None and self.handling.keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +79,8 @@ class Topology:
     def with_vertex_after(self, name: str, vertex: VertexPlan, edge: EdgePlan) -> Topology:
         """A copy of the plan with another vertex behind the vertex of that name."""
         vertices = [
-            replace(v, outbound=(*v.outbound, edge)) if v.name == name else v for v in self.vertices
+            replace(v, outbound=(*v.emitting, edge, *v.letters)) if v.name == name else v
+            for v in self.vertices
         ]
         return replace(self, vertices=(*vertices, vertex))
 
@@ -157,6 +177,7 @@ def plan_topology(
             default_parallelism if vertex.local_parallelism == -1 else vertex.local_parallelism,
             tuple(edges[id(edge)] for edge in dag.inbound(vertex)),
             tuple(edges[id(edge)] for edge in dag.outbound(vertex)),
+            handling_of(vertex),
         )
         for vertex in dag
     )
@@ -200,8 +221,9 @@ def _check_steps(dag: DAG) -> None:
             )
         if not isinstance(step, WriteStep):
             continue
-        if dag.outbound(vertex):
-            edge = dag.outbound(vertex)[0]
+        outbound = [e for e in dag.outbound(vertex) if not e.settings.for_dead_letters]
+        if outbound:
+            edge = outbound[0]
             raise InvalidDAG(
                 f"vertex '{vertex.name}' is a sink and emits nothing, but edge {edge.name} leads "
                 "from it"

@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Final
 
@@ -19,6 +19,8 @@ from pyrite.engine.tasklets import DONE_NOW, IDLE, Tasklet
 SHORTEST_PARK: Final = 25e-6
 LONGEST_PARK: Final = 500e-6
 LONGEST_BLOCKING_PARK: Final = 5e-3
+LONGEST_WAIT: Final = 20e-3
+"""If only a wake can bring work."""
 
 logger = logging.getLogger("pyrite.engine")
 
@@ -157,7 +159,11 @@ class Worker:
                 park = SHORTEST_PARK
             elif self.entries:
                 parking.park(park)
-                park = min(2 * park, LONGEST_PARK)
+                park = min(2 * park, self._longest_park())
+
+    def _longest_park(self) -> float:
+        others = len(self._service.workers) > 1 or self._service.threads.is_busy
+        return LONGEST_PARK if others else longest_park(tasklet for tasklet, _ in self.entries)
 
     def _round(self) -> bool:
         """Calls every tasklet once. Returns whether any made progress."""
@@ -194,6 +200,12 @@ class Worker:
             if tasklet.taker is None:
                 tasklet.taker = self
                 return
+
+
+def longest_park(tasklets: Iterable[Tasklet]) -> float:
+    """How long a thread may sleep that calls all these tasklets, if no other thread brings them
+    work without a wake."""
+    return LONGEST_WAIT if all(tasklet.is_woken for tasklet in tasklets) else LONGEST_PARK
 
 
 def called(tasklet: Tasklet) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, Final
 
+from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
 from pyrite.engine.ends import Inlet
 from pyrite.engine.failure import Failed, Halt
@@ -38,6 +39,12 @@ class Tasklet:
 
     def call(self) -> int:
         raise NotImplementedError
+
+    @property
+    def is_woken(self) -> bool:
+        """Whether a tasklet that was idle gets on only if another one does, or if somebody calls
+        `wake`: then it need not be called before."""
+        return False
 
 
 class InboundEdge:
@@ -91,6 +98,7 @@ class ProcessorTasklet(Tasklet):
 
     __slots__ = (
         "_at",
+        "_buckets",
         "_call",
         "_group",
         "_has_try_process",
@@ -101,6 +109,7 @@ class ProcessorTasklet(Tasklet):
         "_waiting",
         "_warn_slow",
         "busy",
+        "handlers",
         "has_finished",
         "inbound",
         "inbox",
@@ -136,6 +145,9 @@ class ProcessorTasklet(Tasklet):
         self.inbound = list(inbound)
         self.outbox = outbox
         self.routes = list(routes)
+        self._buckets = [*outbox.buckets, *outbox.letters]
+        self.handlers: Sequence[Handler | None] = ()
+        """The handlers of errors, by vertex of its stretch; empty if there are none."""
         self.inbox = Inbox()
         self.pace: Pace = Pace()
         self.busy = 0.0
@@ -206,6 +218,10 @@ class ProcessorTasklet(Tasklet):
         assert self._at is not None
         if not self.inbox and self._at.is_done:
             self._step_to(self._complete_edge)
+        return self._progress_if_taken(count)
+
+    def _progress_if_taken(self, count: int) -> int:
+        """`count` is the number of items that were in the inbox before a call."""
         if len(self.inbox) < count or not self.processor.polls:
             return PROGRESS
         return self._progress_if_emitted()
@@ -268,6 +284,13 @@ class ProcessorTasklet(Tasklet):
         self.has_finished = True
         return DONE_NOW
 
+    @property
+    def is_woken(self) -> bool:
+        processor = self.processor
+        if processor.is_waiting or not processor.polls:
+            return True
+        return self._call == self._process and not self._has_try_process and not self.inbox
+
     # For parts of durable jobs, which are saved and resumed between two calls.
 
     @property
@@ -323,7 +346,7 @@ class ProcessorTasklet(Tasklet):
 
     def _drain_outbox(self) -> bool:
         moved = undrained = False
-        for route, bucket in zip(self.routes, self.outbox.buckets):
+        for route, bucket in zip(self.routes, self._buckets):
             if bucket or route.pending:
                 moved = route.drain(bucket) or moved
                 undrained = undrained or route.pending
@@ -347,6 +370,8 @@ class ProcessorTasklet(Tasklet):
             processor=self.index,
             edge=edge,
             item=place.item,
+            supplier=place.supplier,
+            is_result=place.is_result,
         )
 
     def _place(self) -> FailedAt:

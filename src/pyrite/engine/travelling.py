@@ -6,12 +6,13 @@ import pickle
 import sys
 import traceback
 import zlib
-from typing import Final
+from typing import Any, Final
 
 import cloudpickle
 
 from pyrite.engine.failure import Failed
 from pyrite.functions import message_of, shorten, shorten_text
+from pyrite.processors.replaying import MOST_BYTES, pickled
 
 LONGEST_MESSAGE: Final = 2000
 LONGEST_TRACEBACK: Final = 6000
@@ -26,7 +27,8 @@ class RemoteError(Exception):
 
 def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
     """A failure as bytes. The traceback travels as text and becomes a note of the error. What
-    cannot be pickled, or makes it too long, goes as a description."""
+    cannot be pickled, or makes it too long, goes as a description; the step of the vertex is left
+    out then, and first of all if it is too long."""
     error, item = failed.error, failed.item
     message = shorten_text(message_of(error), LONGEST_MESSAGE)
     try:
@@ -34,12 +36,12 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
     except Exception:
         text = message
     description = RemoteError(message)
-    for candidate, what in (
-        (error, item),
-        (error, shorten(item)),
-        (description, item),
-        (description, shorten(item)),
-    ):
+    items = _ways_to_send(failed)
+    step = failed.supplier if isinstance(failed.supplier, bytes) else pickled(failed.supplier)
+    for candidate, (what, reason), packed_step in [
+        *([(error, items[0], step)] if step is not None else []),
+        *((each, (what, reason), None) for each in (error, description) for what, reason in items),
+    ]:
         try:
             candidate.__traceback__ = None
             packed = cloudpickle.dumps((candidate, what))
@@ -48,24 +50,43 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
             pickle.loads(packed)
         except BaseException:  # whatever its __reduce__ does
             continue
+        known = (failed.vertex, failed.processor, failed.edge, shorten(item), message, text)
         whole = zlib.compress(
-            cloudpickle.dumps(
-                (failed.vertex, failed.processor, failed.edge, shorten(item), message, text, packed)
-            ),
-            9,
+            cloudpickle.dumps((*known, packed, reason, packed_step, failed.is_result)), 9
         )
         if len(whole) < most_bytes:
             break
     return whole
 
 
+def _ways_to_send(failed: Failed) -> list[tuple[Any, str | None]]:
+    """The item, if it may travel, and a description of it, with the reason why it is one."""
+    item = failed.item
+    if failed.why_no_item is not None:
+        return [(item, failed.why_no_item)]
+    try:
+        size = len(cloudpickle.dumps(item))
+    except BaseException as error:  # whatever its __reduce__ does
+        return [(shorten(item), f"it cannot be pickled ({message_of(error)})")]
+    if size > MOST_BYTES:
+        why = f"it has {size:,} bytes when pickled, and up to {MOST_BYTES:,} travel"
+        return [(shorten(item), why)]
+    return [
+        (item, None),
+        (shorten(item), f"it has {size:,} bytes when pickled, too many for the report of an error"),
+    ]
+
+
 def unpack_failure(data: bytes | memoryview) -> Failed:
     """The failure that the bytes are."""
-    vertex, processor, edge, item, message, text, packed = pickle.loads(zlib.decompress(data))
+    vertex, processor, edge, item, message, text, packed, why, step, is_result = pickle.loads(
+        zlib.decompress(data)
+    )
     try:
         error, item = pickle.loads(packed)
-    except BaseException:  # its class is known over there only
+    except BaseException as unloaded:  # its class is known over there only
         error = RemoteError(message)
+        why = why or f"it cannot be loaded here ({message_of(unloaded)})"
     # Added here, because an exception with a `__reduce__` of its own may drop its notes.
     error.add_note(text)
-    return Failed(error, vertex, processor, edge, item)
+    return Failed(error, vertex, processor, edge, item, why, step, is_result)

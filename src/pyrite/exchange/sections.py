@@ -112,10 +112,13 @@ def _levels(topology: Topology) -> dict[str, int]:
             (level[edge.source] + edge.is_distributed for edge in upstream), default=0
         )
     for vertex in reversed(topology.vertices):
-        if vertex.outbound:
+        if vertex.emitting:
             level[vertex.name] = min(
-                level[edge.destination] - edge.is_distributed for edge in vertex.outbound
+                level[edge.destination] - edge.is_distributed for edge in vertex.emitting
             )
+    for vertex in topology.vertices:  # a sink of dead letters follows those that send to it
+        if vertex.inbound and all(edge.settings.for_dead_letters for edge in vertex.inbound):
+            level[vertex.name] = max(level[edge.source] for edge in vertex.inbound)
     first = min(level.values())
     return {name: number - first for name, number in level.items()}
 

@@ -3,7 +3,8 @@
 from pyrite.pipeline import agg
 from pyrite.pipeline.grouped import Grouped
 from pyrite.pipeline.looking.preview import Preview
+from pyrite.pipeline.looking.verification import Verification
 from pyrite.pipeline.pipeline import Pipeline
 from pyrite.pipeline.stage import Stage
 
-__all__ = ["Grouped", "Pipeline", "Preview", "Stage", "agg"]
+__all__ = ["Grouped", "Pipeline", "Preview", "Stage", "Verification", "agg"]

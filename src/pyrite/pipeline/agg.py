@@ -19,10 +19,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, overload
 
+from pyrite.bad_records import NotAboutOneItem
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.keys import one_nan
-from pyrite.processors.aggregates import Aggregate, Nothing
+from pyrite.processors.aggregates import Aggregate, Nothing, composed
 from pyrite.processors.checks import (
     checked_count,
     checked_function,
@@ -201,7 +202,7 @@ def to_list(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     [[3, 1]]
     """
     checked_optional_function("agg.to_list", "of", of)
-    return Aggregate(list, _appended, _extended, of=of)
+    return Aggregate(list, _appended, _extended, of=of, check=of or _anything)
 
 
 @overload
@@ -216,7 +217,7 @@ def to_set(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     [{1, 3}]
     """
     checked_optional_function("agg.to_set", "of", of)
-    return Aggregate(set, _added, _united, of=of)
+    return Aggregate(set, _added, _united, of=of, check=_hashable(of))
 
 
 def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, dict[K, V]]:
@@ -228,7 +229,7 @@ def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, dict
     """
     checked_function("agg.to_dict", "key", key)
     checked_function("agg.to_dict", "value", value)
-    return Aggregate(dict, partial(_put, key, value), _merged)
+    return Aggregate(dict, partial(_put, key, value), _merged, check=partial(_put, key, value, {}))
 
 
 @overload
@@ -243,7 +244,26 @@ def count_distinct(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, int
     [2]
     """
     checked_optional_function("agg.count_distinct", "of", of)
-    return Aggregate(set, _added, _united, len, of=of)
+    return Aggregate(set, _added, _united, len, of=of, check=_hashable(of))
+
+
+def unspecified(aggregate: Aggregate[Any, Any]) -> str | None:
+    """What the result of an aggregate leaves open, in a sentence; None if it leaves nothing open.
+
+    >>> unspecified(first()), unspecified(count())
+    ('agg.first() is any of the values', None)
+    """
+    function = aggregate.accumulate
+    if function is _appended:
+        return "the order of a list of agg.to_list() is not specified"
+    if not isinstance(function, partial):
+        return None
+    if function.func is _with_candidate:
+        return "which of the items with equal keys are the top or bottom ones is not specified"
+    if function.func is _put:
+        return "which value of equal keys agg.to_dict() keeps is not specified"
+    is_first = function.func is _either and function.args[0] is _earlier
+    return "agg.first() is any of the values" if is_first else None
 
 
 def checked(
@@ -305,6 +325,7 @@ def _best(
         partial(_with_candidate, best, n, key),
         lambda one, two: best(n, one + two, key),
         lambda state: best(n, state, key),
+        check=key or _anything,
     )
 
 
@@ -318,7 +339,20 @@ def _with_candidate(
     """Appends the item, and drops all but the best whenever there are many more: that costs less
     than a heap that is in order after each item."""
     state.append(item)
-    return best(n, state, key) if len(state) >= 2 * n + 64 else state
+    if len(state) < 2 * n + 64:
+        return state
+    try:
+        return best(n, state, key)
+    except Exception as error:  # keys that cannot be compared
+        raise NotAboutOneItem from error
+
+
+def _anything(item: Any) -> None:
+    """Checks nothing."""
+
+
+def _hashable(of: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    return hash if of is None else composed(of, hash)
 
 
 def _appended(state: list[Any], value: Any) -> list[Any]:

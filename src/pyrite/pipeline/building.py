@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline.edges import Shape, side_by_side
@@ -22,6 +23,11 @@ class Options(NamedTuple):
 
     name: str | None = None
     parallelism: int | None = None
+    on_error: ErrorPolicy = FAIL
+
+    def without_name(self) -> Options:
+        """For a vertex that comes before the one that has the name."""
+        return self._replace(name=None)
 
 
 def node_after(
@@ -34,13 +40,15 @@ def node_after(
     where = users_line()
     inputs = list(inputs)
     check_stages(*(stage for stage, _ in inputs), name=options.name or name)
+    checked_policy(options.on_error, f"'{options.name or name}' in {where}")
     return Node(
         name=options.name or name,
         given=options.name is not None,
         supplier=supplier,
-        inlets=separate([stage.inlet(shape) for stage, shape in inputs], where),
+        inlets=separate([stage._inlet(shape) for stage, shape in inputs], where),
         where=where,
         parallelism=-1 if options.parallelism is None else options.parallelism,
+        on_error=options.on_error,
     )
 
 
@@ -48,12 +56,12 @@ def in_two_steps(
     stage: Point[Any], name: str, first: Fold, shape: Shape, second: Fold, options: Options
 ) -> Node:
     """A node that combines what another one has made of the items where they are. The edge between
-    the two has that shape."""
+    the two has that shape. Only the first gets the items, so only its errors can be handled."""
     before = node_after(
         [(stage, side_by_side)],
         f"{options.name or name}-combine",
         StepSupplier(first),
-        Options(parallelism=options.parallelism),
+        options.without_name(),
     )
     return Node(
         name=options.name or name,

@@ -9,6 +9,8 @@ from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
 from pyrite.processors.chain import StepSupplier
+from pyrite.processors.joining import SidesOfJoin
+from pyrite.processors.lookup import LookupJoin
 from pyrite.processors.ordering import Limit
 from pyrite.processors.splitting import Split
 
@@ -31,7 +33,13 @@ def compiled(ends: Iterable[Node]) -> DAG:
         elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
-        vertex = dag.vertex(names[node], supplier, local_parallelism=node.parallelism)
+        elif isinstance(supplier, LookupJoin):
+            supplier = replace(supplier, where=_place(names[node], node))
+        elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, SidesOfJoin):
+            supplier = StepSupplier(replace(supplier.step, where=_place(names[node], node)))
+        vertex = dag.vertex(
+            names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
+        )
         vertex.origin = node.where
         vertices[node] = vertex
         for ordinal, inlet in enumerate(node.inlets):
@@ -39,6 +47,10 @@ def compiled(ends: Iterable[Node]) -> DAG:
             emitted[inlet.node] += 1
             dag.edge(inlet.shape(edge))
     return dag
+
+
+def _place(name: str, node: Node) -> str:
+    return f"vertex '{name}' (added in {node.where})"
 
 
 def names_of(nodes: Sequence[Node]) -> dict[Node, str]:

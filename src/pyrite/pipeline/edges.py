@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from pyrite.dag import Edge
 from pyrite.processors.aggregates import Nothing
-from pyrite.processors.aggregating import first_of
+from pyrite.processors.aggregating import check_key, first_of
 
 Shape: TypeAlias = Callable[[Edge], Edge]
 """Sets how an edge carries items."""
@@ -49,3 +49,15 @@ class KeyOrNone:
     def __call__(self, item: Any) -> Any:
         key = self.key(item)
         return Nothing.KEY if key is None else key
+
+
+@dataclass(frozen=True, slots=True)
+class ValidKey:
+    """The key of an item. Raises InvalidKey if no partitioned edge can carry it."""
+
+    key: Callable[[Any], Any]
+
+    def __call__(self, item: Any) -> Any:
+        key = self.key(item)
+        check_key(key)
+        return key

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline import agg, edges
 from pyrite.pipeline.building import Options
 from pyrite.processors.aggregates import Aggregate, composed
@@ -35,17 +36,20 @@ class Grouped(Generic[K, T]):
     """Values of type T in groups with keys of type K, as `stage.group_by(key)` makes them. Each
     processor combines what it has of a group; then each group goes to one processor."""
 
-    __slots__ = ("_key", "_stage", "_value")
+    __slots__ = ("_key", "_on_error", "_stage", "_value")
 
     def __init__(
         self,
         stage: Stage[Any],
         key: Callable[[Any], Any],
         value: Callable[[Any], Any] | None = None,
+        *,
+        on_error: ErrorPolicy = FAIL,
     ) -> None:
         self._stage = stage
         self._key = key
         self._value = value
+        self._on_error: ErrorPolicy = on_error
 
     def map_values(self, fn: Callable[[T], U]) -> Grouped[K, U]:
         """The same groups, of `fn(item)` in place of each item.
@@ -57,7 +61,7 @@ class Grouped(Generic[K, T]):
         """
         checked_function("map_values", "fn", fn)
         value = fn if self._value is None else composed(self._value, fn)
-        return Grouped(self._stage, self._key, value)
+        return Grouped(self._stage, self._key, value, on_error=self._on_error)
 
     @overload
     def aggregate(
@@ -67,6 +71,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1]]: ...
     @overload
     def aggregate(
@@ -77,6 +82,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2]]: ...
     @overload
     def aggregate(
@@ -88,6 +94,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3]]: ...
     @overload
     def aggregate(
@@ -100,6 +107,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4]]: ...
     @overload
     def aggregate(
@@ -113,6 +121,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5]]: ...
     @overload
     def aggregate(
@@ -127,6 +136,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5, A6]]: ...
     @overload
     def aggregate(
@@ -142,6 +152,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5, A6, A7]]: ...
     @overload
     def aggregate(
@@ -158,6 +169,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5, A6, A7, A8]]: ...
     @overload
     def aggregate(
@@ -175,6 +187,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5, A6, A7, A8, A9]]: ...
     @overload
     def aggregate(
@@ -193,12 +206,14 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]]: ...
     def aggregate(
         self,
         *aggregates: Aggregate[Any, Any],
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Emits `(key, result, ...)` for each group, with the result of each aggregate.
 
@@ -209,11 +224,17 @@ class Grouped(Generic[K, T]):
         [('a', 2, 7), ('b', 1, 1)]
         """
         return self._aggregated(
-            "aggregate", agg.checked(aggregates, "aggregate"), Options(name, parallelism)
+            "aggregate",
+            agg.checked(aggregates, "aggregate"),
+            self._options(name, parallelism, on_error),
         )
 
     def count(
-        self, *, name: str | None = None, parallelism: int | None = None
+        self,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, int]]:
         """Emits `(key, number of items)` for each group.
 
@@ -222,7 +243,7 @@ class Grouped(Generic[K, T]):
         [('A', 2), ('B', 1)]
         """
         counted = GroupLocally(self._key, (agg.count(),))  # the values do not matter
-        return self._grouped("count", counted, Options(name, parallelism))
+        return self._grouped("count", counted, self._options(name, parallelism, on_error))
 
     def reduce(
         self,
@@ -230,6 +251,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, T]]:
         """Emits `(key, item)` for each group: its items reduced to one with `fn(item, item)`, in
         any order.
@@ -239,7 +261,9 @@ class Grouped(Generic[K, T]):
         >>> sorted(numbers.reduce(lambda a, b: a + b).collect())
         [(0, 2), (1, 4)]
         """
-        return self._aggregated("reduce", (agg.reduce(fn),), Options(name, parallelism))
+        return self._aggregated(
+            "reduce", (agg.reduce(fn),), self._options(name, parallelism, on_error)
+        )
 
     def top(
         self,
@@ -248,6 +272,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, list[T]]]:
         """Emits `(key, list)` for each group: its `n` items with the largest keys, largest first.
 
@@ -256,7 +281,9 @@ class Grouped(Generic[K, T]):
         >>> sorted(numbers.top(2).collect())
         [(0, [2]), (1, [5, 3])]
         """
-        return self._aggregated("top", (agg.top(n, key),), Options(name, parallelism))
+        return self._aggregated(
+            "top", (agg.top(n, key),), self._options(name, parallelism, on_error)
+        )
 
     def map_groups(
         self,
@@ -264,6 +291,7 @@ class Grouped(Generic[K, T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Emits all items of the iterable that `fn(key, items)` returns for each group. The group
         is held in memory as a list.
@@ -274,11 +302,14 @@ class Grouped(Generic[K, T]):
         [2]
         """
         checked_function("map_groups", "fn", fn)
-        options = Options(name, parallelism)
+        options = self._options(name, parallelism, on_error)
         groups = self._aggregated(
-            f"{name or 'map_groups'}-group", (agg.to_list(),), Options(parallelism=parallelism)
+            f"{name or 'map_groups'}-group", (agg.to_list(),), options.without_name()
         )
         return groups._locally("map_groups", flat_map(_OfGroup(fn)), options)
+
+    def _options(self, name: str | None, parallelism: int | None, on_error: ErrorPolicy) -> Options:
+        return Options(name, parallelism, self._on_error if on_error == FAIL else on_error)
 
     def _aggregated(
         self, name: str, aggregates: tuple[Aggregate[Any, Any], ...], options: Options

@@ -35,10 +35,10 @@ def sides_by_key(
     for number, (stage, side) in enumerate(zip((left, right), ("left", "right"))):
         step = Side(keys[number], number, only_matches[number])
         before = node_after(
-            [(stage, stage.local_shape())],
+            [(stage, stage._local_shape())],
             f"{name}-{side}",
             StepSupplier(step),
-            Options(parallelism=options.parallelism),
+            options.without_name(),
         )
         inlets.append(Inlet(before, by_key))
     return Node(
@@ -64,7 +64,7 @@ def broadcast_join(left: Point[Any], right: Point[Any], join: LookupJoin, option
     is_fork = not set(upstream_of([left.node])).isdisjoint(upstream_of([right.node]))
 
     def late(edge: Edge) -> Edge:
-        edge = left.local_shape()(edge).priority(1)
+        edge = left._local_shape()(edge).priority(1)
         return edge.buffered() if is_fork else edge
 
     return node_after([(left, late), (right, _to_all_first)], "join", join, options)

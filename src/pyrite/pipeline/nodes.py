@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline.edges import Shape, side_by_side
 from pyrite.processors.transforms import noop
 
@@ -33,6 +34,7 @@ class Node:
     inlets: tuple[Inlet, ...] = ()
     where: str
     parallelism: int = -1
+    on_error: ErrorPolicy = FAIL
     number: int = field(default_factory=lambda: next(_numbers))
     """A node has a higher number than the nodes that it reads."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
 from pyrite.dag import DAG
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -12,6 +13,8 @@ from pyrite.pipeline import run
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.explaining import explained
 from pyrite.pipeline.looking.preview import Preview, previewed
+from pyrite.pipeline.looking.verification import Verification
+from pyrite.pipeline.looking.verifying import verified
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.nodes import Node, upstream_of
 from pyrite.pipeline.stage import Stage
@@ -52,6 +55,7 @@ class Pipeline:
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]: ...
     @overload
     def read_from(
@@ -60,9 +64,15 @@ class Pipeline:
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]: ...
     def read_from(
-        self, source: Any, *, name: str | None = None, parallelism: int | None = None
+        self,
+        source: Any,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """A stage with the items of a source, or of any iterable.
 
@@ -90,7 +100,9 @@ class Pipeline:
             supplier=source,
             where=where,
             parallelism=-1 if parallelism is None else parallelism,
+            on_error=on_error,
         )
+        checked_policy(on_error, f"'{node.name}' in {where}")
         self._sources.append(node)
         self._dag = None
         return Stage(self, node)
@@ -164,6 +176,26 @@ class Pipeline:
         write_list   4                 int   2, 2, 2, …
         """
         return previewed(self.to_dag(), n, run.here, collections=on)
+
+    def verify(self, n: int = 100, *, on: Instance | None = None) -> Verification:
+        """Runs the first `n` items of each source several times, as light jobs in this process
+        with another order and parallelism, and as a normal job of the instance `on` if it is given.
+        Says which vertex makes results depend on the order of items, on the parallelism, or on
+        chance. Sinks write nothing.
+
+        What a step leaves unspecified, such as which items `limit` emits, and differences by
+        rounding are notes, no findings.
+
+        >>> from pyrite import Pipeline
+        >>> from pyrite import processors as p
+        >>> pipe = Pipeline()
+        >>> pipe.read_from([1, 2, 3]).reduce(lambda a, b: a - b).write_to(p.write_list("out"))
+        >>> found = pipe.verify()
+        >>> found.vertices, found.findings[0].cause
+        (('reduce',), 'order')
+        """
+        collect = None if on is None else run.lists_on(on)
+        return verified(self.to_dag(), n, run.here, collect=collect, collections=on)
 
     def _add_end(self, node: Node, branch: int) -> None:
         """Takes note of a stage, to find out later whether it leads to a sink."""

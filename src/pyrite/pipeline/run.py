@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyrite.dag import DAG
+from pyrite.dag import DAG, from_
 from pyrite.instances import Instance, instance
+from pyrite.processors.collections import write_list
 
 
 def to_end(dag: DAG, on: Instance | None) -> None:
@@ -31,10 +33,31 @@ def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
         return pyr.list(name).copy()
 
 
-def here(dag: DAG) -> None:
-    """Runs a DAG as a light job in this process, on one thread."""
+def here(dag: DAG) -> dict[str, Any]:
+    """Runs a DAG as a light job in this process, on one thread. Returns its metrics."""
     with instance(cooperative_threads=1) as pyr:
-        pyr.new_light_job(dag).execute().result()
+        execution = pyr.new_light_job(dag).execute()
+        execution.result()
+        return execution.metrics()
+
+
+def lists_on(on: Instance) -> Callable[[DAG, Sequence[str]], list[list[Any]]]:
+    """A function that runs a DAG as a normal job of an instance, and returns what these vertices
+    emit."""
+
+    def collect(dag: DAG, vertices: Sequence[str]) -> list[list[Any]]:
+        lists = [new_list_name() for _ in vertices]
+        for name, vertex in zip(lists, vertices):
+            ordinal = len(dag.outbound(dag[vertex]))
+            dag.edge(from_(dag[vertex], ordinal).to(dag.vertex(name, write_list(name))))
+        try:
+            on.new_job(dag).execute().result()
+            return [on.list(name).copy() for name in lists]
+        finally:
+            for name in lists:
+                on.list(name).clear()
+
+    return collect
 
 
 def new_list_name() -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
+from pyrite.dag import DAG
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline import run
@@ -12,6 +14,8 @@ from pyrite.pipeline.building import Options, node_after
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.grouped import Grouped
 from pyrite.pipeline.looking.preview import Preview, previewed
+from pyrite.pipeline.looking.verification import Verification
+from pyrite.pipeline.looking.verifying import verified
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.all_items import AllItems
 from pyrite.pipeline.steps.one_by_one import OneByOne
@@ -41,18 +45,23 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
     stage. A stage that is used twice is computed once.
 
     All steps take `name=`, the name of the vertex, and `parallelism=`, its processors per member.
+    Those that call a function take `on_error=`: "fail", `pyrite.skip(...)` or
+    `pyrite.dead_letter(sink, ...)`.
     """
 
     __slots__ = ()
 
-    def group_by(self, key: Callable[[T], K]) -> Grouped[K, T]:
+    def group_by(self, key: Callable[[T], K], *, on_error: ErrorPolicy = FAIL) -> Grouped[K, T]:
         """Groups of the items with the same key. Items whose key is None are a group, too.
+
+        `on_error` is that of the step that follows, unless it has its own.
 
         >>> from pyrite import Pipeline
         >>> sorted(Pipeline().read_from("abcab").group_by(str.upper).count().collect())
         [('A', 2), ('B', 2), ('C', 1)]
         """
-        return Grouped(self, checked_function("group_by", "key", key))
+        checked_policy(on_error, f"group_by in {users_line()}")
+        return Grouped(self, checked_function("group_by", "key", key), on_error=on_error)
 
     def pipe(
         self,
@@ -99,7 +108,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
             )
         self.pipeline._add_sink(
             node_after(
-                [(self, self.local_shape())], name_of(sink), sink, Options(name, parallelism)
+                [(self, self._local_shape())], name_of(sink), sink, Options(name, parallelism)
             )
         )
 
@@ -112,7 +121,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         ['a', 'b', 'c']
         """
         name = run.new_list_name()
-        sink = node_after([(self, self.local_shape())], "collect", write_list(name), Options())
+        sink = node_after([(self, self._local_shape())], "collect", write_list(name), Options())
         self.pipeline._add_collected(sink)
         items: list[T] = run.collected(compiled([sink]), name, on)
         return items
@@ -124,7 +133,23 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         >>> Pipeline().read_from(range(100)).filter(lambda i: i % 2).preview(4)["filter"].items
         (1, 3)
         """
-        end = node_after([(self, self.local_shape())], "preview", noop(), Options())
-        dag = compiled([end])
-        (last,) = (vertex.name for vertex in dag.vertices if not dag.outbound(vertex))
+        dag, last = self._dag_to_here("preview")
         return previewed(dag, n, run.here, collections=on, without=last)
+
+    def verify(self, n: int = 100, *, on: Instance | None = None) -> Verification:
+        """What `Pipeline.verify` returns, for the vertices that lead to this stage.
+
+        >>> from pyrite import Pipeline
+        >>> verified = Pipeline().read_from(range(100)).limit(3).verify(10)
+        >>> verified.ok, verified.notes[0].why
+        (True, 'limit(3) emits any 3 items')
+        """
+        collect = None if on is None else run.lists_on(on)
+        dag, _ = self._dag_to_here("verify")
+        return verified(dag, n, run.here, collect=collect, collections=on)
+
+    def _dag_to_here(self, name: str) -> tuple[DAG, str]:
+        """The DAG of what leads to this stage, and the name of its last vertex, a sink."""
+        dag = compiled([node_after([(self, self._local_shape())], name, noop(), Options())])
+        (last,) = (vertex.name for vertex in dag.vertices if not dag.outbound(vertex))
+        return dag, last

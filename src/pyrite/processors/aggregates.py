@@ -24,7 +24,7 @@ class Nothing(Enum):
     YET = "no value yet"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: with them, Aggregate[int, str](...) raises
 class Aggregate(Generic[T, R]):
     """How to aggregate items. `create()` makes a state, `accumulate(state, item)` returns it with
     one more item, `combine(state, state)` returns one state for two, and `finish(state)` makes the
@@ -48,6 +48,9 @@ class Aggregate(Generic[T, R]):
     of: Callable[[Any], Any] | None = None
     """If it is given, `accumulate` gets `of(item)` in place of the item. The generated loop calls
     it directly."""
+    check: Callable[[Any], Any] | None = None
+    """For an aggregate that changes its state in place, in a step with `on_error`: raises for an
+    item that `accumulate` could not take, or would only find out about later."""
 
     if TYPE_CHECKING:  # without `finish`, the result has the type of the state
 
@@ -59,6 +62,7 @@ class Aggregate(Generic[T, R]):
             combine: Callable[[R, R], R],
             finish: None = None,
             of: Callable[[Any], Any] | None = None,
+            check: Callable[[Any], Any] | None = None,
         ) -> None: ...
         @overload
         def __init__(
@@ -68,12 +72,14 @@ class Aggregate(Generic[T, R]):
             combine: Callable[[A, A], A],
             finish: Callable[[A], R],
             of: Callable[[Any], Any] | None = None,
+            check: Callable[[Any], Any] | None = None,
         ) -> None: ...
         def __init__(self, *arguments: Any, **options: Any) -> None: ...
 
     def on(self, of: Callable[[Any], Any]) -> Aggregate[Any, R]:
         """The same aggregate of `of(item)` in place of the item."""
-        return replace(self, of=of if self.of is None else composed(of, self.of))
+        check = None if self.check is None else composed(of, self.check)
+        return replace(self, of=of if self.of is None else composed(of, self.of), check=check)
 
     def first_state(self, name: str) -> tuple[str, dict[str, Any]]:
         """The expression for a new state in a generated loop, and the names that it uses."""

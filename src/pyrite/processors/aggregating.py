@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pyrite.partitioning import canonical_bytes
 from pyrite.processors.aggregates import Aggregate, Nothing
 from pyrite.processors.grouping import Grouping, known_group, spilling
 from pyrite.processors.inlining import call_or_inline
@@ -21,6 +22,34 @@ Aggregates = tuple[Aggregate[Any, Any], ...]
 
 def first_of(pair: Any) -> Any:
     return pair[0]
+
+
+def check_key(key: Any) -> None:
+    """Raises InvalidKey for a key that no partitioned edge can carry."""
+    if key is not None:
+        canonical_bytes(key)
+
+
+def updated_states(
+    aggregates: Aggregates, index: int, olds: list[str], value: str
+) -> tuple[list[str], list[str], dict[str, Any]]:
+    """The lines that make the new states from the old ones and an item, the variables of the new
+    states, and the names that the lines use. All of it is checked before any state is changed in
+    place by an aggregate that says how to check an item."""
+    checks: list[str] = []
+    updates: list[str] = []
+    last: list[str] = []
+    names: dict[str, Any] = {}
+    news = [f"new{index}_{number}" for number in range(len(aggregates))]
+    for number, aggregate in enumerate(aggregates):
+        name = f"fn{index}_{number}"
+        update, used = aggregate.accumulated(name, olds[number], value)
+        names.update(used)
+        if aggregate.check is not None:
+            checks.append(f"check_{name}({value})")
+            names[f"check_{name}"] = aggregate.check
+        (updates if aggregate.check is None else last).append(f"{news[number]} = {update}")
+    return [*checks, *updates, *last], news, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +81,31 @@ class GroupLocally(Grouping):
             *updates,
         ]
         return self.grouping_lines(index, value, self.key, check_new_key, code, names)
+
+    def handling_lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        # A group is stored when all its states have the item: one that only has bad records does
+        # not exist. A key that no edge could carry is found here, with its item.
+        several = len(self.aggregates) > 1
+        firsts, names = [], {f"valid{index}": check_new_key or check_key}
+        for number, aggregate in enumerate(self.aggregates):
+            first, used = aggregate.first_state(f"first{index}_{number}")
+            firsts.append(first)
+            names.update(used)
+        olds = [f"old{index}[{n}]" if several else f"old{index}" for n in range(len(firsts))]
+        updates, news, used = updated_states(self.aggregates, index, olds, value)
+        names.update(used)
+        start = f"[{', '.join(firsts)}]" if several else firsts[0]
+        code = [
+            *known_group(index),
+            f"elif len(state) < limit{index}: valid{index}(key{index}); old{index} = {start}",
+            *spilling(index, value),
+            *updates,
+            f"state[key{index}] = " + (f"[{', '.join(news)}]" if several else news[0]),
+        ]
+        lines = self.grouping_lines(index, value, self.key, check_new_key, code, names)
+        return lines.handling_errors(index, value)
 
     @property
     def only_counts(self) -> bool:  # type: ignore[override]
@@ -145,6 +199,14 @@ class AllLocally(Fold):
             code.append(f"{place} = {update}")
             names.update(used)
         return Lines(value, code, names)
+
+    def handling_lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        olds = [f"state[{number}]" for number in range(len(self.aggregates))]
+        code, news, names = updated_states(self.aggregates, index, olds, value)
+        code.append(f"state[:] = [{', '.join(news)}]")
+        return Lines(value, code, names).handling_errors(index, value)
 
     def results(self, state: list[Any]) -> list[Any]:
         return [state]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.pace import Pace
@@ -48,6 +49,8 @@ class Link:
     vertex: str
     step: Step
     guard: Guard | None = None
+    handles_errors: bool = False
+    """Whether items for which the step raises are passed to a handler."""
 
 
 class Chain:
@@ -63,12 +66,18 @@ class Chain:
         steps: list[tuple[str, Transform | Fold | Guard]] = []
         self._link_of_step: list[int] = []
         self._guards: list[bool] = []
+        self._handled: dict[int, int] = {}
+        """By step of the loop whose errors are handled, its link. Step -1 is the source."""
         for index, link in enumerate(links):
+            if link.handles_errors and isinstance(link.step, ReadStep):
+                self._handled[-1] = index
             if link.guard is not None:
                 steps.append((link.vertex, link.guard))
                 self._link_of_step.append(index)
                 self._guards.append(True)
             if isinstance(link.step, (Transform, Fold)):
+                if link.handles_errors:
+                    self._handled[len(steps)] = index
                 steps.append((link.vertex, link.step))
                 self._link_of_step.append(index)
                 self._guards.append(False)
@@ -76,8 +85,10 @@ class Chain:
             links[0].vertex if self.source is not None and self.source.may_hold_none else None
         )
         emits = self.sink is not None or (emits and self.fold is None)
-        self.is_bare = not steps and check_first is None and emits
-        self.loop: Loop = write_loop(steps, emits=emits, check_first=check_first)
+        self.is_bare = not steps and check_first is None and emits and not self._handled
+        self.loop: Loop = write_loop(
+            steps, emits=emits, check_first=check_first, handled=self._handled
+        )
         self.step_count = len(steps)
         self.may_block = any(link.step.may_block for link in links)
 
@@ -86,7 +97,20 @@ class Chain:
         """The loop of the fold alone. It is for spilled items, which have already passed the other
         steps."""
         assert self.fold is not None
-        return write_loop([(self.links[-1].vertex, self.fold)], emits=False, check_first=None)
+        handled = {0} if self.step_count - 1 in self._handled else ()
+        return write_loop(
+            [(self.links[-1].vertex, self.fold)], emits=False, check_first=None, handled=handled
+        )
+
+    def handlers_by_step(self, handlers: Sequence[Handler | None]) -> list[Handler | None]:
+        """The handlers of the links, in the order in which the loop takes them; empty if it takes
+        none."""
+        if not self._handled:
+            return []
+        by_step: list[Handler | None] = [None] * (self.step_count + 1)
+        for step, link in self._handled.items():
+            by_step[step] = handlers[link]
+        return by_step
 
     def link_at(self, step: int) -> int:
         """The index of the link that a step of the loop belongs to. Step -1, the check of the input
@@ -99,9 +123,11 @@ class Chain:
         """Whether a step of the loop only checks the key of an edge."""
         return 0 <= step < len(self._guards) and self._guards[step]
 
-    def emitted(self, received: int, counts: Sequence[int], results: int) -> list[tuple[int, int]]:
-        """The numbers of items that each vertex received and emitted, from the counts of the
-        loop."""
+    def emitted(
+        self, received: int, counts: Sequence[int], results: int, unread: int = 0
+    ) -> list[tuple[int, int]]:
+        """The numbers of items that each vertex received and emitted, from the counts of the loop.
+        `unread` of what the source had were bad records."""
         numbers = []
         position = 0
         for link in self.links:
@@ -115,6 +141,8 @@ class Chain:
                 emitted = results
             elif isinstance(link.step, WriteStep):
                 emitted = 0
+            elif isinstance(link.step, ReadStep):
+                emitted -= unread
             numbers.append((0 if isinstance(link.step, ReadStep) else received, emitted))
             received = emitted
         return numbers
@@ -151,6 +179,15 @@ class ChainProcessor(Processor):
         self._out: list[Any] = []
         self.report: Any = None
         """What the sink's writer returned when it completed."""
+        self._handlers: Sequence[Handler | None] = ()
+        self._bad: Sequence[Handler | None] = ()
+
+    def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
+        """Gives the processor a handler for each link, or None. Called before the first item."""
+        self._handlers = handlers
+        self._bad = self.chain.handlers_by_step(handlers)
+        if self._bad:
+            self._run = partial(self.chain.loop.run, bad=self._bad)
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
@@ -245,11 +282,15 @@ class ChainProcessor(Processor):
             return FailedAt(None, links[index].vertex, edge)
         if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
             index -= 1  # a bad key is a fault of the vertex that sends the item
-        return FailedAt(failure.item, links[index].vertex, edge)
+        supplier = StepSupplier(links[index].step)
+        return FailedAt(failure.item, links[index].vertex, edge, supplier, failure.is_result)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
-        return self.chain.emitted(self._received, self._counts, self._result_count)
+        first = self._handlers[0] if self._handlers else None
+        return self.chain.emitted(
+            self._received, self._counts, self._result_count, first.count if first else 0
+        )
 
     def _read_on(self, source: Iterator[Any]) -> bool:
         """Passes one batch of items from the source through the chain. Returns True when the source
@@ -374,7 +415,7 @@ class ChainProcessor(Processor):
             return fold.finished(rest)
         except BaseException as error:
             at = len(results) - rest.__length_hint__() - 1
-            self._failure = Failure(self.chain.step_count, results[at], error)
+            self._failure = Failure(self.chain.step_count, results[at], error, is_result=True)
             raise
 
     def _group_spilled(self, fold: Fold) -> bool:
@@ -389,10 +430,11 @@ class ChainProcessor(Processor):
         file, level = self._spilled.pop()
         self._spill = Spill(self._memory, level)
         self._state, self._results = fold.new_state(), None
+        bad = {"bad": self._bad[-2:-1]} if self._bad and self._bad[-2] else {}
         for items in batches_of(file):
             try:
                 self.chain.fold_loop.run(
-                    items, [], 0, [0] * self.chain.step_count, self._state, self._spill
+                    items, [], 0, [0] * self.chain.step_count, self._state, self._spill, **bad
                 )
             except BaseException as error:
                 failure = self.chain.fold_loop.explain(error)

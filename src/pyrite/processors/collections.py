@@ -16,23 +16,62 @@ from pyrite.processors.steps import BadItem, ReadStep, Writer, WriteStep
 
 def read_map(name: str) -> Source[tuple[Any, Any]]:
     """Emits the `(key, value)` pairs that a named map holds when the job starts, each once, whoever
-    changes the map meanwhile."""
+    changes the map meanwhile.
+
+    >>> from pyrite import Pipeline, instance, processors as p
+    >>> pipe = Pipeline()
+    >>> pairs = pipe.read_from(p.read_map("ages"))
+    >>> pairs.filter(lambda pair: pair[1] > 40).write_to(p.write_list("old"))
+    >>> with instance() as pyr:
+    ...     pyr.map("ages").update({"ann": 41, "bob": 7})
+    ...     pyr.new_light_job(pipe).execute().result()
+    ...     list(pyr.list("old"))
+    [('ann', 41)]
+    """
     return Source(ReadMap(checked_name("read_map", name)))
 
 
 def read_list(name: str) -> Source[Any]:
     """Emits the items that a named list holds when the job starts, each once, whoever changes the
-    list meanwhile."""
+    list meanwhile.
+
+    >>> from pyrite import Pipeline, instance, processors as p
+    >>> pipe = Pipeline()
+    >>> pipe.read_from(p.read_list("words")).map(str.upper).write_to(p.write_list("loud"))
+    >>> with instance() as pyr:
+    ...     pyr.list("words").extend(["a", "b"])
+    ...     pyr.new_light_job(pipe).execute().result()
+    ...     list(pyr.list("loud"))
+    ['A', 'B']
+    """
     return Source(ReadList(checked_name("read_list", name)))
 
 
 def write_map(name: str) -> Sink[tuple[Any, Any] | list[Any]]:
-    """Puts `(key, value)` pairs into a named map."""
+    """Puts `(key, value)` pairs into a named map.
+
+    >>> from pyrite import Pipeline, instance, processors as p
+    >>> pipe = Pipeline()
+    >>> pipe.read_from("abc").map(lambda c: (c, ord(c))).write_to(p.write_map("codes"))
+    >>> with instance() as pyr:
+    ...     pyr.new_light_job(pipe).execute().result()
+    ...     pyr.map("codes")["b"]
+    98
+    """
     return Sink(WriteMap(checked_name("write_map", name)))
 
 
 def write_list(name: str) -> Sink[Any]:
-    """Appends items to a named list."""
+    """Appends items to a named list.
+
+    >>> from pyrite import Pipeline, instance, processors as p
+    >>> pipe = Pipeline()
+    >>> pipe.read_from([1, 2]).write_to(p.write_list("numbers"))
+    >>> with instance() as pyr:
+    ...     pyr.new_light_job(pipe).execute().result()
+    ...     list(pyr.list("numbers"))
+    [1, 2]
+    """
     return Sink(WriteList(checked_name("write_list", name)))
 
 

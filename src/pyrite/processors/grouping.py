@@ -4,7 +4,7 @@ item to a container."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.keys import one_nan
@@ -17,14 +17,24 @@ from pyrite.processors.steps import Fold, Lines
 
 def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> Inner:
     """Each processor emits one value when its input ends. The value starts as `initial`, and each
-    item replaces it with `fn(value, item)`."""
+    item replaces it with `fn(value, item)`.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.accumulate(0, lambda total, n: total + n), [1, 2], [3])
+    """
     checked_initial("accumulate", initial)
     return Inner(Accumulate(initial, checked_function("accumulate", "fn", fn)))
 
 
 def collect(new_container: Callable[[], Any], fn: Callable[[Any, Any], Any]) -> Inner:
     """Each processor emits one container when its input ends. It is made by `new_container()`, and
-    `fn(container, item)` adds each item to it."""
+    `fn(container, item)` adds each item to it.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.collect(list, list.append), [1, 2], [[1, 2]])
+    """
     checked_function("collect", "new_container", new_container)
     return Inner(Collect(new_container, checked_function("collect", "fn", fn)))
 
@@ -37,7 +47,13 @@ def group_and_accumulate(
 ) -> Inner:
     """Emits `(key, value)`, or `finish(key, value)`, for each key when the input ends. The value
     starts as a copy of `initial`, and each item of the key replaces it with
-    `accumulate(value, item)`."""
+    `accumulate(value, item)`.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> count = p.group_and_accumulate(str.lower, 0, lambda n, word: n + 1)
+    >>> verify_processor(count, ["To", "be", "to"], [("to", 2), ("be", 1)])
+    """
     name = "group_and_accumulate"
     return Inner(
         GroupAndAccumulate(
@@ -57,7 +73,13 @@ def group_and_collect(
 ) -> Inner:
     """Emits `(key, container)`, or `finish(key, container)`, for each key when the input ends. The
     container is made by `new_container()`, and `collect(container, item)` adds each item of the key
-    to it."""
+    to it.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> groups = p.group_and_collect(len, list, list.append)
+    >>> verify_processor(groups, ["to", "be", "or"], [(2, ["to", "be", "or"])])
+    """
     name = "group_and_collect"
     return Inner(
         GroupAndCollect(
@@ -71,7 +93,12 @@ def group_and_collect(
 
 def count_distinct(key: Callable[[Any], Any]) -> Inner:
     """Each processor emits the number of distinct keys that it received. For a total, partition the
-    inbound edge by the same key and sum up the numbers."""
+    inbound edge by the same key and sum up the numbers.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.count_distinct(str.lower), ["To", "be", "to"], [2])
+    """
     return Inner(CountDistinct(checked_function("count_distinct", "key", key)))
 
 
@@ -245,6 +272,16 @@ class GroupAndCollect(Grouping):
         ]
         names = {f"fn{index}": self.collect, f"new{index}": self.new_container}
         return self.grouping_lines(index, value, self.key, check_new_key, code, names)
+
+    def handling_lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        # A new container is stored only when it has taken the item.
+        lines = self.lines(index, value, vertex, check_new_key)
+        stored, unstored = f"old{index} = state[key{index}] = new", f"old{index} = new"
+        code = [line.replace(stored, unstored) for line in lines.code]
+        code.append(f"state[key{index}] = old{index}")
+        return replace(lines, code=code).handling_errors(index, value)
 
     @property
     def finishes(self) -> bool:  # type: ignore[override]

@@ -21,6 +21,10 @@ def read_items(iterable: Iterable[T]) -> Source[T]:
 
     Any number of jobs can read a list, or another iterable that can be iterated again. Only one job
     can read an iterator, such as a generator.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> Pipeline().read_from(p.read_items([1, 2])).collect()
+    [1, 2]
     """
     if isinstance(iterable, (Set, Mapping)):
         iterable = list(iterable)  # two processes may iterate equal sets in different orders

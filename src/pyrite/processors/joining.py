@@ -3,21 +3,17 @@ brings together what has the same key. It spills like a grouping if memory is sh
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
-from numbers import Number
 from typing import Any, Literal, TypeAlias
 
-from pyrite.functions import describe, shorten
 from pyrite.processors.aggregates import Nothing
-from pyrite.processors.aggregating import first_of
+from pyrite.processors.aggregating import check_key, first_of
 from pyrite.processors.grouping import Grouping, known_group, spilling
 from pyrite.processors.inlining import call_or_inline
+from pyrite.processors.key_types import JoinKeys
 from pyrite.processors.steps import Lines, Transform
-
-logger = logging.getLogger("pyrite")
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "full", "semi", "anti")
@@ -41,6 +37,13 @@ class Side(Transform):
         code.append(f"v{index} = (key{index}, ({self.side}, {value}))")
         names = {f"keyof{index}": self.key, f"none{index}": Nothing.KEY}
         return Lines(f"v{index}", code, names, counts=self.matches_only)
+
+    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+        lines = self.lines(index, value, vertex)
+        # A key that no edge could carry is found here, with its item.
+        lines.code.insert(1, f"valid{index}(key{index})")
+        lines.names[f"valid{index}"] = check_key
+        return lines.handling_errors(index, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +76,16 @@ class CoGroup(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class SidesOfJoin(CoGroup):
-    """A co-group for a join. The two functions take the keys; they are named if the keys of the two
-    sides cannot match."""
+    """A co-group for a join. It looks at the types of the keys of both sides."""
 
     left: Callable[[Any], Any]
     right: Callable[[Any], Any]
+    where: str = field(default="a join", compare=False)
 
     def results(self, state: dict[Any, Any]) -> list[Any]:
         lefts = (key for key, sides in state.items() if sides[0])
         rights = (key for key, sides in state.items() if sides[1])
-        warn_of_types(next(lefts, None), next(rights, None), self.left, self.right)
+        JoinKeys(self.left, self.right, self.where).look(lefts, rights)
         return list(state.items())
 
 
@@ -114,26 +117,3 @@ def joined(how: How, left: list[Any], right: list[Any]) -> Iterator[Any]:
         return iter(())
     alone = ((one, None) for one in left)
     return alone if how == "left" else chain(alone, ((None, other) for other in right))
-
-
-_warned: set[tuple[str, str]] = set()
-
-
-def warn_of_types(
-    left: Any, right: Any, left_key: Callable[[Any], Any], right_key: Callable[[Any], Any]
-) -> None:
-    """Logs a warning, once for each join, if the keys of the sides can hardly be equal."""
-    kinds = {type(left), type(right)}
-    if len(kinds) == 1 or type(None) in kinds or Nothing in kinds:
-        return
-    if isinstance(left, Number) and isinstance(right, Number):
-        return
-    functions = describe(left_key), describe(right_key)
-    if functions not in _warned:
-        _warned.add(functions)
-        logger.warning(
-            "the keys of a join have different types, so they will not match: %s returned %s (%s), "
-            "and %s returned %s (%s)",
-            *(functions[0], shorten(left), type(left).__name__),
-            *(functions[1], shorten(right), type(right).__name__),
-        )

@@ -4,12 +4,13 @@ ordinal 1; the items at ordinal 0 look up their matches."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyrite.keys import one_nan
 from pyrite.processor import AbstractProcessor
-from pyrite.processors.joining import How, joined, warn_of_types
+from pyrite.processors.joining import How, joined
+from pyrite.processors.key_types import JoinKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class LookupJoin:
     how: How
     left: Callable[[Any], Any]
     right: Callable[[Any], Any]
+    where: str = field(default="a join", compare=False)
 
     def __call__(self) -> _Lookup:
         return _Lookup(self)
@@ -29,6 +31,7 @@ class _Lookup(AbstractProcessor):
     def __init__(self, join: LookupJoin) -> None:
         self._how = join.how
         self._left, self._right = join.left, join.right
+        self._keys = JoinKeys(join.left, join.right, join.where)
         self._table: dict[Any, list[Any]] = {}
         self._has_looked = False
         self._matched = self.flat_mapper(self._matches)
@@ -51,7 +54,7 @@ class _Lookup(AbstractProcessor):
         key = self._left(item)
         if not self._has_looked:
             self._has_looked = True
-            warn_of_types(key, next(iter(self._table), None), self._left, self._right)
+            self._keys.look([key], self._table)
         return joined(
             self._how, [item], self._table.get(one_nan(key), []) if key is not None else []
         )

@@ -8,12 +8,13 @@ in the traceback tells which vertex the function belongs to, so the loop need no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
+from pyrite.bad_records import BadRecord
 from pyrite.boxes import none_emitted
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, same, shorten
@@ -59,7 +60,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`run(items, out, room, counts, state, spill)` passes the items through the chain.
+    """`run(items, out, room, counts, state, spill)` passes the items through the chain. If errors
+    of its steps are handled, it also takes `bad`, the handlers.
 
     It appends results to `out`, and adds the number of items that each step emitted to `counts`. If
     the chain has a flat map, `pauses` is true and `run` is a generator that yields when `out` holds
@@ -111,6 +113,8 @@ class Failure:
     index: int
     item: Any
     error: BaseException
+    is_result: bool = False
+    """Whether the item is a result of a fold."""
 
 
 def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError | None:
@@ -128,12 +132,21 @@ def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError 
 
 
 def write_loop(
-    steps: Sequence[tuple[str, Transform | Fold | Guard]], *, emits: bool, check_first: str | None
+    steps: Sequence[tuple[str, Transform | Fold | Guard]],
+    *,
+    emits: bool,
+    check_first: str | None,
+    handled: Collection[int] = (),
 ) -> Loop:
     """The loop for (vertex, step) pairs. If `emits` is false, results are dropped. `check_first` is
-    the vertex to name if an input item is None; if it is None itself, the input is not checked."""
-    writer = _Writer()
-    if check_first is not None:
+    the vertex to name if an input item is None; if it is None itself, the input is not checked.
+
+    The errors of the steps in `handled` do not end the loop. Its items are passed to handlers: the
+    argument `bad` has one for each step, and a last one for the input, which is step -1."""
+    writer = _Writer(handled)
+    if -1 in handled:
+        writer.add_bad_input(check_first)
+    elif check_first is not None:
         writer.add(
             Place(-1, "v"), "if v is None: nothing()", {"nothing": raises_for_none(check_first)}
         )
@@ -147,10 +160,14 @@ def write_loop(
                 continue
             lines = step.lines(index, value)
         elif isinstance(step, Fold):
-            lines = step.lines(index, value, vertex, guarded_key.check if guarded_key else None)
+            write = step.handling_lines if index in handled else step.lines
+            lines = write(index, value, vertex, guarded_key.check if guarded_key else None)
         else:
-            lines = step.lines(index, value, vertex)
-        writer.add_step(index, value, lines, _counted_whole(steps[index + 1 :], index, lines))
+            lines = (step.handling_lines if index in handled else step.lines)(index, value, vertex)
+        whole = _counted_whole(steps[index + 1 :], index, lines)
+        if whole is not None and whole[0] in handled:  # each item that raises must be found
+            whole = None
+        writer.add_step(index, value, lines, whole)
         if lines.counts:
             counted.append(index)
         value = lines.value
@@ -191,10 +208,11 @@ def _last_loop(lines: Lines) -> int:
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, handled: Collection[int]) -> None:
         self._lines: list[str] = []
         self._places: list[Place] = []
-        self._setup: list[str] = []
+        self._handles = bool(handled)
+        self._setup = [f"bad{index} = bad[{index}]" for index in sorted(handled) if index >= 0]
         self._names: dict[str, Any] = {}
         self._depth = 3
         self.pauses = False
@@ -219,6 +237,17 @@ class _Writer:
                     self.add(item if own else Place(later, counting.value), each)
             self.add(item, line)
 
+    def add_bad_input(self, check_first: str | None) -> None:
+        """Adds the lines that pass what a source could not read to its handler."""
+        self._setup.append("bad_input = bad[-1]")
+        item = Place(-1, "v")
+        if check_first is not None:
+            nothing = BadRecord(None, none_emitted(check_first))
+            self.add(item, "if v is None: v = nothing", {"nothing": nothing})
+        self.add(item, "if type(v) is bad_record:", {"bad_record": BadRecord})
+        self.add(item, "    bad_input(v.item, v.error)")
+        self.add(item, "    continue")
+
     def add(self, place: Place, line: str, names: dict[str, Any] | None = None) -> None:
         self._lines.append("    " * self._depth + line)
         self._places.append(place)
@@ -233,7 +262,7 @@ class _Writer:
             self.add(self._places[-1], "pass")
         head = [
             f"def bind({', '.join(self._names)}):",
-            "    def run(items, out, room, counts, state, spill):",
+            f"    def run(items, out, room, counts, state, spill{', bad' * self._handles}):",
             "        append = out.append",
             *("        " + line for line in self._setup),
             "        for v in items:",

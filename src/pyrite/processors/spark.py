@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def read_spark(df: DataFrame) -> Source[dict[str, Any]]:
-    """Emits each row of a Spark DataFrame as a dict. Only normal jobs can use it."""
+    """Emits each row of a Spark DataFrame as a dict. Only normal jobs can use it.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> def totals(spark):  # a SparkSession
+    ...     rows = Pipeline().read_from(p.read_spark(spark.read.parquet("orders")))
+    ...     return rows.map(lambda row: row["total"])
+    """
     if not callable(getattr(df, "mapInArrow", None)):
         raise InvalidDAG(f"read_spark() needs a Spark DataFrame; got {shorten(df)}")
     return Source(ReadSpark(df))
@@ -35,6 +41,10 @@ def write_spark(save: Callable[[DataFrame], Any], schema: str) -> Sink[Any]:
 
     An item is a dict with the columns of the schema, or a tuple in their order. If there is one
     column, an item can also be its value. `save` is called once, when all tasks have completed.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> words = Pipeline().read_from(["a", "b"]).map(lambda word: {"word": word, "n": 1})
+    >>> words.write_to(p.write_spark(lambda df: df.write.orc("words"), "word string, n long"))
     """
     if not isinstance(schema, str) or not schema:
         raise InvalidDAG(

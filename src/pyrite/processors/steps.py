@@ -7,7 +7,7 @@ results at the end), or writes them. `loop` generates the code for steps, and `c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
@@ -37,6 +37,20 @@ class Lines:
     names_item: bool = True
     """Whether an error of the lines names the item that they work on."""
 
+    def handling_errors(self, index: int, value: str) -> Lines:
+        """The same lines, which pass the item to `bad<index>` if they raise. They have no loops
+        that later steps are in."""
+        code = [
+            "try:",
+            *(f"    {line}" for line in self.code or ["pass"]),
+            f"except Exception as error{index}:",
+            f"    bad{index}({value}, error{index})",
+            "    continue",
+        ]
+        if not self.counts:
+            code.append(f"n{index} += 1")
+        return replace(self, code=code, counts=True)
+
 
 class Step:
     """The work of one vertex."""
@@ -56,6 +70,11 @@ class ReadStep(Step):
         """The items that this processor must emit. Each item belongs to exactly one processor."""
         raise NotImplementedError
 
+    def going_on(self) -> ReadStep:
+        """The same source, except that it has a BadRecord in place of each item that it cannot
+        read, where it can go on after that."""
+        return self
+
 
 class Transform(Step):
     """Turns each item into any number of items. It keeps no state between items."""
@@ -64,6 +83,11 @@ class Transform(Step):
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
         raise NotImplementedError
+
+    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+        """The lines that pass an item for which a function raises to `bad<index>`. What was made of
+        it before is not emitted."""
+        return self.lines(index, value, vertex).handling_errors(index, value)
 
 
 class Fold(Step):
@@ -91,6 +115,13 @@ class Fold(Step):
         """The lines that add one item to the state. They call `check_new_key`, if it is given, for
         each new key."""
         raise NotImplementedError
+
+    def handling_lines(
+        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+    ) -> Lines:
+        """The lines that pass an item for which a function raises to `bad<index>`. They leave the
+        state as it was, unless a function has changed it in place before it raised."""
+        return self.lines(index, value, vertex, check_new_key).handling_errors(index, value)
 
     def key_function(self) -> Callable[[Any], Any] | None:
         """The function from an item to its key. None if the fold does not group by key."""

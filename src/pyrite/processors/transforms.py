@@ -7,30 +7,52 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pyrite.boxes import holds_none
 from pyrite.processors.checks import checked_function
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.loop import PAUSE_EVERY, returned_none
 from pyrite.processors.ready_made import Inner
 from pyrite.processors.steps import Lines, Transform
+from pyrite.traverser import iterate
 
 
 def map(fn: Callable[[Any], Any]) -> Inner:
-    """Emits `fn(item)` for each item."""
+    """Emits `fn(item)` for each item.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.map(str.upper), ["a", "b"], ["A", "B"])
+    """
     return Inner(Map(checked_function("map", "fn", fn)))
 
 
 def filter(fn: Callable[[Any], Any]) -> Inner:
-    """Emits the items for which `fn(item)` is true."""
+    """Emits the items for which `fn(item)` is true.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.filter(str.isupper), ["a", "B"], ["B"])
+    """
     return Inner(Filter(checked_function("filter", "fn", fn)))
 
 
 def flat_map(fn: Callable[[Any], Iterable[Any]]) -> Inner:
-    """Emits all items of the iterable or Traverser that `fn(item)` returns. It may be endless."""
+    """Emits all items of the iterable or Traverser that `fn(item)` returns. It may be endless.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.flat_map(str.split), ["a b", "c"], ["a", "b", "c"])
+    """
     return Inner(FlatMap(checked_function("flat_map", "fn", fn)))
 
 
 def noop() -> Inner:
-    """Emits each item unchanged. At the end of a DAG it drops the items."""
+    """Emits each item unchanged. At the end of a DAG it drops the items.
+
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> verify_processor(p.noop(), [1, 2], [1, 2])
+    """
     return Inner(Pass())
 
 
@@ -74,6 +96,43 @@ class FlatMap(Transform):
         lines.code.insert(0, f"made{index} = fn{index}({value})")
         lines.names.update({f"fn{index}": self.fn, f"parts{index}": parts_of})
         return lines
+
+    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+        # Everything that is made of an item is held until it is known that all of it is good.
+        made = f"made{index}"
+        return Lines(
+            f"v{index}",
+            [
+                "try:",
+                f"    {made} = fn{index}({value})",
+                f"    if type({made}) is not list:",
+                f"        rest{index} = parts{index}(iterate{index}({made}, fn{index}))",
+                f"        {made} = []",
+                f"        for part{index} in rest{index}:",
+                f"            {made} += part{index}",
+                "            yield",
+                f"    if holds_none{index}({made}): nothing{index}()",
+                f"except Exception as error{index}:",
+                f"    bad{index}({value}, error{index})",
+                "    continue",
+                f"n{index} += len({made})",
+                f"since{index} += len({made})",
+                f"if since{index} >= {PAUSE_EVERY}:",
+                f"    since{index} = 0",
+                "    yield",
+                f"for v{index} in {made}:",
+            ],
+            {
+                f"fn{index}": self.fn,
+                f"parts{index}": parts_of,
+                f"iterate{index}": iterate,
+                f"holds_none{index}": holds_none,
+                f"nothing{index}": returned_none(vertex, self.fn),
+            },
+            counts=True,
+            setup=[f"since{index} = 0"],
+            whole=made,
+        )
 
 
 def lines_of_parts(index: int, parts: str, nothing: Callable[[], Any] | None) -> Lines:

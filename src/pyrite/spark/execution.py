@@ -19,6 +19,7 @@ from pyrite.dag import DAG, EdgeSettings
 from pyrite.engine.execution import MetaSuppliers, committing_sinks
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
+from pyrite.engine.limits import too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
@@ -173,7 +174,10 @@ class SparkRun:
             if not halt.is_set:
                 self._on_running()
                 self._run_on(
-                    spark, self._works(spark, topology, suppliers, by_member), meta_suppliers
+                    spark,
+                    topology,
+                    self._works(spark, topology, suppliers, by_member),
+                    meta_suppliers,
                 )
         except LifeCycleFailed as failed:
             halt.fail(in_short(failed.failed))
@@ -254,7 +258,11 @@ class SparkRun:
         )
 
     def _run_on(
-        self, spark: SparkSession, works: Sequence[SectionWork], meta_suppliers: MetaSuppliers
+        self,
+        spark: SparkSession,
+        topology: Topology,
+        works: Sequence[SectionWork],
+        meta_suppliers: MetaSuppliers,
     ) -> None:
         """Runs the sections, then makes visible what they wrote. Collections are changed last, and
         all at once: a failed job changes no collection."""
@@ -277,9 +285,12 @@ class SparkRun:
         try:
             with self._tagged(spark), self._timed("stages"):
                 table = (frame.where(f"edge < {ROWS}") if written else frame).toArrow()
+            reports = self._read_reports(table)
+            excess = too_many_bad_records(topology, self._metrics)
+            if excess is not None:
+                self._run.halt.fail(excess)
             if not self._run.halt.seal():
                 return
-            reports = self._read_reports(table)
             collected = [each for _, each in driver_rows(table, (COLLECTED,))]
             if self._hand_over is not None:
                 self._hand_over.take(Uncommitted(reports, collected, meta_suppliers.asked))

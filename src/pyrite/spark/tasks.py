@@ -11,6 +11,7 @@ import pickle
 import re
 import resource
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -140,6 +141,7 @@ def run_section(
             writer, f"{work.section.index}-{member}", attempt, work.section.in_order
         )
     )
+    woken = threading.Event()
     run = RunContext(
         job_name=work.job_name,
         job_id=work.job_id,
@@ -151,6 +153,7 @@ def run_section(
         start=work.start,
         memory_budget=memory_budget(),
         files=files,
+        wake=woken.set,
     )
     part = Topology(
         work.section.vertices, work.topology.member_count, work.topology.partition_count
@@ -173,7 +176,7 @@ def run_section(
         member_run.prepare(_warn_slow)
         if work.section.in_order:
             member_run.keep_steady_pace()
-        yield from _run_tasklets(member_run, writer)
+        yield from _run_tasklets(member_run, writer, woken)
         failure = run.halt.failure
         if failure is not None:
             raise TaskFailed(failure) from failure.error
@@ -273,12 +276,14 @@ def open_bytes_held() -> int:
     return OPEN_BYTES_HELD if limit == resource.RLIM_INFINITY else min(OPEN_BYTES_HELD, limit // 32)
 
 
-def _run_tasklets(member_run: MemberRun, writer: PacketWriter) -> Iterator[pa.RecordBatch]:
+def _run_tasklets(
+    member_run: MemberRun, writer: PacketWriter, woken: threading.Event
+) -> Iterator[pa.RecordBatch]:
     blocking: list[Tasklet] = [
         t for t in member_run.processor_tasklets if not t.processor.cooperative
     ]
     cooperative = [tasklet for tasklet in member_run.tasklets if tasklet not in blocking]
-    for _ in run_inline(cooperative, blocking):
+    for _ in run_inline(cooperative, blocking, woken):
         yield from writer.batches()
 
 

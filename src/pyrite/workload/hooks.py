@@ -20,9 +20,10 @@ from math import inf
 from typing import Any, NamedTuple, NoReturn
 
 from pyrite.workload.input.commands.command import Call
-from pyrite.workload.masters.hooks import ENDED, ends_of, read_ends
+from pyrite.workload.masters.hooks import ENDED
 from pyrite.workload.outcomes import row_of
 from pyrite.workload.run import Run
+from pyrite.workload.storage.hook_files import ends_of, on_end_of, read_ends
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 
@@ -62,7 +63,7 @@ class _Caller:
         plan = store.read_plan(number)
         self._ids = plan.ids
         self._hooks = plan.hooks
-        self._on_end = store.on_end(number)
+        self._on_end = on_end_of(store, number)
         self._ends = ends_of(store, session)
         self._read_to = 0
         self._due: deque[_Due] = deque()

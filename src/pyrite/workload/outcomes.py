@@ -77,22 +77,17 @@ def cut_short(entry: Entry, store: Store) -> Entry:
         )
     if entry.state is not JobState.RUNNING:
         return entry
-    log = store.log(entry.segment) if entry.segment is not None else None
+    size = store.log_size(entry.segment) if entry.segment is not None else 0
     return entry._replace(
         state=JobState.CANCELLED,
         error="its master was killed while it ran; resume runs it again",
-        log_end=log.stat().st_size if log is not None and log.exists() else entry.log_end,
+        log_end=max(size, entry.log_end),
     )
 
 
 def row_of(id: str, entry: Entry, *, selected: bool = True) -> dict[str, Any]:
     """`selected` is False for a job that is not in the run, which is of a part of the workload; its
     earlier result is used."""
-    seconds = (
-        entry.ended - entry.started
-        if entry.ended is not None and entry.started is not None
-        else None
-    )
     return {
         "job": id,
         "state": entry.state,
@@ -100,7 +95,7 @@ def row_of(id: str, entry: Entry, *, selected: bool = True) -> dict[str, Any]:
         "worker": entry.worker,
         "started": entry.started,
         "ended": entry.ended,
-        "seconds": seconds,
+        "seconds": entry.seconds,
         "error": entry.error,
         "selected": selected,
     }

@@ -36,13 +36,13 @@ from pyrite.workload.storage.journal_reading import (
 )
 from pyrite.workload.storage.places import NoPlace, input_places, readers, result_places
 from pyrite.workload.storage.pruning import Pruned, prune
-from pyrite.workload.storage.store import Status, Store
+from pyrite.workload.storage.store import Status, Store, last_line
 from pyrite.workload.storage.temporary import remove_with
-from pyrite.workload.system.alive import Identity
 from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
-from pyrite.workload.workers.running.doing import load, run_command
+from pyrite.workload.workers.running.commands import run_command
+from pyrite.workload.workers.running.doing import load
 
 POLL_SECONDS = 0.1
 
@@ -56,14 +56,9 @@ class Run:
         number = read_plan_number(self._store)
         if not number:
             status = self._store.status()
-            is_beginning = (
-                status is not None and status.phase == "starting" and status.master.is_alive
-            )
-            why = (
-                "is still starting; try again in a moment"
-                if is_beginning
-                else "was killed, or failed, before it started"
-            )
+            why = "was killed, or failed, before it started"
+            if status is not None and status.phase == "starting" and status.master.is_alive:
+                why = "is still starting; try again in a moment"
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
         self._first_plan = self._store.read_plan(number)
@@ -139,7 +134,7 @@ class Run:
     @property
     def pid(self) -> int:
         """The process id of the master."""
-        return self._master().pid
+        return self.status.master.pid
 
     @property
     def has_ended(self) -> bool:
@@ -192,9 +187,8 @@ class Run:
         # process may live on after the run, so the status in the store has to be polled.
         give_up = inf if seconds is None else time.monotonic() + seconds
         while not self.has_ended:
-            if time.monotonic() >= give_up or self._master().wait(
-                min(POLL_SECONDS, give_up - time.monotonic())
-            ):
+            left = give_up - time.monotonic()
+            if left <= 0 or self.status.master.wait(min(POLL_SECONDS, left)):
                 return self.has_ended
         return True
 
@@ -231,10 +225,10 @@ class Run:
     def results(self) -> Results:
         """The results by job id, for the jobs that have one. A result is read from the store when
         it is accessed."""
-        return Results(self.result_of, self._with_result)
-
-    def _with_result(self) -> list[str]:
-        return [id for id, entry in self._entries().items() if entry.state.has_result]
+        return Results(
+            self.result_of,
+            lambda: [id for id, entry in self._entries().items() if entry.state.has_result],
+        )
 
     def result_of(self, job: str) -> Any:
         """The result of a job. Raises NoResult if it has none; the message says why."""
@@ -249,9 +243,8 @@ class Run:
             entries = list(self._entries().values())
             places = list(result_places(self._plan, entries, self._number[id]))
             return decode(readers(self._store, places)[0]())
-        assert entry.result_segment is not None
-        assert entry.result_offset is not None
-        return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
+        assert entry.result is not None
+        return decode(read_result(self._store.segment(entry.result.segment), entry.result.offset))
 
     def log(self, job: str) -> str:
         """The output of the last attempt of the job."""
@@ -263,8 +256,9 @@ class Run:
             return ""
         with open(path, "rb") as file:
             file.seek(entry.log_start)
-            end = None if entry.state is JobState.RUNNING else entry.log_end - entry.log_start
-            return file.read(None if end is None else max(0, end)).decode(errors="replace")
+            size = max(0, entry.log_end - entry.log_start)
+            is_running = entry.state is JobState.RUNNING
+            return file.read(None if is_running else size).decode(errors="replace")
 
     def follow(self, job: str) -> Iterator[Piece]:
         """The output of a job as it is written, until the job has ended. Each piece has the number
@@ -290,12 +284,7 @@ class Run:
         entries = list(self._entries().values())
         begins = [entry.started for entry in entries if entry.started is not None]
         ends = [entry.ended for entry in entries if entry.ended is not None]
-        seconds = {
-            n: entry.ended - entry.started
-            if entry.started is not None and entry.ended is not None
-            else 0.0
-            for n, entry in enumerate(entries)
-        }
+        seconds = {n: entry.seconds or 0.0 for n, entry in enumerate(entries)}
         paths = remaining_paths(self._plan.order, self._plan.downstream, seconds)
         return (max(ends) - min(begins) if begins and ends else 0.0), max(paths, default=0.0)
 
@@ -306,11 +295,11 @@ class Run:
         Existing results stay. Does nothing if the run has ended, whatever runs in its store now."""
         if self.has_ended:
             return self
-        if self.status.phase == "starting":
+        status = self.status
+        if status.phase == "starting":
             raise PyriteError(
                 f"the run in '{self._store}' is still starting; try again in a moment"
             )
-        status = self.status
         if self._transient is not None and self._is_mine:
             self._transient.cancel()
         elif status.options.get("kind") == "transient":
@@ -482,11 +471,7 @@ class Run:
             raise NoResult(f"there is no job '{id}' in this run{near}")
         return id
 
-    def _master(self) -> Identity:
-        return self.status.master
-
     def _last_words(self) -> str:
         """The last line of the master's log. It is empty unless the master itself has a bug."""
-        path = self._store.folder / "master.log"
-        lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
-        return f" (the last line of its log: {lines[-1]})" if lines else ""
+        line = last_line(self._store.folder / "master.log")
+        return f" (the last line of its log: {line})" if line else ""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +15,7 @@ from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
+from pyrite.workload.masters.supply import MakeExecutor
 from pyrite.workload.masters.transient import TransientMaster
 from pyrite.workload.storage.given import given_results
 from pyrite.workload.storage.journal import Journal
@@ -29,8 +29,6 @@ from pyrite.workload.system.copies import above_streams
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.launched import launching
 from pyrite.workload.workers.launched.launching import Launcher
-
-MakeExecutor = Callable[[], Executor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,6 @@ def _start_process(
     """Starts the master of persistent workers."""
     config: dict[str, Any] = {
         "store": str(store),
-        "options": asdict(options),
         "lock": lock,
         "start_seconds": launching.START_SECONDS,
     }

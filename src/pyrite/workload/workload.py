@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar, overload
 
 from pyrite.errors import InvalidWorkload, PyriteError
 from pyrite.functions import describe, shorten
-from pyrite.workload.input.commands.command import parameters_of
 from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.jobs.job import OPTIONS, Job
-from pyrite.workload.input.jobs.maps import element_of
-from pyrite.workload.input.jobs.settings import Totals, totals
-from pyrite.workload.input.options import Options, checked
+from pyrite.workload.input.jobs.making import after_parameters, make_job
+from pyrite.workload.input.options import NO_OPTIONS, Options, checked
 from pyrite.workload.input.part import Ids, Part, cut, selected
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.planning import make_plan
 from pyrite.workload.input.schedule import Schedule
-from pyrite.workload.input.tables import as_columns, is_missing, job_id, without_garbage_collection
+from pyrite.workload.input.tables import as_columns, is_missing, without_garbage_collection
 from pyrite.workload.run import Run
 from pyrite.workload.scheduling.states import OnError
 from pyrite.workload.starting import Supply, begin
@@ -89,7 +87,7 @@ class Workload:
         for n, (id, command, values) in enumerate(zip(ids, commands, rows)):
             options = {name: value for name, value in zip(columns, values) if not is_missing(value)}
             try:
-                workload._jobs.append(_job(job_id(id), command, options))
+                workload._jobs.append(make_job(id, command, options))
             except ValueError as error:
                 problems.append(f"row {n} of the workload: 'job' {error}")
         if problems:
@@ -105,7 +103,7 @@ class Workload:
                 f"a job has no option '{unknown[0]}'; its options are {', '.join(OPTIONS)}"
             )
         try:
-            self._jobs.append(_job(job_id(id), command, options))
+            self._jobs.append(make_job(id, command, options))
         except ValueError as error:
             raise InvalidWorkload([f"a job's id {error}"]) from None
         return self
@@ -167,7 +165,7 @@ class Workload:
             return list(self._jobs)
         ids = {job.id for job in self._jobs}
         return [
-            self._with_parameters(job, ids) if n in self._by_parameters else job
+            after_parameters(job, ids) if n in self._by_parameters else job
             for n, job in enumerate(self._jobs)
         ]
 
@@ -181,8 +179,8 @@ class Workload:
         on_end: Any = None,
     ) -> None:
         """Checks the jobs and the schedule. Raises InvalidWorkload with a list of all problems."""
-        checked(Options(cpus=cpus, memory=memory))
-        self._plan(schedule, pools or {}, totals=totals(cpus, memory), on_end=on_end)
+        options = checked(Options(pools=pools or {}, cpus=cpus, memory=memory))
+        self._plan(schedule, options, on_end=on_end)
 
     def plan(
         self,
@@ -205,7 +203,7 @@ class Workload:
         if pools is None:  # their sizes do not matter here
             pools = {job.pool: 1 for job in self._jobs if isinstance(job.pool, str)}
         options = checked(Options(pools=pools, rerun=rerun))
-        plan, _ = self._plan(schedule, options.pools, part)
+        plan, _ = self._plan(schedule, options, part)
         return forecast(Store(store), plan, options)
 
     def run(
@@ -280,19 +278,16 @@ class Workload:
             executor,
             launcher,
         )
-        plan, book = self._plan(
-            schedule, options.pools, part, totals=totals(cpus, memory), on_end=on_end
-        )
+        plan, book = self._plan(schedule, options, part, on_end=on_end)
         return Run.of(begin(plan, book, options, store=store, supply=Supply(executor, launcher)))
 
     @without_garbage_collection()
     def _plan(
         self,
         schedule: Schedule | None,
-        pools: Mapping[str, int],
+        options: Options = NO_OPTIONS,
         part: Part | None = None,
         *,
-        totals: Totals | None = None,
         on_end: Any = None,
     ) -> tuple[Plan, CommandBook]:
         if schedule is not None and not isinstance(schedule, Schedule):
@@ -302,26 +297,8 @@ class Workload:
                     f"{shorten(schedule)}"
                 ]
             )
-        plan, book = make_plan(self.jobs, schedule, pools=pools, totals=totals, on_end=on_end)
+        plan, book = make_plan(self.jobs, schedule, options, on_end=on_end)
         return (plan, book) if part is None else cut(plan, book, selected(part, plan))
-
-    def _with_parameters(self, job: Job, ids: Collection[str]) -> Job:
-        args: object = job.args
-        kwargs: object = job.kwargs
-        if not isinstance(args, Sequence) or not isinstance(kwargs, Mapping):
-            return job  # the check of its options says so
-        parameters = parameters_of(job.command)
-        inputs = job.inputs if isinstance(job.inputs, Mapping) else {}
-        given = {*parameters.positional[: len(job.args)], *job.kwargs, *inputs}
-        names = [
-            name
-            for name in (*parameters.positional, *sorted(parameters.named))
-            if name in ids and name not in given and name != job.id
-        ]
-        if job.over is not None:
-            element = element_of(job.over, parameters, job.args, {*given, *job.after}, ids)
-            names = [name for name in names if element is None or name != element.parameter]
-        return job._replace(after=tuple(dict.fromkeys([*job.after, *names])))
 
 
 def _refuse_in_spawned_process() -> None:
@@ -333,54 +310,3 @@ def _refuse_in_spawned_process() -> None:
             "a process that multiprocessing started imports this script, which must not run the "
             "workload then; put the call of run() under `if __name__ == '__main__':`"
         )
-
-
-def _job(id: str, command: Any, options: dict[str, Any]) -> Job:
-    for name, value in options.items():
-        converted = _CONVERTED.get(name)
-        if converted is not None and value is not None:
-            options[name] = converted(value)
-    return Job(id, command, **options)
-
-
-def _ids(after: Any) -> tuple[str, ...]:
-    if hasattr(after, "tolist"):  # an array
-        after = after.tolist()
-    if isinstance(after, (set, frozenset)):
-        after = sorted(map(str, after))  # not in the order of this process's hashes
-    return tuple(map(str, after if isinstance(after, (list, tuple, dict)) else [after]))
-
-
-def _paths(paths: Any) -> Any:
-    return (paths,) if isinstance(paths, (str, os.PathLike)) else _list(paths)
-
-
-def _list(values: Any) -> Any:
-    return list(values) if hasattr(values, "tolist") else values  # an array
-
-
-def _id(over: Any) -> Any:
-    return str(over) if isinstance(over, int) else over
-
-
-def _whole(value: Any) -> Any:
-    """The int that a table library gave as a float, or as an integer type of its own."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return (
-        int(value)
-        if not isinstance(value, (int, str, float)) and hasattr(value, "__index__")
-        else value
-    )
-
-
-_CONVERTED: dict[str, Callable[[Any], Any]] = {
-    "args": _list,
-    "retries": _whole,
-    "priority": _whole,
-    "memory": _whole,
-    "after": _ids,
-    "over": _id,
-    "files_in": _paths,
-    "files_out": _paths,
-}

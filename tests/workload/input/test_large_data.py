@@ -68,7 +68,7 @@ def test_transient_workers_get_large_arguments(tmp_path: Path, executor: Any) ->
 def test_a_worker_elsewhere_gets_the_data_with_its_task(tmp_path: Path) -> None:
     (tmp_path / "plan").mkdir()
     array = np.arange(SIZE) + 0.5
-    _, book = Workload().add("a", change, args=[array, 1])._plan(None, {})
+    _, book = Workload().add("a", change, args=[array, 1])._plan(None)
     book.write(tmp_path / "plan", large=tmp_path / "data")
     opened = OpenCommandBook(tmp_path / "plan", large=tmp_path / "data")
     luggage = pickle.loads(pickle.dumps(opened.luggage_of(0, is_here=False)))

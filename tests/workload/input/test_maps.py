@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from pyrite.workload import InvalidWorkload, NoResult, Run, Workload
 from pyrite.workload.input.branches import extended
 from pyrite.workload.input.jobs.elements import NotElements, elements_of
-from pyrite.workload.input.jobs.settings import totals
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.planning import make_plan
 from pyrite.workload.scheduling.scheduler import Rules, Scheduler
@@ -82,7 +81,7 @@ def planned(overs: list[int]) -> Plan:
         workload.map(f"m{n}", lambda x, model: x, over=names[over % len(names)])
         workload.add(f"below{n}", lambda x: x, inputs={"x": f"m{n}"})
         names.append(f"m{n}")
-    return make_plan(workload.jobs, None, pools={}, totals=totals())[0]
+    return make_plan(workload.jobs, None)[0]
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.data())

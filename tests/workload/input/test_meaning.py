@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -204,3 +205,13 @@ def test_what_a_pandas_index_or_table_is_besides_its_values_counts() -> None:
     before = digest_of(days)
     assert (days.freqstr, days.is_unique, days.shift(1)[0].day) == ("D", True, 2)
     assert digest_of(days) == before
+
+
+def test_a_class_means_the_same_after_its_objects_were_pickled() -> None:
+    class Point:
+        def __init__(self, x: int) -> None:
+            self.x = x
+
+    before = digest_of(Point)
+    cloudpickle.loads(cloudpickle.dumps(Point(1)))
+    assert digest_of(Point) == before

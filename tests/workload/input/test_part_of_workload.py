@@ -27,7 +27,7 @@ def workload_of(edges: list[tuple[int, int]], count: int) -> Workload:
 
 
 def plan_of(edges: list[tuple[int, int]], count: int) -> Plan:
-    return make_plan(workload_of(edges, count).jobs, None, pools={})[0]
+    return make_plan(workload_of(edges, count).jobs, None)[0]
 
 
 OF_OTHERS = ("upstream", "downstream", "order", "passed", "given", "left_out")
@@ -87,7 +87,7 @@ def of_job(values: Any, job: int) -> Any:
 @given(graphs)
 def test_a_plan_that_is_cut_keeps_what_is_known_of_its_jobs(graph) -> None:  # type: ignore[no-untyped-def]
     count, edges, chosen, _ = graph
-    plan, book = make_plan(workload_of(edges, count).jobs, None, pools={})
+    plan, book = make_plan(workload_of(edges, count).jobs, None)
     part, commands_of_it = cut(plan, book, chosen)
     names = set(ids(chosen))
     given = {part.ids[n] for n in part.given}

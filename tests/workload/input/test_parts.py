@@ -68,7 +68,7 @@ def clean(month, year=1): return parse(month) + Row.width
 
 def planned(source: str, **options: Any) -> Parts:
     workload = Workload().add("clean", compiled(source, "clean"), **options)
-    plan, _ = workload._plan(None, {})
+    plan, _ = workload._plan(None)
     return unpack_planned(plan.parts[0])
 
 

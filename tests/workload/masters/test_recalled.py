@@ -49,7 +49,7 @@ def test_orders_that_a_worker_gives_back_are_sent_out_again_at_once(tmp_path: Pa
     workload = Workload()
     for n in range(3):
         workload.add(str(n), commands.nothing)
-    plan, book = workload._plan(None, {})
+    plan, book = workload._plan(None)
     journal = Journal(store)
     store.write_plan(1, plan, book, Origin.here())
     journal.begin(1, plan)

@@ -46,6 +46,27 @@ def test_a_store_that_is_no_path_is_refused_in_a_sentence(store: Any) -> None:
             use(store)
 
 
+def test_a_process_that_is_forked_while_a_run_starts_does_not_keep_the_store(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "run")
+    store.make()
+    reading, writing = os.pipe()
+    with store.locked():
+        child = os.fork()
+        if not child:
+            os.close(writing)
+            os.read(reading, 1)  # until the test has ended
+            os._exit(0)
+    try:
+        with store.locked():
+            pass
+    finally:
+        os.close(writing)
+        os.close(reading)
+        os.waitpid(child, 0)
+
+
 # Results outlive the run
 
 

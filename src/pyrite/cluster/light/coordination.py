@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import cloudpickle
@@ -14,7 +15,9 @@ from pyrite.cluster.light.plans import KeptPlan
 from pyrite.context import Collections, NamedCollection
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
+from pyrite.engine.limits import too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, RunContext
+from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import choose_single_partitions
 from pyrite.errors import PyriteError
 
@@ -190,7 +193,7 @@ class Coordination:
 
     def _conclude(self) -> None:
         """Commits or discards, closes, and reports the outcome. All members have stopped."""
-        outcome = self._outcome()
+        outcome = self._judged(self._outcome())
         if outcome.is_well and self._meta_suppliers is not None:
             reports: dict[str, list[object]] = {}
             for answer in self._answers:
@@ -204,6 +207,19 @@ class Coordination:
         if self._meta_suppliers is not None:
             self._meta_suppliers.close(outcome.error(self._run.job_name))
         self._on_end(outcome)
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        """The outcome with the metrics of all members; a failure if there were too many bad
+        records."""
+        of_members = [answer.metrics for answer in self._answers if answer.metrics]
+        if not outcome.is_well or not of_members:
+            return outcome
+        topology = self.plan.plan(self.job_id, len(self.members), self._parallelism).topology
+        metrics = added_up(of_members, [vertex.name for vertex in topology.vertices])
+        excess = too_many_bad_records(topology, metrics)
+        if excess is not None:
+            outcome = Outcome.failed(excess, self._address)
+        return replace(outcome, metrics=metrics)
 
     def _outcome(self) -> Outcome:
         """Errors win over cancellations, and the first error wins over later ones."""

@@ -71,6 +71,9 @@ class Outcome:
     cancelled: bool = False
     reports: Mapping[str, list[Any]] = field(default_factory=dict)
     """By sink, what its writers returned."""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    """By vertex, if errors of any vertex are handled. Otherwise it is empty, because to gather them
+    takes a part of a millisecond."""
 
     @staticmethod
     def of(halt: Halt, member: str) -> Outcome | None:
@@ -98,7 +101,11 @@ class Outcome:
 
     def packed(self) -> bytes:
         dumps = cloudpickle.dumps if self.reports else pickle.dumps
-        data: bytes = dumps((self.failure, self.member, self.cancelled, dict(self.reports)), 5)
+        parts = (
+            *(self.failure, self.member, self.cancelled),
+            *(dict(self.reports), dict(self.metrics)),
+        )
+        data: bytes = dumps(parts, 5)
         return data
 
     @staticmethod

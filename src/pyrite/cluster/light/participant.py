@@ -19,7 +19,9 @@ from pyrite.cluster.light.snapshots import Snapshots
 from pyrite.context import CollectionKind
 from pyrite.engine.execution import flush_into
 from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.limits import handles_errors
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
+from pyrite.engine.metrics import gather
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.suppliers import ProcessorSupplier
@@ -170,10 +172,17 @@ class Participant:
         outcome = Outcome.of(self.halt, address)
         if outcome is None:
             assert run is not None
-            outcome = Outcome(reports=run.reports())
+            outcome = Outcome(reports=run.reports(), metrics=self._metrics(run))
         if run is not None:
             run.close(outcome.error(self.name))
         self._on_end(outcome)
+
+    def _metrics(self, run: MemberRun) -> Mapping[str, Any]:
+        order = self._order
+        topology = self._plan.plan(order.job_id, len(order.members), order.parallelism).topology
+        if not handles_errors(topology):
+            return {}
+        return gather(topology, [(run.stretch_of, run.processor_tasklets)])
 
     def _warn_slow(self, label: str, seconds: float) -> None:
         if label not in self._slow:

@@ -24,6 +24,7 @@ from pyrite.durable.protocol.workflow import COMPLETION, Part
 from pyrite.durable.queues.queues import Delivery, Queues
 from pyrite.engine.execution import MetaSuppliers
 from pyrite.engine.failure import Failed
+from pyrite.engine.limits import too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
@@ -75,6 +76,11 @@ class CompletionPart:
         """Returns the metrics of the job. `seal` is called before anything becomes visible: from
         then on the job cannot be cancelled."""
         self._wait_for_all()
+        order = [vertex.name for vertex in self._code.planned.topology.vertices]
+        metrics = added_up(list(self._metrics.values()), order)
+        excess = too_many_bad_records(self._code.planned.topology, metrics)
+        if excess is not None:
+            raise PartFailed(excess)
         seal()
         if not self._stored.record.is_over:
             try:
@@ -86,8 +92,7 @@ class CompletionPart:
             record = replace(self._stored.record, attempt=new_attempt(), is_over=True)
             asked = Commit(self._stored.sequence, record)
             self._stored = commit(self._queues, self._part, asked, (), b"")
-        order = [vertex.name for vertex in self._code.planned.topology.vertices]
-        return added_up(list(self._metrics.values()), order)
+        return metrics
 
     def _wait_for_all(self) -> None:
         """Reads everything once. Additions are only passed over, since they may not fit into

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,8 @@ from pyrite.exchange.groups import unpacked
 
 OUTPUT_BYTES: Final = 8 << 20
 """How many bytes of output a part holds before it commits or stages them."""
+LONGEST_WAIT: Final = 0.05
+"""How many seconds pass without a check whether the part must stop."""
 
 
 class PartFailed(Exception):
@@ -59,6 +62,7 @@ class Running:
         self._check = check
         self._pid = os.getpid()
         self._index = part.member
+        self._woken = threading.Event()
         self._measured: dict[str, VertexMetrics] = {}
         self.egress = Egress(part.job, code.planned, task, most_bytes)
         topology = code.planned.topology
@@ -71,6 +75,7 @@ class Running:
             collections=AddOnlyCollections(self._collect, "a part of a durable job"),
             attempt=attempt,
             files=files,
+            wake=self._woken.set,
         )
         here = {vertex.name for vertex in task.vertices}
         self._links = QueueLinks(topology, self.egress, part.member)
@@ -115,16 +120,32 @@ class Running:
     ) -> bool:
         """Runs until a whole round is idle, or for so many seconds and until what is on its way has
         arrived. Returns whether the sources are idle, too. `on_output` is called when much output
-        waits."""
+        waits. Processors that wait for another thread may hold items then, but only as much as they
+        can save: what they have not taken is waited for."""
         give_up = time.monotonic() + seconds
-        while self._round():
+        while self._goes_on():
             if on_output is not None and self.egress.size >= OUTPUT_BYTES:
                 on_output()
             if time.monotonic() > give_up:  # sources that go on must not keep the rest busy
-                while self._round(pauses_sources=True):
+                while self._goes_on(pauses_sources=True):
                     pass
                 return False
         return True
+
+    def _goes_on(self, *, pauses_sources: bool = False) -> bool:
+        if self._round(pauses_sources=pauses_sources):
+            return True
+        is_behind = self.is_waiting and not self.is_quiet
+        if is_behind:
+            self.wait(LONGEST_WAIT)
+        return is_behind
+
+    def wait(self, seconds: float) -> bool:
+        """Sleeps until a processor that waits for another thread can go on. Returns whether that
+        has happened."""
+        was_woken = self._woken.wait(seconds)
+        self._woken.clear()
+        return was_woken
 
     def _round(self, *, pauses_sources: bool = False) -> bool:
         progress = self._driven.round(pauses_sources=pauses_sources)
@@ -164,6 +185,11 @@ class Running:
     @property
     def is_over(self) -> bool:
         return self._driven.is_over
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a processor waits for another thread."""
+        return self._driven.is_waiting
 
     @property
     def can_be_saved(self) -> bool:

@@ -122,6 +122,8 @@ class SequentialPart:
             delivery = self._next()
             if delivery is not None:
                 self._feed(running, delivery)
+            elif is_idle and running.is_waiting:
+                self._is_dirty = running.wait(IDLE_SECONDS) or self._is_dirty
             elif is_idle:
                 if self._is_dirty and self._may_commit(running) and not self._saves_too_much():
                     self._commit(running)

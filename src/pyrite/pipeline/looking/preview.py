@@ -4,7 +4,7 @@ was run."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -32,6 +32,9 @@ class PreviewedVertex:
     """The items that came in, over all its edges. 0 for a source."""
     emitted: int
     """The items that went out. 0 for a sink, which does not run in a preview."""
+    skipped: int
+    """The items that it could not process, if its `on_error` lets it go on. No dead letters are
+    written."""
     items: tuple[Any, ...]
     """The first items that went out; for a sink, the first that came in, which it would write."""
     types: str
@@ -82,11 +85,13 @@ class Preview(Sequence[PreviewedVertex]):
         return iter(self.vertices)
 
     def __str__(self) -> str:
-        rows = [("vertex", "in", "out", "per item", "type", "items"), *map(_row, self.vertices)]
+        rows = [_HEADER, *map(_row, self.vertices)]
+        if not any(vertex.skipped for vertex in self.vertices):
+            rows = [(*row[:3], *row[4:]) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = [
             "  ".join(
-                cell.rjust(width) if 1 <= number <= 3 else cell.ljust(width)
+                cell.rjust(width) if 1 <= number < len(row) - 2 else cell.ljust(width)
                 for number, (cell, width) in enumerate(zip(row, widths))
             ).rstrip()
             for row in rows
@@ -113,10 +118,14 @@ def _row(vertex: PreviewedVertex) -> tuple[str, ...]:
         vertex.name,
         "" if vertex.is_source else f"{vertex.received:,}",
         "" if vertex.is_sink else f"{vertex.emitted:,}{'+' if vertex.is_cut else ''}",
+        f"{vertex.skipped:,}" if vertex.skipped else "",
         "" if ratio is None else f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}",
         shorten_text(vertex.types, _TYPE_WIDTH),
         items,
     )
+
+
+_HEADER = ("vertex", "in", "out", "skipped", "per item", "type", "items")
 
 
 @dataclass(slots=True)
@@ -149,25 +158,33 @@ class Enough(Exception):
 def previewed(
     dag: DAG,
     count: int,
-    run: Callable[[DAG], None],
+    run: Callable[[DAG], Mapping[str, Any]],
     *,
     collections: Collections | None = None,
     without: str | None = None,
 ) -> Preview:
     """Runs the first `count` items of each source of a DAG, and returns what was seen. `run` runs a
-    DAG as a light job in this process. The vertex `without` is left out."""
+    DAG as a light job in this process, and returns its metrics. The vertex `without` is left
+    out."""
     checked_sample("preview", count)
     dag.validate()
     most = max(LEAST_BEFORE_CUT, 100 * count)
     seen = {edge.name: _Seen(max(count, LEAST_KEPT), most) for edge in dag.edges}
     sample = watched(dag, seen, sample_suppliers(dag, count, collections), parallelism=1)
+    metrics: Mapping[str, Any] = {}
     try:
-        run(sample)
+        metrics = run(sample)
     except JobFailed as error:
         if not isinstance(error.__cause__, Enough):
             failed = in_terms_of(dag, error, "the preview")
             raise failed from failed.__cause__
-    return Preview([_vertex(dag, vertex, seen) for vertex in dag if vertex.name != without])
+    return Preview(
+        [
+            _vertex(dag, vertex, seen, metrics.get(vertex.name, {}).get("skipped", 0))
+            for vertex in dag
+            if vertex.name != without
+        ]
+    )
 
 
 def checked_sample(method: str, count: int) -> None:
@@ -178,7 +195,7 @@ def checked_sample(method: str, count: int) -> None:
         )
 
 
-def _vertex(dag: DAG, vertex: Vertex, seen: dict[str, _Seen]) -> PreviewedVertex:
+def _vertex(dag: DAG, vertex: Vertex, seen: dict[str, _Seen], skipped: int) -> PreviewedVertex:
     came = [seen[edge.name] for edge in dag.inbound(vertex)]
     went = _distinct([seen[edge.name] for edge in dag.outbound(vertex)])
     is_sink = not dag.outbound(vertex)
@@ -188,6 +205,7 @@ def _vertex(dag: DAG, vertex: Vertex, seen: dict[str, _Seen]) -> PreviewedVertex
         name=vertex.name,
         received=sum(each.count for each in came),
         emitted=sum(each.count for each in went),
+        skipped=skipped,
         items=tuple(items),
         types=types_of(items),
         shown=tuple(text for each in shown for text in each.shown),

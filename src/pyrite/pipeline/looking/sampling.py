@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -59,6 +59,9 @@ class _FirstOfSource(ReadStep):
     @property
     def may_hold_none(self) -> bool:  # type: ignore[override]
         return self.source.may_hold_none
+
+    def going_on(self) -> ReadStep:
+        return replace(self, source=self.source.going_on())
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         source = self.source

@@ -4,6 +4,7 @@ sees the items is one more step of their loop."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyrite.dag import DAG, vertex_on
@@ -19,9 +20,9 @@ def watched(
     dag: DAG, see: Mapping[str, See], suppliers: Mapping[str, Any], *, parallelism: int
 ) -> DAG:
     """A copy of a DAG, with these suppliers, whose edges are seen by the functions in `see`, by the
-    names of the edges. Each vertex has `parallelism` processors."""
+    names of the edges. Each vertex has `parallelism` processors. No dead letters are written."""
     on_edges = {edge: inspect(function) for edge, function in see.items()}
-    copy = dag.with_suppliers(suppliers, on_edges=on_edges)
+    copy = dag.with_suppliers(suppliers, on_edges=on_edges, drops_bad_records=True)
     for vertex in copy.vertices:
         vertex.local_parallelism = parallelism
     return copy
@@ -37,7 +38,9 @@ def in_terms_of(dag: DAG, error: JobFailed, job: str) -> JobFailed:
         vertex = each.source.name if vertex == between else vertex
         halves = (f"'{each.source.name} -> {between}'", f"'{between} -> {each.destination.name}'")
         edge = each.name if edge in halves else edge
-    found = Failed(failed.error, vertex, failed.processor, edge, failed.item).to_job_failed(job)
+    found = replace(failed, vertex=vertex, edge=edge).to_job_failed(job)
+    if found.replayable is not None:
+        found.replayable = found.replayable.in_dag(dag)
     origin = dag[vertex].origin if vertex is not None and vertex in dag else None
     if origin is not None:
         found.args = (f"{found} (the step was added in {origin})",)

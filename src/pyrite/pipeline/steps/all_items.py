@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline import agg, edges
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
@@ -40,6 +41,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """One of the items with the same key; without `key`, one of equal items.
 
@@ -54,7 +56,7 @@ class AllItems(Point[T]):
             GroupLocally(key or _itself, one),
             edges.by_key,
             GroupTotals(one, keys=False),
-            Options(name, parallelism),
+            Options(name, parallelism, on_error),
         )
 
     @overload
@@ -65,6 +67,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[A1]: ...
     @overload
     def aggregate(
@@ -75,6 +78,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2]]: ...
     @overload
     def aggregate(
@@ -86,6 +90,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3]]: ...
     @overload
     def aggregate(
@@ -98,6 +103,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4]]: ...
     @overload
     def aggregate(
@@ -111,6 +117,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4, A5]]: ...
     @overload
     def aggregate(
@@ -125,6 +132,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4, A5, A6]]: ...
     @overload
     def aggregate(
@@ -140,6 +148,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4, A5, A6, A7]]: ...
     @overload
     def aggregate(
@@ -156,6 +165,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4, A5, A6, A7, A8]]: ...
     @overload
     def aggregate(
@@ -173,6 +183,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4, A5, A6, A7, A8, A9]]: ...
     @overload
     def aggregate(
@@ -191,12 +202,14 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]]: ...
     def aggregate(
         self,
         *aggregates: Aggregate[Any, Any],
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Emits the result of one aggregate of all items, or a tuple of the results of several. It
         emits once, also if there are no items.
@@ -209,7 +222,7 @@ class AllItems(Point[T]):
         [(1, 2)]
         """
         return self._aggregated(
-            "aggregate", agg.checked(aggregates, "aggregate"), Options(name, parallelism)
+            "aggregate", agg.checked(aggregates, "aggregate"), Options(name, parallelism, on_error)
         )
 
     def count(self, *, name: str | None = None, parallelism: int | None = None) -> Stage[int]:
@@ -227,6 +240,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Emits the items reduced to one with `fn(item, item)`, in any order; nothing if there are
         no items.
@@ -235,7 +249,7 @@ class AllItems(Point[T]):
         >>> Pipeline().read_from([1, 2, 3]).reduce(lambda a, b: a + b).collect()
         [6]
         """
-        return self._aggregated("reduce", (agg.reduce(fn),), Options(name, parallelism))
+        return self._aggregated("reduce", (agg.reduce(fn),), Options(name, parallelism, on_error))
 
     def top(
         self,
@@ -244,6 +258,7 @@ class AllItems(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Emits the `n` items with the largest keys, largest first.
 
@@ -257,7 +272,7 @@ class AllItems(Point[T]):
             AllLocally(best),
             edges.all_to_one,
             AllTotals(best, spreads=True),
-            Options(name, parallelism),
+            Options(name, parallelism, on_error),
             in_order=True,
         )
 
@@ -268,6 +283,7 @@ class AllItems(Point[T]):
         reverse: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Emits the items in order. One processor holds them all. The order is kept until items are
         exchanged between processors again.
@@ -277,7 +293,8 @@ class AllItems(Point[T]):
         ['A', 'EF', 'BCD']
         """
         checked_optional_function("sort", "key", key)
-        return self._combined(
+        options = Options(name, parallelism, on_error)
+        return self._checked("sort", key, options)._combined(
             "sort",
             SortLocally(key, reverse),
             edges.all_to_one,

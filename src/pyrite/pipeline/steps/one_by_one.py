@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.errors import InvalidDAG
 from pyrite.functions import is_async, shorten
 from pyrite.pipeline.building import Options
@@ -35,10 +36,16 @@ class OneByOne(Point[T]):
         in_flight: int | None = None,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]: ...
     @overload
     def map(
-        self, fn: Callable[[T], U], *, name: str | None = None, parallelism: int | None = None
+        self,
+        fn: Callable[[T], U],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]: ...
     def map(
         self,
@@ -47,6 +54,7 @@ class OneByOne(Point[T]):
         in_flight: int | None = None,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Emits `fn(item)` for each item.
 
@@ -58,10 +66,11 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from([1, 2]).map(lambda n: n * 10).collect()
         [10, 20]
         """
+        options = Options(name, parallelism, on_error)
         if in_flight is None and not is_async(fn):
-            return self._locally("map", transforms.map(fn), Options(name, parallelism))
+            return self._locally("map", transforms.map(fn), options)
         step = map_async(fn, in_flight=16 if in_flight is None else in_flight)
-        return self._locally("map", step, Options(name, parallelism))
+        return self._locally("map", step, options)
 
     def filter(
         self,
@@ -69,6 +78,7 @@ class OneByOne(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Emits the items for which `predicate(item)` is true.
 
@@ -76,7 +86,9 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from([1, 2, 3]).filter(lambda n: n % 2).collect()
         [1, 3]
         """
-        return self._locally("filter", transforms.filter(predicate), Options(name, parallelism))
+        return self._locally(
+            "filter", transforms.filter(predicate), Options(name, parallelism, on_error)
+        )
 
     def filter_map(
         self,
@@ -84,6 +96,7 @@ class OneByOne(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Emits `fn(item)` for each item, except where it is None.
 
@@ -91,7 +104,9 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from(["a", "b"]).filter_map({"a": 1}.get).collect()
         [1]
         """
-        return self._locally("filter_map", selecting.filter_map(fn), Options(name, parallelism))
+        return self._locally(
+            "filter_map", selecting.filter_map(fn), Options(name, parallelism, on_error)
+        )
 
     def flat_map(
         self,
@@ -99,6 +114,7 @@ class OneByOne(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Emits all items of the iterable that `fn(item)` returns.
 
@@ -106,10 +122,17 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from(["a b", "c"]).flat_map(str.split).collect()
         ['a', 'b', 'c']
         """
-        return self._locally("flat_map", transforms.flat_map(fn), Options(name, parallelism))
+        return self._locally(
+            "flat_map", transforms.flat_map(fn), Options(name, parallelism, on_error)
+        )
 
     def inspect(
-        self, fn: Callable[[T], object], *, name: str | None = None, parallelism: int | None = None
+        self,
+        fn: Callable[[T], object],
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Calls `fn(item)` for each item, and emits the item.
 
@@ -119,7 +142,7 @@ class OneByOne(Point[T]):
         2
         [1, 2]
         """
-        return self._locally("inspect", selecting.inspect(fn), Options(name, parallelism))
+        return self._locally("inspect", selecting.inspect(fn), Options(name, parallelism, on_error))
 
     def batch(
         self, size: int, *, name: str | None = None, parallelism: int | None = None
@@ -140,6 +163,7 @@ class OneByOne(Point[T]):
         size: int = 1024,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[U]:
         """Calls `fn` with lists of up to `size` items, and emits all items of what it returns.
 
@@ -153,7 +177,7 @@ class OneByOne(Point[T]):
             Options(parallelism=parallelism),
         )
         step = transforms.flat_map(checked_function("map_batches", "fn", fn))
-        return batches._locally("map_batches", step, Options(name, parallelism))
+        return batches._locally("map_batches", step, Options(name, parallelism, on_error))
 
     def sample(
         self,

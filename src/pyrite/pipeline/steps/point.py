@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pyrite.bad_records import FAIL
 from pyrite.pipeline import edges
 from pyrite.pipeline.building import Options, in_two_steps, node_after
 from pyrite.pipeline.nodes import Inlet, Node
+from pyrite.processors.selecting import inspect
 
 if TYPE_CHECKING:
     from pyrite.pipeline.pipeline import Pipeline
@@ -29,17 +32,25 @@ class Point(Generic[T]):
         self._in_order = in_order
         pipeline._add_end(node, branch)
 
-    def inlet(self, shape: edges.Shape) -> Inlet:
+    def _inlet(self, shape: edges.Shape) -> Inlet:
         """What a node reads that reads this stage over an edge of that shape."""
         return Inlet(self.node, shape, self._branch)
 
-    def local_shape(self) -> edges.Shape:
+    def _local_shape(self) -> edges.Shape:
         """The edge of a step that may run on any processor of the same member."""
         return edges.side_by_side if self._in_order else edges.local
 
     def _locally(self, name: str, supplier: Any, options: Options) -> Stage[Any]:
-        node = node_after([(self, self.local_shape())], name, supplier, options)
+        node = node_after([(self, self._local_shape())], name, supplier, options)
         return self._stage(node, in_order=self._in_order)
+
+    def _checked(self, name: str, key: Callable[[Any], Any] | None, options: Options) -> Point[Any]:
+        """This stage, without the items for which `key` raises if the options say how to handle
+        them. It is for a step that calls the function where the item is not known any more."""
+        if key is None or options.on_error == FAIL:
+            return self
+        step = inspect(key)
+        return self._locally(f"{options.name or name}-key", step, options.without_name())
 
     def _combined(
         self,

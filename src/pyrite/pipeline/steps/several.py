@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.dag import Edge
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -73,6 +74,7 @@ class Several(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]:
         """Distributes the items over all processors of all members: evenly, or so that all items
         with the same key are at the same one.
@@ -82,9 +84,11 @@ class Several(Point[T]):
         [1, 2]
         """
         checked_optional_function("rebalance", "key", key)
+        options = Options(name, parallelism, on_error)
+        before = self._checked("rebalance", key and edges.ValidKey(key), options)
         shape = edges.anywhere if key is None else edges.partitioned_by(key)
         node = node_after(
-            [(self, shape)], "rebalance", transforms.noop(), Options(name, parallelism)
+            [(before, shape)], "rebalance", transforms.noop(), Options(name, parallelism)
         )
         return self._stage(node)
 
@@ -94,6 +98,7 @@ class Several(Point[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> tuple[Stage[T], Stage[T]]:
         """Two stages: with the items for which `predicate(item)` is true, and with the others. It
         is called once for each item.
@@ -105,7 +110,7 @@ class Several(Point[T]):
         """
         supplier = Split(checked_function("split", "predicate", predicate))
         node = node_after(
-            [(self, self.local_shape())], "split", supplier, Options(name, parallelism)
+            [(self, self._local_shape())], "split", supplier, Options(name, parallelism, on_error)
         )
         return (
             self._stage(node, branch=0, in_order=self._in_order),
@@ -123,6 +128,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[T, U]]: ...
     @overload
     def join(
@@ -135,6 +141,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[T, U | None]]: ...
     @overload
     def join(
@@ -147,6 +154,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[T | None, U | None]]: ...
     @overload
     def join(
@@ -159,6 +167,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[T]: ...
     def join(
         self,
@@ -170,6 +179,7 @@ class Several(Point[T]):
         broadcast: bool = False,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Emits `(item, item of other)` for each match: where `left(item) == right(item of other)`.
         A key that is None never matches.
@@ -186,7 +196,7 @@ class Several(Point[T]):
         >>> orders.join(countries, left=lambda o: o[0], right=lambda c: c[0], how="left").collect()
         [(('ann', 3), ('ann', 'NO')), (('bob', 4), None)]
         """
-        options = Options(name, parallelism)
+        options = Options(name, parallelism, on_error)
         checked_function("join", "left", left)
         checked_function("join", "right", right)
         if how not in HOWS:
@@ -214,6 +224,7 @@ class Several(Point[T]):
         right: Callable[[U], K],
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[tuple[K, list[T], list[U]]]:
         """Emits `(key, items, items of other)` for each key of either stage.
 
@@ -232,7 +243,7 @@ class Several(Point[T]):
             (left, right),
             (False, False),
             CoGroup(),
-            Options(name, parallelism),
+            Options(name, parallelism, on_error),
         )
         return self._stage(node)
 
@@ -243,6 +254,7 @@ class Several(Point[T]):
         edge: Callable[[Edge], Edge] | None = None,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> Stage[Any]:
         """Passes the items to a processor of one's own. It gets this stage at ordinal 0, and the
         others at ordinals 1, 2, and so on. `edge` sets how the items travel to it.
@@ -256,7 +268,7 @@ class Several(Point[T]):
         >>> numbers.process(Twice, edge=lambda edge: edge.partitioned()).collect()
         [1, 1, 2, 2]
         """
-        shape = edge or self.local_shape()
+        shape = edge or self._local_shape()
         inputs: list[tuple[Point[Any], edges.Shape]] = [(stage, shape) for stage in (self, *others)]
-        node = node_after(inputs, name_of(supplier), supplier, Options(name, parallelism))
+        node = node_after(inputs, name_of(supplier), supplier, Options(name, parallelism, on_error))
         return self._stage(node)

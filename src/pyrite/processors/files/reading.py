@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal, overload
 
+from pyrite.bad_records import BadRecord
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.processors.files.formats import Format
@@ -112,6 +113,15 @@ def read_files(
     With `columns`, only these columns of CSV and Parquet files and these fields of JSON objects are
     read. With `with_path`, each item is a pair of the file's path and what was read. `encoding` is
     that of text, CSV and JSON lines, UTF-8 unless it is given.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     size = Path(folder, "people.csv").write_text("name,age\\nann,41\\n")
+    ...     rows = p.read_files(f"{folder}/*.csv", format="csv", schema={"name": str, "age": int})
+    ...     Pipeline().read_from(rows).collect()
+    [{'name': 'ann', 'age': 41}]
     """
     path = checked_path("read_files", glob)
     checked = format_to_read(format, columns=columns, schema=schema, encoding=encoding)
@@ -145,6 +155,9 @@ class ReadFiles(ReadStep):
                 f"no file matches '{self.pattern}', which vertex '{vertex}' reads{where}{hint}"
             )
         return replace(self, files=tuple(files))
+
+    def going_on(self) -> ReadFiles:
+        return replace(self, format=self.format.going_on())
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         vertex = context.vertex_name
@@ -190,6 +203,10 @@ class ReadFiles(ReadStep):
         for part in parts:
             try:
                 for block in self.format.read(storage, part):
-                    yield [(part.path, item) for item in block] if self.with_path else block
+                    yield _with_path(part.path, block) if self.with_path else block
             except (OSError, EOFError, zlib.error) as error:
                 raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
+
+
+def _with_path(path: str, block: list[Any]) -> list[Any]:
+    return [item if type(item) is BadRecord else (path, item) for item in block]

@@ -72,6 +72,17 @@ def write_files(
     "word string, n long"; or the one that fits all rows. Then a column is float if any value is,
     fields that a row lacks are null, and a column that is None in all rows has Arrow's null type.
     Columns are in the order of the fields if all rows agree on it, else in alphabetical order.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     pipe = Pipeline()
+    ...     numbers = pipe.read_from([1, 2]).map(lambda n: {"n": n, "square": n * n})
+    ...     numbers.write_to(p.write_files(folder, format="jsonl", single_file="numbers.jsonl"))
+    ...     pipe.run()
+    ...     Path(folder, "numbers.jsonl").read_text().splitlines()
+    ['{"n": 1, "square": 1}', '{"n": 2, "square": 4}']
     """
     path = checked_path("write_files", dir)
     checked = format_to_write(format, schema=schema, compression=compression)

@@ -39,7 +39,8 @@ class Caller:
         self._client: concurrent.futures.Future[None] | None = None
 
     def open(self, context: SupplierContext) -> None:
-        """Makes the client, and waits for it. Raises what the user's code raises."""
+        """Makes the client, and waits for it, unless the job is cancelled. Raises what the user's
+        code raises."""
         name = context.vertex_name
         loops: Loops = shared_loop if self._calls.is_async else OwnLoop(f"pyrite-service-{name}")
         self._loop = loops.acquire()
@@ -48,19 +49,18 @@ class Caller:
         if self._calls.service is None:
             return
         is_open: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self._client = asyncio.run_coroutine_threadsafe(
+        client = asyncio.run_coroutine_threadsafe(
             self._hold_client(self._calls.service, is_open), self._loop
         )
-        ends = (is_open, self._client)
-        while not any(each.done() for each in ends):
-            concurrent.futures.wait(
-                ends, LOOK_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
-            )
+        while not concurrent.futures.wait(
+            (is_open, client), LOOK_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
+        ).done:
             if context.is_cancelled():
-                self._client.cancel()
+                client.cancel()
+                return
         if not is_open.done():
-            client, self._client = self._client, None
             client.result()
+        self._client = client
 
     async def _hold_client(
         self, service: Service[Any], is_open: concurrent.futures.Future[None]

@@ -11,6 +11,7 @@ from pyrite.errors import InvalidWorkload
 from pyrite.functions import shorten
 from pyrite.workload.input.jobs import amounts
 from pyrite.workload.scheduling.states import ON_ERROR, OnError
+from pyrite.workload.system.numbers import is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,9 @@ class Options:
         return replace(self, **changes)
 
 
+NO_OPTIONS = Options()
+
+
 def checked(options: Options, executor: Any = None, launcher: Any = None) -> Options:
     """Returns the options if they are valid; else raises InvalidWorkload with a list of all
     problems."""
@@ -54,7 +58,7 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
         )
     for name, least in (("workers", 1), ("crashes_max", 0), ("max_jobs", 1)):
         value = getattr(options, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if not is_whole(value, least=least):
             problems.append(f"{name} must be an integer, {least} or more; got {shorten(value)}")
     pools: object = options.pools
     if not isinstance(pools, Mapping):
@@ -63,7 +67,7 @@ def checked(options: Options, executor: Any = None, launcher: Any = None) -> Opt
             f"{shorten(pools)}"
         )
     for pool, size in pools.items() if isinstance(pools, Mapping) else ():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        if not is_whole(size, least=1):
             problems.append(
                 f"the size of pool '{pool}' must be an integer above 0; got {shorten(size)}"
             )

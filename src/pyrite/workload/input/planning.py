@@ -15,8 +15,8 @@ from pyrite.workload.input.commands.map_writer import MapWriter
 from pyrite.workload.input.commands.writing import CommandWriter, is_plain
 from pyrite.workload.input.jobs.inputs import Input, interpret_inputs
 from pyrite.workload.input.jobs.job import NO_INPUTS, Job, option_problems, pool_problem
-from pyrite.workload.input.jobs.settings import NO_SETTINGS, Settings, Totals, settings_of
-from pyrite.workload.input.jobs.settings import totals as machine_totals
+from pyrite.workload.input.jobs.settings import NO_SETTINGS, Settings, settings_of, totals
+from pyrite.workload.input.options import NO_OPTIONS, Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import Schedule, find_cycle, in_order, upstream_of
 
@@ -28,16 +28,15 @@ Inputs = Mapping[int, tuple[Input, ...]]
 def make_plan(
     jobs: Sequence[Job],
     schedule: Schedule | None,
+    options: Options = NO_OPTIONS,
     *,
-    pools: Mapping[str, int],
-    totals: Totals | None = None,
     on_end: Any = None,
 ) -> tuple[Plan, CommandBook]:
     """Makes the plan. Raises InvalidWorkload with a list of all problems."""
     problems: list[str] = []
     ids, number = _numbered(jobs, problems)
     plain = [job[2:] == _ALL_DEFAULTS or _is_plain_job(job) for job in jobs]
-    inputs, wrong = _check_options(jobs, plain, pools, totals or machine_totals(), problems)
+    inputs, wrong = _check_options(jobs, plain, options, problems)
     upstream, downstream = upstream_of(len(ids), _edges(jobs, number, schedule, inputs, problems))
     order = in_order(upstream, downstream)
     if len(order) < len(ids):
@@ -110,27 +109,24 @@ def _numbered(jobs: Sequence[Job], problems: list[str]) -> tuple[list[str], dict
 
 
 def _check_options(
-    jobs: Sequence[Job],
-    plain: Sequence[bool],
-    pools: Mapping[str, int],
-    totals: Totals,
-    problems: list[str],
+    jobs: Sequence[Job], plain: Sequence[bool], options: Options, problems: list[str]
 ) -> tuple[Inputs, set[int]]:
     """The inputs of the jobs that have any, and the jobs with invalid options."""
+    total = totals(options.cpus, options.memory)
     inputs: dict[int, tuple[Input, ...]] = {}
     wrong = set()
     for n, job in enumerate(jobs):
         if plain[n]:
             continue
         found = option_problems(job)
-        if isinstance(job.pool, str) and job.pool not in pools:
+        if isinstance(job.pool, str) and job.pool not in options.pools:
             found.append(pool_problem(job.pool))
         if job.inputs is not NO_INPUTS:
             try:
                 inputs[n] = interpret_inputs(job.inputs)
             except ValueError as error:
                 found.append(str(error))
-        found = found or totals.problems(settings_of(job))
+        found = found or total.problems(settings_of(job))
         if found:
             wrong.add(n)
             problems.extend(f"job '{job.id}' {problem}" for problem in found)

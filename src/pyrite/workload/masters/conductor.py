@@ -96,9 +96,6 @@ class Conductor:
     def jobs_of(self, worker: str) -> tuple[int, ...]:
         return self._scheduler.jobs_of(worker)
 
-    def timeout_of(self, job: int) -> float | None:
-        return self._plan.timeouts[job]
-
     @property
     def plan(self) -> Plan:
         """The plan, with the branches of maps that are known. Its order is that without them."""
@@ -156,12 +153,7 @@ class Conductor:
     # Events
 
     def joined(
-        self,
-        worker: str,
-        *,
-        segment: int | None = None,
-        log_end: int = 0,
-        is_ready: bool = True,
+        self, worker: str, *, segment: int | None = None, log_end: int = 0, is_ready: bool = True
     ) -> None:
         """There is a new worker. `segment` is the number of its segment and of its log, if it
         writes them itself."""

@@ -6,32 +6,26 @@ process has read how the jobs ended: afterwards, another run may begin in the st
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
 import select
-import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from dataclasses import asdict
-from pathlib import Path
 
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage.entries import Entry
+from pyrite.workload.storage.hook_files import ends_of, on_end_of, pack_ends, write_process
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile, own_pipe
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.system.private import open_private, write_private
+from pyrite.workload.system.private import open_private
 
 ENDED = b"e"
 """Sent through the pipe: the final status of the run has been written."""
 
 HEARD_SECONDS = 10.0
-_LENGTH = struct.Struct("<I")
 
 
 class Hooks:
@@ -57,9 +51,7 @@ class Hooks:
             )
         finally:
             os.close(tell_heard)
-        write_private(
-            store.hooks_process, json.dumps(asdict(Identity.of(self._process.pid))).encode()
-        )
+        write_process(store, Identity.of(self._process.pid))
         self._pipe = processes.own_input(self._process)
         os.set_blocking(self._pipe.file, False)
         threading.Thread(target=self._process.wait, name="workload hooks", daemon=True).start()
@@ -70,9 +62,8 @@ class Hooks:
 
     def tell(self, ends: list[tuple[int, Entry]]) -> None:
         """Some jobs have reached their final states, in this order."""
-        records = [pickle.dumps((job, tuple(entry)), protocol=5) for job, entry in ends]
         try:
-            os.write(self._ends, b"".join([_LENGTH.pack(len(r)) + r for r in records]))
+            os.write(self._ends, pack_ends(ends))
             os.write(self._pipe.file, b".")
         except OSError:  # the disk or the pipe is full, or the process was killed
             pass
@@ -94,7 +85,7 @@ def start_hooks(
     store: Store, number: int, plan: Plan, status: Status, *, origin: Origin | None = None
 ) -> Hooks | None:
     """None if the run has no hooks, or their process cannot be started."""
-    if not plan.hooks and not store.on_end(number).exists():
+    if not plan.hooks and not on_end_of(store, number).exists():
         return None
     try:
         return Hooks(store, number, status, origin=origin)
@@ -102,24 +93,3 @@ def start_hooks(
         # In the log of the master, or to the user, if the master is a thread of the user's process.
         print(f"on_end hooks are not called: their process cannot start: {error}", file=sys.stderr)
         return None
-
-
-def ends_of(store: Store, session: int) -> Path:
-    """The file of the ends of the jobs of one session."""
-    return store.folder / f"hooks-{session}.ends"
-
-
-def read_ends(path: Path, start: int) -> Iterator[tuple[int, Entry, int]]:
-    """The jobs that have ended, their entries, and the position in the file after each."""
-    with open(path, "rb") as file:
-        file.seek(start)
-        data = file.read()
-    position = 0
-    while len(data) - position >= _LENGTH.size:
-        length = _LENGTH.unpack_from(data, position)[0]
-        record = data[position + _LENGTH.size : position + _LENGTH.size + length]
-        if len(record) < length:
-            return
-        position += _LENGTH.size + length
-        job, entry = pickle.loads(record)
-        yield job, Entry(*entry), start + position

@@ -59,14 +59,13 @@ def main(config: dict[str, Any]) -> NoReturn:
     try:
         journal = Journal(store)
         try:
-            options = Options(**config["options"])
             plan = store.read_plan(journal.plan)
             hooks = start_hooks(store, journal.plan, plan, status)
             master = Master(
                 store,
                 plan,
                 journal,
-                options,
+                Options(**status.options),
                 hooks=hooks,
                 lock=config["lock"],
                 start_seconds=config["start_seconds"],
@@ -280,7 +279,7 @@ class Master:
             # The job that the worker was killed for had finished just before.
             self._conductor.lost(worker.name, now)
             return
-        log = (worker.log_end, _size(self._store.log(worker.segment)))
+        log = (worker.log_end, self._store.log_size(worker.segment))
         self._conductor.died(
             worker.name, cause, why, segment=worker.segment, log=log, now=now, wall=time.time()
         )
@@ -425,10 +424,3 @@ class Master:
     def _launcher_is_gone(self) -> None:
         self._selector.unregister(sys.stdin)
         self._launcher_ended = True
-
-
-def _size(path: Any) -> int:
-    try:
-        return int(os.stat(path).st_size)
-    except OSError:
-        return 0

@@ -80,10 +80,7 @@ class Slot:
 
     @property
     def log_size(self) -> int:
-        try:
-            return os.stat(self._log).st_size
-        except OSError:  # it was removed
-            return 0
+        return self._store.log_size(self.segment)
 
     def record(self, ending: Ending, output: bytes) -> Record:
         """Appends the record of the job, and the output that it could not write to the log

@@ -18,7 +18,7 @@ from pyrite.workload.workers.transient.executors import KillableExecutor, Proces
 MakeExecutor = Callable[[], Executor]
 
 
-class Supply:
+class ExecutorSupply:
     def __init__(
         self, given: Executor | MakeExecutor | None, options: Options, origin: Origin
     ) -> None:
@@ -43,7 +43,7 @@ class Supply:
     def get(self) -> Executor:
         """An executor with a free worker."""
         if self._current is not None and not self._free(self._current):
-            self._drop_full(self._current)
+            self._drop(self._current, _full(self._current), ends=self._is_ours)
         if self._current is None:
             self._current = self._made()
         if self._reaper is None and isinstance(self._current, ProcessPoolExecutor):
@@ -74,16 +74,8 @@ class Supply:
 
     def renew(self, broken: Executor) -> None:
         """Drops a broken executor and kills its remaining processes; `get` makes a new one."""
-        if broken is not self._current:
-            return
-        if self._make is None:
-            raise RunBroken(
-                f"the executor, a {type(broken).__name__}, is broken; give a function that makes "
-                "executors as executor=, so that a broken one can be replaced"
-            )
-        _end(broken)
-        self._current = None
-        self._is_ours = True
+        if broken is self._current:
+            self._drop(broken, f"the executor, a {type(broken).__name__}, is broken", ends=True)
 
     def close(self, *, ends_all: bool) -> None:
         if self._reaper is not None:
@@ -108,7 +100,7 @@ class Supply:
                 f"{type(made).__name__}"
             )
         if not self._free(made):
-            raise _full(made, "it returned the same executor again")
+            raise RunBroken(f"{_full(made)}; executor= returned the same one again")
         return made
 
     def _free(self, executor: Executor) -> int:
@@ -120,22 +112,22 @@ class Supply:
         self._given_up = [(which, future) for which, future in self._given_up if not future.done()]
         return sum(which is executor for which, _ in self._given_up)
 
-    def _drop_full(self, full: Executor) -> None:
+    def _drop(self, executor: Executor, why: str, *, ends: bool) -> None:
         if self._make is None:
-            raise _full(
-                full,
-                "give a function that makes executors as executor=, so that a new one can be made",
+            raise RunBroken(
+                f"{why}; give a function that makes executors as executor=, so that it can be "
+                "replaced"
             )
-        if self._is_ours:
-            _end(full)
+        if ends:
+            _end(executor)
         self._current = None
         self._is_ours = True
 
 
-def _full(executor: Executor, advice: str) -> RunBroken:
-    return RunBroken(
+def _full(executor: Executor) -> str:
+    return (
         f"all threads of the executor ({type(executor).__name__}) are taken by jobs that did not "
-        f"end after their timeout; {advice}"
+        "end after their timeout"
     )
 
 

@@ -32,7 +32,7 @@ from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.masters.slots import Slot, Slots
-from pyrite.workload.masters.supply import MakeExecutor, Supply
+from pyrite.workload.masters.supply import ExecutorSupply, MakeExecutor
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
@@ -89,7 +89,7 @@ class TransientMaster:
         self._options = options
         self._origin = origin
         self._status = status
-        self._supply = Supply(executor, options, origin)
+        self._supply = ExecutorSupply(executor, options, origin)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
@@ -215,7 +215,7 @@ class TransientMaster:
             return
         self._refusals = 0
         self._supply.guard(executor)
-        timeout = self._conductor.timeout_of(order.job)
+        timeout = self._conductor.plan.timeouts[order.job]
         flight = self._flights[worker] = _Flight(
             order, worker, slot, future, executor, time.monotonic(), timeout
         )

@@ -39,7 +39,7 @@ class UpToDate:
         folder: str,
     ) -> None:
         self._store = store
-        self._journal = journal
+        self._results = journal.results
         self._entries = entries
         self.branching = Branching(store, journal, plan, entries, self._digest_of)
         self.results_id = self.branching.results_id
@@ -49,7 +49,7 @@ class UpToDate:
         self._packed = functools.lru_cache(maxsize=64)(with_run)
         self._parts_of: dict[int, bytes] = {}  # by job with files and a result
         self._edited: dict[int, tuple[str, ...]] = {}  # jobs that ran code that was not planned
-        self._known = known = journal.latest_seconds()
+        self._known = known = journal.results.latest_seconds()
         ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
         self.seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
         self.may_skip = bool(known) and not rerun
@@ -62,11 +62,11 @@ class UpToDate:
         if not self.may_skip or job not in self.seconds:
             return False
         id = self.results_id(job)
-        found = self._journal.result(id, self.fingerprint(job))
+        found = self._results.find(id, self.fingerprint(job))
         if found is None or not is_there(self._store, found.segment, found.offset):
             return False
         if self._says_nothing(job, found.digest) and (
-            id in self._spoiled or found != self._journal.latest_result(id)
+            id in self._spoiled or found != self._results.latest(id)
         ):
             return False  # what it wrote elsewhere may have been overwritten by another attempt
         self._entries[job] = with_result(self._entries[job], found)
@@ -92,8 +92,7 @@ class UpToDate:
     def edited(self, record: Record) -> None:
         """A worker has run code that was not planned. Then the fingerprint of the record is marked,
         and stays as it is."""
-        why = why_edited(self._store, record.plan, record.fingerprint)
-        self._edited[record.job] = why
+        self._edited[record.job] = why_edited(self._store, record.plan, record)
 
     def settled(self, record: Record) -> Record:
         """The record of a job with files that has ended, with the fingerprint of what its files
@@ -103,7 +102,7 @@ class UpToDate:
         if not record.succeeded:
             self.failed(job)
             return record
-        earlier = self._journal.latest_result(self.results_id(job))
+        earlier = self._results.latest(self.results_id(job))
         made: tuple[str, ...] = ()
         if earlier is not None and earlier.parts:
             now = unpack_planned(self._plan.parts[job])
@@ -163,21 +162,21 @@ class UpToDate:
         nothing about what the job did, the fingerprint of the job."""
         if job in self._plan.maps:
             return self.branching.gathered_digest(job)
-        entry = self._entries[job]
-        if self._says_nothing(job, entry.result_digest):
-            return entry.fingerprint or NO_FINGERPRINT
-        found = entry.result_digest or NO_FINGERPRINT
-        written = self._written(job)
-        return digest(found, *written) if written else found
+        result = self._entries[job].result
+        if result is None:
+            return NO_FINGERPRINT
+        if self._says_nothing(job, result.digest):
+            return result.fingerprint
+        written = self._written(job, result.fingerprint)
+        return digest(result.digest, *written) if written else result.digest
 
-    def _written(self, job: int) -> list[bytes]:
+    def _written(self, job: int, fingerprint: bytes) -> list[bytes]:
         """The digests of the files that a job with a result has written."""
         if job not in self._plan.files:
             return []
         packed = self._parts_of.get(job)
         if packed is None:
-            fingerprint = self._entries[job].fingerprint or NO_FINGERPRINT
-            known = self._journal.result(self.results_id(job), fingerprint)
+            known = self._results.find(self.results_id(job), fingerprint)
             packed = self._parts_of[job] = known.parts if known is not None else b""
         parts = Parts.unpack(packed) if packed else Parts()
         return [parts.files[path] for path in parts.made]
@@ -189,8 +188,8 @@ class UpToDate:
             for job, entry in enumerate(self._entries)
             if entry.attempt and not entry.state.has_result and job not in self._plan.maps
         )
-        return self._journal.failed_since().union(here)
+        return self._results.failed_since().union(here)
 
-    def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
+    def _says_nothing(self, job: int, result_digest: bytes) -> bool:
         """Whether the result is None or an exit code, which says nothing about what a job did."""
         return result_digest == NO_FINGERPRINT or job in self._plan.programs

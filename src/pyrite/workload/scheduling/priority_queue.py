@@ -31,10 +31,8 @@ class PriorityQueue:
         self._keys: dict[int, int] = {}
         self._ready: list[tuple[Any, int, int]] = []
         self._arrivals = 0
-        self._live: dict[
-            int, int
-            # for each job with key 0, its arrival number; other entries of the heap are stale
-        ] = {}
+        # The arrival numbers of the jobs with key 0. Other entries of the heap are stale.
+        self._live: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -96,9 +96,7 @@ class Resources:
         self._lines.clear()
         self._none_fits = True
 
-    def _next_line(
-        self,
-    ) -> tuple[tuple[tuple[str, int], ...], list[tuple[Any, int, int]]] | None:
+    def _next_line(self) -> tuple[tuple[tuple[str, int], ...], list[tuple[Any, int, int]]] | None:
         if self._none_fits:
             return None
         reserved: Needs = {}

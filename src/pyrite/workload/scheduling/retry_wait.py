@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+
+from pyrite.workload.system.numbers import is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,16 @@ class RetryWait:
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.first) and self.first >= 0):
+        if not (is_number(self.first) and self.first >= 0):
             raise ValueError(f"first must be a number of seconds, 0 or more; got {self.first!r}")
-        if not (_is_number(self.growth) and self.growth >= 1):
+        if not (is_number(self.growth) and self.growth >= 1):
             raise ValueError(f"growth must be a number, 1 or more; got {self.growth!r}")
-        if not (_is_number(self.most) and self.most >= self.first):
+        if not (is_number(self.most) and self.most >= self.first):
             raise ValueError(
                 f"most must be a number of seconds, not below first ({self.first!r}); got "
                 f"{self.most!r}"
             )
-        if not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
+        if not (is_number(self.jitter) and 0 <= self.jitter <= 1):
             raise ValueError(f"jitter must be a number from 0 to 1; got {self.jitter!r}")
 
     def seconds(self, failure: int, *, chance: float) -> float:
@@ -56,13 +57,9 @@ def retry_wait(value: object) -> RetryWait:
         return value
     if isinstance(value, Mapping) and set(value) <= {field.name for field in fields(RetryWait)}:
         return RetryWait(**value)
-    if isinstance(value, (int, float)) and _is_number(value) and value >= 0:
+    if is_number(value) and value >= 0:
         return RetryWait(first=value, most=max(60.0, value))
     raise ValueError(
         "retry_wait must be a number of seconds, 0 or more, or a "
         "RetryWait(first=1, growth=2, most=60, jitter=0.1)"
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

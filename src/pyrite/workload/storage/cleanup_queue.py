@@ -11,14 +11,12 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
-from pyrite.workload.storage import parts
-from pyrite.workload.storage.encoding import Encoded, Kind, identity
+from pyrite.workload.storage.encoding import Encoded, Kind
 from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
@@ -55,6 +53,11 @@ class Record(NamedTuple):
     def has_elements(self) -> bool:
         """Whether the job is a map, and its result the elements for its branches."""
         return self.kind & ~_IN_FILE == Kind.ELEMENTS
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether the result has a file of its own, and the payload is the name of that."""
+        return self.kind != _ERROR and bool(self.kind & _IN_FILE)
 
 
 class Ending(NamedTuple):
@@ -135,7 +138,7 @@ class SegmentWriter:
 
 def head(data: bytes) -> Record:
     """The head that `data` begins with."""
-    return _record(data, 0)
+    return Record(*_HEAD.unpack_from(data)[1:])
 
 
 def read_records(path: Path, start: int = 0) -> Iterator[Record]:
@@ -144,7 +147,7 @@ def read_records(path: Path, start: int = 0) -> Iterator[Record]:
     with open(path, "rb") as file:
         file.seek(start)
         while len(first := file.read(HEAD_BYTES)) == HEAD_BYTES and first.startswith(_MAGIC):
-            record = _record(first, 0)
+            record = head(first)
             if record.length > size - file.tell():
                 return
             payload = file.read(record.length)
@@ -160,59 +163,25 @@ def end_of(record: Record) -> int:
 def read_result(path: Path, offset: int) -> Encoded:
     """The result of the record at `offset`. Raises OSError if it is missing or damaged."""
     record, payload = _read_payload(path, offset)
-    kind = record.kind
-    if kind == _ERROR:
+    if not record.succeeded:
         raise OSError(f"the record at offset {offset} of {path.name} has an error, not a result")
-    if kind & _IN_FILE:
-        encoded = Encoded(Kind(kind & ~_IN_FILE), path.with_name(payload.decode()).read_bytes())
-        if not _is_of(encoded, record.result_digest):
-            raise OSError(f"the result file {payload.decode()} is damaged")
-        return encoded
-    return Encoded(Kind(kind), payload)
+    kind = Kind(record.kind & ~_IN_FILE)
+    if not record.is_in_file:
+        return Encoded(kind, payload)
+    encoded = Encoded(kind, path.with_name(payload.decode()).read_bytes())
+    if not _is_of(encoded, record.result_digest):
+        raise OSError(f"the result file {payload.decode()} is damaged")
+    return encoded
 
 
 def has_whole_result(path: Path, offset: int) -> bool:
     """Whether the result of the record at `offset` has a file of its own that is whole, and names
     no files itself. The file is not read. If not, `read_result` tells more."""
     record, payload = _read_payload(path, offset)
-    is_in_file = record.kind != _ERROR and bool(record.kind & _IN_FILE)
-    if not is_in_file or Kind(record.kind & ~_IN_FILE) in (Kind.PATHS, Kind.ELEMENTS):
+    if not record.is_in_file or record.kind & ~_IN_FILE in (Kind.PATHS, Kind.ELEMENTS):
         return False
     found = path.with_name(payload.decode())
     return found.stat().st_size == int(found.stem.rpartition("-")[2])
-
-
-def read_digests(path: Path, offset: int) -> list[bytes]:
-    """The digests of the elements of the result at `offset`. Raises OSError if it is damaged."""
-    with _payload_of(path, offset) as read:
-        return parts.digests(read)
-
-
-def read_element(path: Path, offset: int, number: int) -> Encoded:
-    """One element of the result at `offset`. Raises OSError if it is damaged."""
-    with _payload_of(path, offset) as read:
-        kind, data = parts.part(read, number, identity)
-    return Encoded(Kind(kind), data)
-
-
-@contextmanager
-def _payload_of(path: Path, offset: int) -> Iterator[parts.Read]:
-    """Reads parts of the payload of the record at `offset`, wherever it is."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        first = os.pread(file, HEAD_BYTES, offset)
-        if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
-            raise OSError(f"there is no record at offset {offset} of {path.name}")
-        record = _record(first, 0)
-        start = offset + HEAD_BYTES
-        if record.kind & _IN_FILE:
-            name = os.pread(file, record.length, start).decode()
-            os.close(file)
-            file = os.open(path.with_name(name), os.O_RDONLY | os.O_CLOEXEC)
-            start = 0
-        yield lambda position, length: os.pread(file, length, start + position)
-    finally:
-        os.close(file)
 
 
 def read_error(path: Path, offset: int) -> tuple[str, str]:
@@ -235,8 +204,7 @@ def file_of_result(path: Path, offset: int) -> Path | None:
         record, payload = _read_payload(path, offset)
     except OSError:
         return None
-    is_in_file = record.kind != _ERROR and record.kind & _IN_FILE
-    return path.with_name(payload.decode()) if is_in_file else None
+    return path.with_name(payload.decode()) if record.is_in_file else None
 
 
 def _is_of(encoded: Encoded, expected: bytes) -> bool:
@@ -246,8 +214,12 @@ def _is_of(encoded: Encoded, expected: bytes) -> bool:
         return False
 
 
-def _record(data: bytes, at: int) -> Record:
-    return Record(*_HEAD.unpack_from(data, at)[1:])
+def head_at(file: int, path: Path, offset: int) -> bytes:
+    """The head at `offset` of a segment that is open. Raises OSError if there is none."""
+    first = os.pread(file, HEAD_BYTES, offset)
+    if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
+        raise OSError(f"there is no record at offset {offset} of {path.name}")
+    return first
 
 
 def _is_whole(first: bytes, payload: bytes) -> bool:
@@ -258,10 +230,8 @@ def _is_whole(first: bytes, payload: bytes) -> bool:
 def _read_payload(path: Path, offset: int) -> tuple[Record, bytes]:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        first = os.pread(file, HEAD_BYTES, offset)
-        if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
-            raise OSError(f"there is no record at offset {offset} of {path.name}")
-        record = _record(first, 0)
+        first = head_at(file, path, offset)
+        record = head(first)
         if record.length > os.fstat(file).st_size - offset - HEAD_BYTES:
             raise OSError(f"the record at offset {offset} of {path.name} is damaged")
         payload = os.pread(file, record.length, offset + HEAD_BYTES)

@@ -4,23 +4,26 @@ the paths of files."""
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path, PurePath
 from typing import Any
 
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.fingerprints import digest
-from pyrite.workload.input.fingerprints.files import Files, stamp_of
-from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.input.jobs.elements import Elements
+from pyrite.workload.storage.meanings import meaning_of, pickle_of, with_meaning
 from pyrite.workload.storage.parts import all_parts, joined
+from pyrite.workload.storage.result_files import (
+    Unstorable,
+    changed,
+    files_of_result,
+    with_whole_paths,
+)
 
 
 class Kind(IntEnum):
@@ -31,6 +34,7 @@ class Kind(IntEnum):
     ARROW = 4
     PATHS = 5  # of files and folders, alone or in lists, tuples, sets, dicts and dataclasses
     ELEMENTS = 6  # of a list, each encoded separately
+    MEANT = 7  # a pickle with a digest of what it means
 
     @property
     def suffix(self) -> str:
@@ -45,6 +49,8 @@ class Encoded:
     @property
     def digest(self) -> bytes:
         """What downstream jobs see of the result. Of its files, only the contents count."""
+        if self.kind is Kind.MEANT:
+            return meaning_of(self.data)
         if self.kind is not Kind.PATHS:
             return digest(self.data)
         value, files = pickle.loads(self.data)
@@ -53,14 +59,16 @@ class Encoded:
 
 NOTHING = Encoded(Kind.NOTHING, b"")
 
+_SIMPLE = frozenset((int, float, str, bytes, bool))
+
 
 def identity(kind: int, data: bytes) -> bytes:
     return Encoded(Kind(kind), data).digest
 
 
 def encode(value: Any, *, folder: str = "") -> Encoded:
-    """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
-    sentence, if it cannot be encoded."""
+    """Encodes a result. The paths in it are relative to `folder`. Raises Unstorable if it
+    cannot be encoded."""
     if value is None:
         return NOTHING
     if type(value) is Elements:
@@ -71,15 +79,19 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
     try:
         data = _pickled(value)
     except Exception as error:
-        raise ValueError(
+        raise Unstorable(
             f"its result, {shorten(value)} of type "
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    files = _files(value, folder) if b"pathlib" in data else None  # most results need no search
+    files = (
+        files_of_result(value, folder) if b"pathlib" in data else None
+    )  # most results need no search
     if files:
-        data = pickle.dumps((_with_whole_paths(value, folder), files), protocol=5)
-    return Encoded(Kind.PATHS if files else Kind.PICKLE, data)
+        data = pickle.dumps((with_whole_paths(value, folder), files), protocol=5)
+        return Encoded(Kind.PATHS, data)
+    meant = None if type(value) in _SIMPLE else with_meaning(value, data)
+    return Encoded(Kind.PICKLE, data) if meant is None else Encoded(Kind.MEANT, meant)
 
 
 def gathered(results: Sequence[Encoded]) -> Encoded:
@@ -98,6 +110,8 @@ def decode(encoded: Encoded) -> Any:
         return None
     if kind is Kind.PICKLE:
         return pickle.loads(data)
+    if kind is Kind.MEANT:
+        return pickle.loads(pickle_of(data))
     if kind is Kind.ELEMENTS:
         return [decode(part) for part in _parts(encoded)]
     if kind is Kind.PATHS:
@@ -120,56 +134,13 @@ def changed_paths(encoded: Encoded) -> list[str]:
         return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
         return []
-    files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]
-    return [
-        path
-        for path, (stamp, content) in files.items()
-        if (found := stamp_of(path)) != stamp
-        and (found is None or Files().content(path) != content)
-    ]
-
-
-def _files(value: Any, folder: str) -> dict[str, tuple[bytes, bytes]]:
-    """The stamps and the digests of the files and folders of a result, by their paths."""
-    files = {}
-    for path in paths_in(value):
-        if not isinstance(path, Path):
-            continue  # a PurePath may be one of another machine
-        absolute = os.path.abspath(os.path.join(folder, path))
-        stamp = stamp_of(absolute)
-        if stamp is None:
-            which = "is the path" if isinstance(value, PurePath) else "has the path"
-            raise ValueError(
-                f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
-                "write the file before the job returns its path, or return the path as a str"
-            )
-        files[absolute] = stamp, Files().content(absolute)
-    return files
-
-
-class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
-    """Makes the paths absolute, because another process may read them in another folder."""
-
-    folder = ""
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, Path):
-            return type(value), (os.path.abspath(os.path.join(self.folder, value)),)
-        return super().reducer_override(value)
-
-
-def _with_whole_paths(value: Any, folder: str) -> bytes:
-    out = io.BytesIO()
-    pickler = _WholePaths(out, protocol=5)
-    pickler.folder = folder
-    pickler.dump(value)
-    return out.getvalue()
+    return changed(pickle.loads(encoded.data)[1])
 
 
 def _pickled(value: Any) -> bytes:
     """Uses pickle, which is faster, for simple types. Other values may contain classes or functions
     of the user's main module, which only cloudpickle can pickle by value."""
-    if type(value) in (int, float, str, bytes, bool):
+    if type(value) in _SIMPLE:
         return pickle.dumps(value, protocol=5)
     data: bytes = cloudpickle.dumps(value, protocol=5)
     return data
@@ -236,7 +207,3 @@ def _keeps_as_parquet(frame: Any) -> bool:
         or (part.dtype == object and pd.api.types.infer_dtype(part, skipna=False) == "string")
         for part in parts
     )
-
-
-def why_unloadable(job: str, error: BaseException) -> str:
-    return f"the result of its upstream job '{job}' cannot be loaded: {message_of(error)}"

@@ -24,7 +24,7 @@ from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
 from pyrite.workload.storage.edited import why_edited
-from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of, with_result
+from pyrite.workload.storage.entries import Entry, result_of, with_result
 from pyrite.workload.storage.journal_reading import (
     damaged,
     entries_in,
@@ -32,18 +32,7 @@ from pyrite.workload.storage.journal_reading import (
     plan_in,
     unwritten,
 )
-from pyrite.workload.storage.result_table import (
-    SCHEMA,
-    Result,
-    failed_since,
-    find_result,
-    latest_result,
-    latest_seconds,
-    put_failures,
-    put_results,
-    results_of,
-    used_segments,
-)
+from pyrite.workload.storage.result_table import SCHEMA, Result, ResultTable
 from pyrite.workload.storage.store import FORMAT, Store
 from pyrite.workload.system.private import open_private
 
@@ -69,9 +58,9 @@ create table if not exists segments (
 pragma user_version = {FORMAT};
 """
 
+_COLUMNS = (*Entry._fields[:-1], "fingerprint")
 _UPDATE = (
-    f"update jobs set ({', '.join(OWN_FIELDS)}) = ({', '.join('?' * len(OWN_FIELDS))}) "
-    "where number = ?"
+    f"update jobs set ({', '.join(_COLUMNS)}) = ({', '.join('?' * len(_COLUMNS))}) where number = ?"
 )
 
 
@@ -84,7 +73,11 @@ class Journal:
             script = f"begin immediate; {JOURNAL_SCHEMA} commit;"
             os.close(open_private(store.journal, os.O_RDWR))
             _check_format(store)
-            self.database = open_database(store.journal, script)
+            self._use(open_database(store.journal, script))
+
+    def _use(self, database: sqlite3.Connection) -> None:
+        self.database = database
+        self.results = ResultTable(database)
 
     def close(self) -> None:
         """Moves the content of the WAL file into the database file if possible, and closes it."""
@@ -124,13 +117,13 @@ class Journal:
         results = []
         for job, entry in changed.items():
             if entry.state is not JobState.FAILED:
-                why = why_edited(self._store, number, entry.fingerprint or b"")
+                why = why_edited(self._store, number, entry.result)
                 parts = with_run(plan.parts[job], disturbed=why) if why else b""
                 if job in plan.files:
                     changed[job], parts = _unsettled(entry, plan.parts[job])
                 results.append(result_of(ids[job], changed[job], parts))
         self._update(changed.items())
-        put_results(self.database, results)
+        self.results.put(results)
 
     @property
     def plan(self) -> int:
@@ -141,7 +134,7 @@ class Journal:
         """Starts a run of this plan, in one transaction. `given` has the earlier results of the
         jobs that do not run."""
         with explaining(self._store), transaction(self.database):
-            put_failures(self.database, time.time())
+            self.results.put_failures(time.time())
             self.database.execute("delete from jobs")
             self.database.execute("delete from extensions")
             self.database.executemany(
@@ -187,25 +180,6 @@ class Journal:
         rows = self.database.execute("select ifnull(results_id, id) from jobs order by number")
         return [id for (id,) in rows]
 
-    def result(self, id: str, fingerprint: bytes) -> Result | None:
-        """The result of this job with this fingerprint, of whatever run."""
-        return find_result(self.database, id, fingerprint)
-
-    def latest_result(self, id: str) -> Result | None:
-        return latest_result(self.database, id)
-
-    def results(self, id: str) -> list[Result]:
-        """All results of this job, the latest first."""
-        return results_of(self.database, id)
-
-    def latest_seconds(self) -> dict[str, float]:
-        """The duration of each job that has a result, the last time that it ran."""
-        return latest_seconds(self.database)
-
-    def failed_since(self) -> set[str]:
-        """The jobs that were tried in earlier runs, without a result, since they had one."""
-        return failed_since(self.database)
-
     def write(
         self,
         entries: Iterable[tuple[int, Entry]],
@@ -216,14 +190,15 @@ class Journal:
         segment was read, and the new results."""
         with explaining(self._store), transaction(self.database):
             self._update(entries)
-            put_results(self.database, results)
+            self.results.put(results)
             self._set_scanned(scanned)
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
-        self.database.executemany(
-            _UPDATE,
-            [(*entry[: len(OWN_FIELDS)], number) for number, entry in entries],
-        )
+        rows = [
+            (*entry[:-1], entry.result and entry.result.fingerprint, number)
+            for number, entry in entries
+        ]
+        self.database.executemany(_UPDATE, rows)
 
     def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:
         self.database.executemany(
@@ -234,7 +209,7 @@ class Journal:
     def drop_unused_segments(self) -> None:
         """Removes the unused segments. The database row is deleted last, so that a removal that was
         interrupted is repeated the next time."""
-        for number in self.unused_segments(used_segments(self.database)):
+        for number in self.unused_segments(self.results.segments()):
             for path in files_of_segment(self._store, number):
                 path.unlink(missing_ok=True)
             with explaining(self._store), transaction(self.database):
@@ -267,7 +242,9 @@ def _unsettled(entry: Entry, planned: bytes) -> tuple[Entry, bytes]:
     has the fingerprint from before it ran, and nobody has looked at what it wrote. So it gets a
     random one, and the job runs again in the next run."""
     why = "its master was killed before it looked at the files that the job wrote"
-    return entry._replace(fingerprint=os.urandom(SIZE)), with_run(planned, disturbed=(why,))
+    assert entry.result is not None
+    result = entry.result._replace(fingerprint=os.urandom(SIZE))
+    return entry._replace(result=result), with_run(planned, disturbed=(why,))
 
 
 def _check_format(store: Store) -> None:

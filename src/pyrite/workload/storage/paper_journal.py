@@ -13,7 +13,7 @@ from pyrite.workload.storage.store import Store
 class PaperJournal(Journal):
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.database = sqlite3.connect(":memory:", isolation_level=None)
+        self._use(sqlite3.connect(":memory:", isolation_level=None))
         if store.exists:
             with reading(store.journal) as real:
                 check_format(store, real)

@@ -13,8 +13,8 @@ from pyrite.workload.input.jobs.maps import map_of
 from pyrite.workload.storage.cleanup_queue import file_of_result
 from pyrite.workload.storage.database import transaction
 from pyrite.workload.storage.journal import Journal, explaining, files_of_segment
-from pyrite.workload.storage.result_table import used_segments
 from pyrite.workload.storage.store import Store
+from pyrite.workload.system.numbers import is_whole
 
 _UNUSED = """
 with ranked as (
@@ -42,8 +42,7 @@ class Pruned:
 
 
 def prune(store: Store, *, keep: int = 0, dry_run: bool = False) -> Pruned:
-    number: object = keep
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    if not is_whole(keep, least=0):
         raise PyriteError(
             "keep must be the number of results of each job that stay, 0 or more; got "
             f"{shorten(keep)}"
@@ -85,7 +84,7 @@ def _prune(store: Store, journal: Journal, keep: int, *, dry_run: bool) -> Prune
 def _files(store: Store, journal: Journal, unused: list[tuple[str, bytes, int, int]]) -> list[Path]:
     """The files that only unused results need: whole segments with their logs, and the large
     results in other segments."""
-    left = used_segments(journal.database)
+    left = journal.results.segments()
     for _, _, segment, _ in unused:
         left[segment] -= 1
     whole = journal.unused_segments(left)

@@ -32,7 +32,7 @@ from pyrite.functions import message_of, shorten
 from pyrite.workload.input.commands.command_book import CommandBook, OpenCommandBook
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.system.alive import Identity
-from pyrite.workload.system.copies import above_streams
+from pyrite.workload.system.copies import OwnFile, above_streams
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.system.private import make_private_folder, open_private, write_private
 
@@ -41,6 +41,7 @@ LOCK_SECONDS = 10.0  # the workers of a master that was killed may need this tim
 DYING_SECONDS = 0.3  # a process that got a signal to end lives a little longer
 READS_MAX = 20
 FORMAT = 2
+ON_END = "on_end"  # the file of a plan with the function to call when the run has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,12 @@ class Status:
         return replace(self, phase="broken", problem=problem[: STATUS_BYTES // 4])
 
 
+def last_line(log: Path) -> str:
+    """The last line of a file that is not blank; empty if there is none."""
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return next((line for line in reversed(lines) if line.strip()), "")
+
+
 class Store:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         given: object = folder
@@ -99,11 +106,15 @@ class Store:
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{number:06d}.log"
 
+    def log_size(self, number: int) -> int:
+        try:
+            return self.log(number).stat().st_size
+        except OSError:  # it was removed
+            return 0
+
     def last_words(self, number: int) -> str:
         """The last line of a log."""
-        log = self.log(number)
-        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-        return next((line for line in reversed(lines) if line.strip()), "nothing")
+        return last_line(self.log(number)) or "nothing"
 
     def check_exists(self) -> None:
         if not self.exists:
@@ -155,15 +166,15 @@ class Store:
         if another master holds it.
 
         The workers of a master inherit the open file, so the lock is free only when the last of
-        them has ended.
+        them has ended. The processes of a pool that forks meanwhile do not.
         """
         with self.explaining("write to"):
-            file = above_streams(open_private(self.folder / "lock", os.O_RDWR))
+            own = OwnFile(above_streams(open_private(self.folder / "lock", os.O_RDWR)))
         try:
-            self._lock(file)
-            yield file
+            self._lock(own.file)
+            yield own.file
         finally:
-            os.close(file)
+            own.close()
 
     def _lock(self, file: int) -> None:
         give_up = time.monotonic() + LOCK_SECONDS
@@ -197,23 +208,6 @@ class Store:
         """The file with the places of the inputs of a job, if they are too many for its order."""
         return self.plan(plan) / f"inputs-{job}-{attempt}"
 
-    def on_end(self, plan: int) -> Path:
-        """The file with the function to call when the run has ended, if there is one."""
-        return self.plan(plan) / "on_end"
-
-    @property
-    def hooks_process(self) -> Path:
-        """The file with the identity of the process that calls the hooks."""
-        return self.folder / "hooks.json"
-
-    def wait_for_hooks(self, seconds: float) -> bool:
-        """Waits up to `seconds` for the hooks to end. Returns whether they have ended."""
-        try:
-            process = Identity(**json.loads(self.hooks_process.read_bytes()))
-        except (OSError, ValueError):
-            return True
-        return process.wait(seconds)
-
     def write_plan(self, number: int, plan: Plan, book: CommandBook, origin: Origin) -> None:
         """Writes the files of a plan. The plan is current only when the journal has its number."""
         folder = self.plan(number)
@@ -222,7 +216,7 @@ class Store:
             make_private_folder(folder)
             book.write(folder, large=self.large_data)
             if book.on_end:
-                write_private(self.on_end(number), book.on_end)
+                write_private(folder / ON_END, book.on_end)
             write_private(folder / "origin.json", json.dumps(asdict(origin)).encode())
             write_private(folder / "plan.pickle", pickle.dumps((FORMAT, plan), protocol=5))
 

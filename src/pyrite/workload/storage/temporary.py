@@ -13,6 +13,7 @@ import threading
 import weakref
 from secrets import token_hex
 
+from pyrite.workload.storage.hook_files import wait_for_hooks
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import janitor, processes
 from pyrite.workload.system.private import FOLDER_MODE
@@ -35,7 +36,7 @@ def remove_with(handle: object, store: Store) -> None:
 
 def _remove_if_ended(keeper: _Keeper, store: Store) -> None:
     status = store.status()
-    is_over = status is None or (status.has_ended and store.wait_for_hooks(0))
+    is_over = status is None or (status.has_ended and wait_for_hooks(store, 0))
     if keeper.is_of_here and is_over:
         keeper.remove(store)
 
@@ -47,7 +48,8 @@ class _Keeper:
     def __init__(self) -> None:
         self._owner = os.getpid()
         self._stores: dict[str, Store] = {}
-        self._janitor = processes.Survivor(janitor.__file__)
+        env = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+        self._janitor = processes.Survivor(janitor.__file__, env=env)
         # Without this, a janitor that was killed would stay a zombie process.
         wait = self._janitor.process.wait
         threading.Thread(target=wait, name="workload janitor", daemon=True).start()
@@ -71,7 +73,7 @@ class _Keeper:
         if self.is_of_here:
             for store in list(self._stores.values()):
                 self._cancel(store)
-                store.wait_for_hooks(HOOKS_SECONDS)
+                wait_for_hooks(store, HOOKS_SECONDS)
                 self.remove(store)
 
     def _cancel(self, store: Store) -> None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -78,7 +78,7 @@ class Survivor:
     """A small program that acts when this process has died, for whatever reason. It notices that by
     the end of a pipe, through which it is told, line by line, what to do then."""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, *, env: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", program],
             stdin=subprocess.PIPE,
@@ -86,7 +86,7 @@ class Survivor:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             cwd="/",
-            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+            env=env,
         )
         # A process forked from this one would keep the pipe open.
         self._pipe = own_input(self.process)
@@ -171,12 +171,14 @@ def end_children(but: Callable[[], Iterable[int]] = tuple) -> None:
 
 def cause_of(code: int) -> str:
     """How a process ended, from its exit code."""
-    if code >= 0:
-        return f"exit code {code}"
+    return f"exit code {code}" if code >= 0 else signal_name(-code)
+
+
+def signal_name(number: int) -> str:
     try:
-        return signal.Signals(-code).name
+        return signal.Signals(number).name
     except ValueError:
-        return f"signal {-code}"
+        return f"signal {number}"
 
 
 def adopt_orphans() -> None:

@@ -11,12 +11,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 
-from pyrite.workload.input.fingerprints.parts import (
-    Parts,
-    differences,
-    may_be_of,
-    unpack_planned,
-)
+from pyrite.workload.input.fingerprints.parts import Parts, differences, may_be_of, unpack_planned
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import in_order
@@ -95,7 +90,7 @@ class _Forecast:
     def _why(self, job: int) -> list[str]:
         """Why a job runs whose upstream jobs are all up to date."""
         id = self._plan.ids[job]
-        results = self._journal.results(self._conductor.results_id(job))
+        results = self._journal.results.all_of(self._conductor.results_id(job))
         if not results:
             return [self._never_done(id)]
         fingerprint, parts = self._conductor.explain(job)
@@ -113,7 +108,7 @@ class _Forecast:
         last, mapped = self._before.get(id), self._plan.maps.get(job)
         if mapped and mapped.over in self._plan.maps and last and last.state.has_result:
             return []  # it takes nothing apart, so it has no result besides those of its branches
-        results = self._journal.results(id)
+        results = self._journal.results.all_of(id)
         if not results:
             return [self._never_done(id)]
         new = unpack_planned(self._plan.parts[job])

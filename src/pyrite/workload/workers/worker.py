@@ -51,14 +51,12 @@ LEAVING_SECONDS = 5.0
 def main(config: dict[str, Any]) -> NoReturn:
     for name in ("reports", "lock"):
         if name in config:
-            os.set_inheritable(
-                config[name], False
-            )  # the programs that jobs start must not inherit them
+            os.set_inheritable(config[name], False)  # by the programs that jobs start
     # The master ignores SIGINT, and the programs that jobs start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     processes.adopt_orphans()
     queue = Consumer(config["queue"])
-    threading.Thread(target=_end_with_the_starter, args=(queue,), daemon=True).start()
+    processes.end_with(config["queue"])
     worker = Worker(
         Store(config["store"]),
         lock=config.get("lock"),
@@ -73,13 +71,6 @@ def main(config: dict[str, Any]) -> NoReturn:
         traceback.print_exc()  # an error of the worker itself, not of a job
         os._exit(1)
     _leave()
-
-
-def _end_with_the_starter(queue: Consumer) -> NoReturn:
-    """Kills this worker and all processes that it started when its starter has died."""
-    queue.wait_for_end()
-    processes.kill_family(os.getpid())
-    os._exit(1)
 
 
 def _leave() -> NoReturn:
@@ -104,9 +95,8 @@ class Worker:
         reports: int,
     ) -> None:
         self._store = store
-        self._lock = (
-            OwnFile(lock) if lock is not None else None
-        )  # so that a process that a job leaves running does not keep the store locked
+        # A process that a job leaves running must not keep the store locked.
+        self._lock = OwnFile(lock) if lock is not None else None
         self._queue = queue
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment), plan=plan)
@@ -148,8 +138,7 @@ class Worker:
     def _give_up(self, ending: Ending) -> NoReturn:
         """Ends this process together with the job that it runs, after the job's end is posted."""
         os.write(self._reports, self._post(ending, self._log_end))
-        processes.kill_family(os.getpid())
-        os._exit(1)
+        processes.end_family()
 
     def _post(self, ending: Ending, log_start: int) -> bytes:
         self._log_end = self._surroundings.log_size()
@@ -166,8 +155,7 @@ class Worker:
         try:
             print(why, file=sys.stderr, flush=True)
         finally:
-            processes.kill_family(os.getpid())
-            os._exit(1)
+            processes.end_family()
 
     def _fetch(self, order: Order) -> bytes:
         """The places of inputs that are too many for an order."""

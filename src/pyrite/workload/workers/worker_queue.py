@@ -4,7 +4,6 @@ worker and the process that started it, with packets, so that an order is taken 
 from __future__ import annotations
 
 import os
-import select
 import socket
 
 from pyrite.workload.system.copies import OwnFile, above_streams
@@ -52,10 +51,3 @@ class Consumer:
     def consume(self) -> bytes:
         """Waits for the next order and takes it. Empty if the starter has ended."""
         return self._socket.recv(BYTES_MAX)
-
-    def wait_for_end(self) -> None:
-        """Waits until the starter has ended, whatever is in the queue."""
-        watch = select.poll()
-        watch.register(self._socket, select.POLLRDHUP)
-        while not watch.poll():
-            pass

@@ -17,6 +17,7 @@ _NOT_OF_A_CLASS = frozenset(
     (
         *("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__annotations__"),
         *("__firstlineno__", "__static_attributes__", "__abstractmethods__"),
+        "__slotnames__",  # pickle adds it when it meets the first object of the class
     )
 )
 

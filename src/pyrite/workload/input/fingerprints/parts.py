@@ -51,11 +51,7 @@ class Parts:
         planned, files, upstream, made, disturbed = marshal.loads(data)
         parts = unpack_planned(planned)
         return replace(
-            parts,
-            files=files,
-            upstream=upstream,
-            made=made,
-            unsure=(*parts.unsure, *disturbed),
+            parts, files=files, upstream=upstream, made=made, unsure=(*parts.unsure, *disturbed)
         )
 
 
@@ -76,10 +72,7 @@ def of_command(command: str, survey: Survey) -> bytes:
 
 
 def pack_command(
-    command: str,
-    code: Mapping[str, bytes],
-    places: Mapping[str, str],
-    unsure: tuple[str, ...],
+    command: str, code: Mapping[str, bytes], places: Mapping[str, str], unsure: tuple[str, ...]
 ) -> bytes:
     return marshal.dumps((command, dict(code), dict(places), unsure), 2)
 

@@ -4,10 +4,11 @@ Both are integers inside, so that sums are exact: thousandths of a core, and byt
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from pathlib import Path
+
+from pyrite.workload.system.numbers import is_number, is_whole
 
 _UNITS = {
     unit: 1000**power if len(unit) < 3 else 1024**power
@@ -19,12 +20,7 @@ _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 def cores(value: object) -> int:
     """Thousandths of a core. Raises ValueError if the value is no number of cores."""
-    if (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= 0.001
-    ):
+    if is_number(value) and value >= 0.001:
         return round(value * 1000)
     raise ValueError("cpus must be a number of cores above 0, such as 2 or 0.5")
 
@@ -35,7 +31,7 @@ def memory(value: object) -> int:
     >>> memory("2 GB"), memory("512MB"), memory("1.5 GiB"), memory(100)
     (2000000000, 512000000, 1610612736, 100)
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    if is_whole(value, least=1):
         return value
     found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     unit = _UNITS.get(found[2].lower()) if found is not None else None

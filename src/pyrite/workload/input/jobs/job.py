@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -12,6 +11,7 @@ from pyrite.functions import shorten
 from pyrite.workload.input.jobs.settings import setting_problems
 from pyrite.workload.input.jobs.within import within_problems
 from pyrite.workload.scheduling.retry_wait import RetryWait
+from pyrite.workload.system.numbers import is_number, is_whole
 
 NO_INPUTS: Mapping[str, Any] = {}
 
@@ -63,15 +63,15 @@ def option_problems(job: Job) -> list[str]:
         problems.append(f"has args={shorten(job.args)}; args must be a list")
     if not isinstance(job.kwargs, Mapping) or not all(isinstance(name, str) for name in job.kwargs):
         problems.append(f"has kwargs={shorten(job.kwargs)}; kwargs must be a dict with str keys")
-    if job.timeout is not None and not (_is_number(job.timeout) and job.timeout > 0):
+    if job.timeout is not None and not (is_number(job.timeout) and job.timeout > 0):
         problems.append(
             f"has timeout={shorten(job.timeout)}; timeout must be a number of seconds above 0"
         )
-    if not _is_whole(job.retries) or job.retries < 0:
+    if not is_whole(job.retries, least=0):
         problems.append(
             f"has retries={shorten(job.retries)}; retries must be an integer, 0 or more"
         )
-    if not _is_whole(job.priority):
+    if not is_whole(job.priority):
         problems.append(
             f"has priority={shorten(job.priority)}; priority must be an integer (the lowest starts "
             "first)"
@@ -99,11 +99,3 @@ def option_problems(job: Job) -> list[str]:
 
 def _is_path(value: object) -> bool:
     return isinstance(value, (str, PathLike)) and bool(str(value))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -3,39 +3,28 @@ ended."""
 
 from __future__ import annotations
 
-import atexit
-import functools
-import inspect
 import os
 import pickle
-import signal
-import subprocess
 import time
-import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of, shorten_text
 from pyrite.tracebacks import users_traceback
-from pyrite.workload.input.commands.command import Call, Command, Program, RunDag
+from pyrite.workload.input.commands.command import Call, Command
 from pyrite.workload.input.jobs.elements import NotElements
 from pyrite.workload.input.jobs.inputs import Input
 from pyrite.workload.input.jobs.maps import Element
 from pyrite.workload.input.jobs.secrets import MissingSecret, revealed, values_of, without_values
-from pyrite.workload.input.jobs.within import Within, unwrap
+from pyrite.workload.input.jobs.within import unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
-from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
+from pyrite.workload.storage.encoding import Encoded, decode, encode
+from pyrite.workload.storage.result_files import Unstorable
 from pyrite.workload.system.memory import usage_of_family
 from pyrite.workload.workers.orders import Order
-from pyrite.workload.workers.running.around import (
-    FilesMissing,
-    NoSurroundings,
-    around,
-    checking_files,
-    in_surroundings,
-)
+from pyrite.workload.workers.running.around import FilesMissing, NoSurroundings
+from pyrite.workload.workers.running.commands import ProgramFailed, Surrounded, run_command
 from pyrite.workload.workers.running.loaded_sources import LoadedSources
 from pyrite.workload.workers.running.main_module import introduce
 from pyrite.workload.workers.running.memory_watch import TooMuchMemory, watching
@@ -44,24 +33,12 @@ ERROR_CHARACTERS = 2_000
 TRACEBACK_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Surrounded:
-    """A command, and what is set around it while it runs."""
-
-    command: Command
-    within: Within
-
-
-class ProgramFailed(PyriteError):
-    """The program of a job could not be started, or ended with an exit code other than 0."""
-
-
 class LoadingFailed(PyriteError):
     """The command of a job, its arguments or the result of an upstream job could not be loaded."""
 
 
 _OURS = (
-    *(ProgramFailed, LoadingFailed, NotElements),
+    *(ProgramFailed, LoadingFailed, NotElements, Unstorable),
     *(NoSurroundings, FilesMissing, MissingSecret, TooMuchMemory),
 )
 """Errors whose messages are whole sentences."""
@@ -120,8 +97,7 @@ def _end_copies(process: int) -> None:
 def failure(
     order: Order, error: BaseException, started: float, *, secrets: Sequence[str] = ()
 ) -> Ending:
-    is_ours = isinstance(error, _OURS) or (type(error) is ValueError and _is_of_encode(error))
-    message = str(error) if is_ours else message_of(error)
+    message = str(error) if isinstance(error, _OURS) else message_of(error)
     trace = users_traceback(error) or f"{message_of(error)}\n"
     return Ending(
         order.job,
@@ -178,113 +154,6 @@ def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
     try:
         return decode(read())
     except Exception as error:
-        raise LoadingFailed(why_unloadable(job, error)) from error
-
-
-def run_command(
-    command: Command | Surrounded, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-) -> Any:
-    """Runs a command and returns its result. The result of a program is its exit code; the result
-    of a DAG is a dict of the maps and lists that it wrote. Exceptions of the command are passed
-    on."""
-    if isinstance(command, Call):
-        value = command.function(*args, **(kwargs or {}))
-        return _awaited(value) if value is not None and inspect.isawaitable(value) else value
-    if isinstance(command, Program):
-        return _run_program(command.argv)
-    if isinstance(command, Surrounded):
-        return _run_surrounded(command, args, kwargs)
-    return _run_dag(command)
-
-
-def _awaited(value: Awaitable[Any]) -> Any:
-    """Runs what an async function returned. In a thread that runs an event loop already, as that of
-    a notebook, another thread has to do it."""
-    import asyncio  # it takes a while, and few jobs need it
-    from concurrent.futures import ThreadPoolExecutor
-
-    async def wait() -> Any:
-        return await value
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(wait())
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, wait()).result()
-
-
-def _run_surrounded(
-    surrounded: Surrounded, args: Sequence[Any], kwargs: Mapping[str, Any] | None
-) -> Any:
-    command = surrounded.command
-    env, cwd = around(surrounded.within)
-    with checking_files(surrounded.within):
-        if isinstance(command, Program):
-            return _run_program(command.argv, env, cwd)
-        with in_surroundings(env, cwd):
-            return run_command(command, args, kwargs)
-
-
-def _run_program(
-    argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: str | None = None
-) -> int:
-    variables = {**os.environ, **env} if env else None
-    try:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=variables, cwd=cwd)
-    except OSError as error:
-        raise ProgramFailed(
-            f"the program '{argv[0]}' cannot be started: {error.strerror}"
-        ) from None
-    try:
-        code = process.wait()
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    if code < 0:
-        raise ProgramFailed(f"the program '{argv[0]}' was killed by {_signal_name(-code)}")
-    if code:
-        raise ProgramFailed(f"the program '{argv[0]}' ended with exit code {code}")
-    return code
-
-
-def _run_dag(command: RunDag) -> dict[str, Any]:
-    from pyrite.instances import instance
-
-    if command.light:
-        with instance() as pyr:
-            pyr.new_light_job(command.dag).execute().result()
-            return {name: _plain(kind, items) for kind, name, items in pyr.collections()}
-    pyr = _instance_with_spark()
-    pyr.new_job(command.dag).execute().result()
-    found = {name: _plain(kind, items) for kind, name, items in pyr.collections()}
-    for kind, name, _ in pyr.collections():
-        (pyr.map(name) if kind == "map" else pyr.list(name)).clear()
-    return found
-
-
-def _plain(kind: str, items: Any) -> Any:
-    return dict(items) if kind == "map" else list(items)
-
-
-@functools.cache
-def _instance_with_spark() -> Any:
-    """One instance for all jobs of this process, because starting a Spark session takes seconds."""
-    from pyrite.instances import instance
-
-    made = instance()
-    atexit.register(made.close)
-    return made
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _is_of_encode(error: BaseException) -> bool:
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename == encode.__code__.co_filename
+        raise LoadingFailed(
+            f"the result of its upstream job '{job}' cannot be loaded: {message_of(error)}"
+        ) from error

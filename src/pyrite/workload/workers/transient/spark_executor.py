@@ -15,6 +15,7 @@ from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.spark.liveness import is_connect
 from pyrite.spark.session import DEFAULT_MASTER, LazySession
+from pyrite.workload.system.numbers import is_whole
 from pyrite.workload.workers.transient.executors import (
     KillableExecutor,
     KillableFuture,
@@ -42,7 +43,7 @@ class SparkExecutor(KillableExecutor):
         master: str | None = None,
         max_workers: int = CALLS_AT_A_TIME,
     ) -> None:
-        if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
+        if not is_whole(max_workers, least=1):
             raise PyriteError(f"max_workers must be an integer above 0; got {max_workers!r}")
         super().__init__(max_workers)
         self._session = LazySession(master=master, conf=None, spark=spark)

@@ -1,0 +1,105 @@
+"""Runs a processor whose errors are handled, if it does not do that itself. It gets one item at a
+time, so that it is known which item it cannot process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyrite.bad_records import Handler
+from pyrite.boxes import Inbox, Outbox
+from pyrite.context import ProcessorContext
+from pyrite.processor import AbstractProcessor, FailedAt, Processor
+
+_UNLIMITED = 1 << 30
+
+
+class Forgiving(Processor):
+    """What the processor emits for an item is held until the item is done, and dropped if it
+    raises. What it has changed in its own state before it raises stays changed. An error in
+    another method than `process` is not about an item, so it fails the job."""
+
+    def __init__(self, processor: Processor) -> None:
+        self.processor = processor
+        self.cooperative = processor.cooperative
+        self.polls = processor.polls
+        self._one = Inbox()
+        """Holds the item that the processor works on. It also stays in the engine's inbox."""
+        self._item: Any = None
+        self._handler: Handler | None = None
+
+    def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
+        (self._handler,) = handlers
+
+    def attach(self, outbox: Outbox) -> None:
+        super().attach(outbox)
+        self._own = Outbox(outbox.high_water_marks, outbox.vertex)
+        self.processor.attach(self._own)
+
+    def init(self, context: ProcessorContext) -> None:
+        self.processor.init(context)
+
+    def process(self, ordinal: int, inbox: Inbox) -> None:
+        assert self._handler is not None
+        # The processor must be able to finish an item, whatever it emits.
+        self._own.high_water_marks[:] = [_UNLIMITED] * len(self._own.buckets)
+        while inbox and not self.outbox.is_full():
+            if not self._one:
+                self._item = inbox.peek()
+                self._one.extend([self._item])
+            try:
+                self.processor.process(ordinal, self._one)
+            except Exception as error:
+                self._drop()
+                inbox.remove()
+                self._handler(self._item, error)
+                continue
+            if self._one:  # it waits for something, or has worked for long enough
+                return
+            inbox.remove()
+            self._emit()
+
+    def try_process(self) -> bool | None:
+        return self._emitting(self.processor.try_process())
+
+    def complete_edge(self, ordinal: int) -> bool | None:
+        self._own.high_water_marks[:] = self.outbox.high_water_marks
+        return self._emitting(self.processor.complete_edge(ordinal))
+
+    def complete(self) -> bool | None:
+        self._own.high_water_marks[:] = self.outbox.high_water_marks
+        return self._emitting(self.processor.complete())
+
+    def close(self, error: BaseException | None) -> None:
+        self.processor.close(error)
+
+    @property
+    def saves_state(self) -> bool:
+        return self.processor.saves_state
+
+    def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
+        return self.processor.save_snapshot()
+
+    def restore_snapshot(self, key: Any, value: Any) -> None:
+        self.processor.restore_snapshot(key, value)
+
+    def failed_at(self, inbox: Inbox) -> FailedAt:
+        return FailedAt(self._item)
+
+    def keep_steady_pace(self) -> None:
+        if isinstance(self.processor, AbstractProcessor):
+            self.processor.keep_steady_pace()
+
+    def _emitting(self, answer: bool | None) -> bool | None:
+        self._emit()
+        return answer
+
+    def _emit(self) -> None:
+        for made, bucket in zip(self._own.buckets, self.outbox.buckets):
+            bucket.extend(made)
+            made.clear()
+
+    def _drop(self) -> None:
+        self._one = Inbox()
+        for made in self._own.buckets:
+            made.clear()

@@ -1,0 +1,83 @@
+"""Adds the sinks of dead letters to a DAG, as vertices with an edge from each vertex that sends to
+them. So every engine runs and commits them like all other sinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pyrite.bad_records import Handling
+from pyrite.dag import DAG, Vertex, from_
+from pyrite.errors import InvalidDAG
+from pyrite.functions import same
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.steps import ReadStep, WriteStep
+
+NAME = "dead-letters"
+
+
+def with_dead_letters(dag: DAG) -> DAG:
+    """The DAG that runs for a DAG: with the sinks of its dead letters, and with sources that go on
+    after a bad record if they are asked to. Without any of these it is the DAG itself."""
+    if all(vertex.policy is None for vertex in dag.vertices) or _is_complete(dag):
+        return dag
+    return dag.derived(NAME, _completed)
+
+
+def handling_of(vertex: Vertex) -> Handling | None:
+    policy = vertex.policy
+    return None if policy is None else Handling(policy.sink is not None, policy.at_most)
+
+
+def _is_complete(dag: DAG) -> bool:
+    return any(edge.settings.for_dead_letters for edge in dag.edges)
+
+
+def _completed(dag: DAG) -> DAG:
+    dag.validate()  # before ordinals are taken
+    for vertex in dag.vertices:
+        _check_kind(vertex)
+    complete = dag.with_suppliers(
+        {v.name: _going_on(v.supplier) for v in dag.vertices if v.policy is not None}
+    )
+    sinks: list[tuple[Any, Vertex]] = []
+    for vertex in complete.vertices:
+        if vertex.policy is None or vertex.policy.sink is None:
+            continue
+        supplier = vertex.policy.sink
+        sink = next((found for each, found in sinks if same(each, supplier)), None)
+        if sink is None:
+            sink = complete.vertex(_free_name(complete), supplier, local_parallelism=1)
+            sink.origin = vertex.origin
+            sinks.append((supplier, sink))
+        ordinal = len(complete.outbound(vertex))
+        edge = from_(vertex, ordinal).to(sink, len(complete.inbound(sink)))
+        complete.edge(edge.carrying_dead_letters())
+    return complete
+
+
+def _check_kind(vertex: Vertex) -> None:
+    supplier = vertex.supplier
+    step = supplier.step if isinstance(supplier, StepSupplier) else None
+    if vertex.policy is not None and isinstance(step, WriteStep):
+        added = f", added in {vertex.origin}," if vertex.origin else ""
+        raise InvalidDAG(
+            f"vertex '{vertex.name}'{added} is a sink, which writes many items at a time, so it "
+            f"cannot have on_error={vertex.policy.word}(...); check the items in a step before it, "
+            "which can"
+        )
+
+
+def _going_on(supplier: Any) -> Any:
+    """A source that emits a BadRecord in place of what it cannot read, where it can do so."""
+    if isinstance(supplier, StepSupplier) and isinstance(supplier.step, ReadStep):
+        return replace(supplier, step=supplier.step.going_on())
+    return supplier
+
+
+def _free_name(dag: DAG) -> str:
+    name, number = NAME, 1
+    while name in dag:
+        number += 1
+        name = f"{NAME}-{number}"
+    return name

@@ -1,0 +1,85 @@
+"""The loops of steps whose errors are handled: pure, and compared with plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrite import processors as p
+from pyrite.bad_records import Handler, Handling
+from pyrite.processors.chain import StepSupplier
+from pyrite.processors.loop import Loop, write_loop
+from pyrite.processors.selecting import filter_map, inspect
+
+
+def lines_of(loop: Loop) -> Any:
+    code = loop.run.__code__
+    return code.co_code, code.co_varnames, code.co_consts, code.co_names
+
+
+def test_a_loop_without_handlers_is_what_it_was() -> None:
+    steps = [(name, step.step) for name, step in STEPS.items()]
+    plain = write_loop(steps, emits=True, check_first=None)  # type: ignore[arg-type]
+    also = write_loop(steps, emits=True, check_first=None, handled=())  # type: ignore[arg-type]
+    assert lines_of(plain) == lines_of(also)
+    assert "bad" not in plain.run.__code__.co_varnames
+    assert not plain.run.__code__.co_exceptiontable or plain.pauses
+
+
+def refuse(divisor: int) -> Callable[[int], int]:
+    def act(n: int) -> int:
+        if n % divisor == 0:
+            raise ValueError(n)
+        return n
+
+    return act
+
+
+STEPS: dict[str, StepSupplier] = {
+    "map": p.map(lambda n: refuse(3)(n) + 1),
+    "filter": p.filter(lambda n: refuse(5)(n) % 2),
+    "flat_map": p.flat_map(lambda n: (refuse(7)(n + i) for i in range(3))),
+    "filter_map": filter_map(lambda n: None if n % 4 == 0 else refuse(6)(n)),
+    "inspect": inspect(refuse(11)),
+}
+PLAIN: dict[str, Callable[[int], list[int]]] = {
+    "map": lambda n: [refuse(3)(n) + 1],
+    "filter": lambda n: [n] if refuse(5)(n) % 2 else [],
+    "flat_map": lambda n: [refuse(7)(n + i) for i in range(3)],
+    "filter_map": lambda n: [] if n % 4 == 0 else [refuse(6)(n)],
+    "inspect": lambda n: [refuse(11)(n)],
+}
+
+
+@given(
+    items=st.lists(st.integers(-100, 100), max_size=30),
+    names=st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4),
+)
+def test_the_same_items_survive_as_in_plain_python(items: list[int], names: list[str]) -> None:
+    steps: Any = [(name, STEPS[name].step) for name in names]
+    loop = write_loop(steps, emits=True, check_first=None, handled=range(len(names)))
+    bad: list[list[Any]] = [[] for _ in names]
+    handlers = [Handler(name, Handling(True), bad[n]) for n, name in enumerate(names)]
+    counts, out = [0] * len(names), []  # type: ignore[var-annotated]
+    done = loop.run(items, out, 1 << 30, counts, None, None, bad=[*handlers, None])
+    for _ in done or ():
+        pass
+
+    expected, expected_bad = items, []
+    for name in names:
+        kept: list[int] = []
+        refused: list[int] = []
+        for item in expected:
+            try:
+                kept += PLAIN[name](item)
+            except ValueError:
+                refused.append(item)
+        expected = kept
+        expected_bad.append(refused)
+        assert counts[len(expected_bad) - 1] == len(kept)
+    assert out == expected
+    assert [[letter.item for letter in each] for each in bad] == expected_bad
+    assert [handler.count for handler in handlers] == [len(each) for each in expected_bad]
