@@ -13,6 +13,7 @@ from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
+from pyrite.workload.input.sources.marks import marked_source
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.masters.up_to_date import UpToDate
@@ -200,6 +201,8 @@ class Conductor:
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
         error = None if record.succeeded else self._error_at(segment, record.offset)
+        if marked_source(record.fingerprint) is not None:
+            self._up_to_date.edited(record)
         if record.job in self._plan.files:
             record = self._up_to_date.settled(record)
         self._entries[record.job] = with_record(

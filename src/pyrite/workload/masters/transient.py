@@ -233,11 +233,13 @@ class TransientMaster:
 
     def _task(self, order: Order, slot: Slot) -> Task:
         blob = self._commands.bytes_of(order.blob)
-        command = self._commands.bytes_at(span_of(blob))
+        span = span_of(blob)
+        command, sources = self._commands.bytes_at(span), self._commands.sources_of(span)
         inputs = tuple(_input(read) for read in readers(self._store, order.inputs))
         path = self._origin.path
         luggage = self._commands.luggage_of(order.blob, is_here=_is_here(self._supply.get()))
-        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid(), luggage)
+        log, here = slot.log_end, os.getpid()
+        return Task(order, blob, command, inputs, path, log, here, sources, luggage)
 
     # Taking results
 
