@@ -12,6 +12,7 @@ from pyrite import AbstractProcessor, Grouped, Pipeline, Sink, Source, Stage, ag
 from pyrite import processors as p
 from pyrite.pipeline import Preview
 from pyrite.pipeline.agg import Aggregate
+from pyrite.pipeline.looking.verification import Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -222,6 +223,7 @@ assert_type(
 # Ends
 assert_type(words.collect(), list[str])
 assert_type(words.preview(3), Preview)
+assert_type(words.verify(3), Verification)
 words.write_to(p.write_files("out"))
 words.write_to(p.write_list("list"))
 words.write_to(p.noop())
