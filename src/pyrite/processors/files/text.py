@@ -155,8 +155,8 @@ def check_encoding(text: str, item: Any, vertex: str) -> None:
     except UnicodeEncodeError as error:
         raise BadItem(
             f"vertex '{vertex}' cannot write an item as UTF-8, because it holds half of a "
-            f"surrogate pair ({error.object[error.start]!a} at position {error.start}); remove it, for "
-            f"example with text.encode('utf-8', 'replace').decode(): {shorten(item)}",
+            f"surrogate pair ({error.object[error.start]!a} at position {error.start}); remove it, "
+            f"for example with text.encode('utf-8', 'replace').decode(): {shorten(item)}",
             item,
         ) from error
 
