@@ -267,10 +267,12 @@ def test_a_key_that_no_edge_can_carry_is_a_bad_record(pyr: Instance) -> None:
     assert [letter.item for letter in letters(pyr)] == [2]
 
 
-def test_keys_that_cannot_be_compared_fail_the_job(pyr: Instance) -> None:
-    stage = Pipeline().read_from([*range(100), "x"]).top(3, on_error=pyrite.skip())
-    with pytest.raises(JobFailed, match="'<' not supported"):
+@pytest.mark.parametrize("on_error", ["fail", pyrite.skip()])
+def test_keys_that_cannot_be_compared_fail_the_job(pyr: Instance, on_error: Any) -> None:
+    stage = Pipeline().read_from([*range(100), "x"]).top(3, on_error=on_error)
+    with pytest.raises(JobFailed, match="'<' not supported") as failed:
         stage.collect()
+    assert isinstance(failed.value.__cause__, TypeError)
 
 
 class Halves(AbstractProcessor):
