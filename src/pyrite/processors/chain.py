@@ -244,7 +244,7 @@ class ChainProcessor(Processor):
         for file, _ in self._spilled:
             file.close()
 
-    def emit_groups(self) -> bool:
+    def end_partition(self) -> bool:
         """Emits all groups and frees them. The caller must know that no more of their items will
         come. Returns False if the outbox is full; then call it again."""
         fold = self.chain.fold

@@ -383,7 +383,7 @@ def section_works(
     start: str = "",
 ) -> list[SectionWork]:
     """What the tasks of each section need to know."""
-    ranks = {edge: rank for section in sections for edge, rank in section.ranks.items()}
+    ranks = {edge: rank for section in sections for edge, rank in section.turns.items()}
     works = []
     for section in sections:
         names = {vertex.name for vertex in section.vertices}
