@@ -226,3 +226,11 @@ def test_rows_come_in_the_order_of_the_key(database: Database, pyr: Instance) ->
     for what in ("orders", "SELECT * FROM orders"):
         found = read(pyr, p.read_sql(database.url, what, key="id"))
         assert [row["id"] for row in found] == list(range(100))
+
+
+def test_a_preview_looks_at_some_rows(database: Database) -> None:
+    orders(database, *(f"({n}, 'x')" for n in range(1000)))
+    pipe = Pipeline()
+    rows = pipe.read_from(p.read_sql(database.url, "orders", key="id"), name="orders")
+    rows.write_to(p.write_sql(database.url, "nowhere"))
+    assert "'id': 0" in str(pipe.preview(3))

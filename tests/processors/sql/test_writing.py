@@ -12,6 +12,7 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, JobCancelled, JobFailed, between, from_
 from pyrite import processors as p
+from pyrite.testing import verify_processor
 from tests.databases import Database
 from tests.postgres import PostgresServer
 
@@ -106,6 +107,12 @@ def test_a_missing_table_is_made(database: Database, pyr: Instance) -> None:
     for item in ("tea", None):
         write(pyr, [{"id": 1, "item": item}], sink)
     assert database.rows("SELECT * FROM made") == [(1, None)]
+
+
+def test_the_harness_for_processors_writes_rows(database: Database) -> None:
+    with_orders(database)
+    verify_processor(p.write_sql(database.url, "orders", key="id"), orders([1, 2]), [])
+    assert database.rows("SELECT count(*) FROM orders") == [(2,)]
 
 
 def test_no_items_are_no_rows(database: Database, pyr: Instance) -> None:
