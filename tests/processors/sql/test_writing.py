@@ -109,8 +109,8 @@ def test_a_missing_table_is_made(database: Database, pyr: Instance) -> None:
     assert database.rows("SELECT * FROM made") == [(1, None)]
 
 
-def test_the_harness_for_processors_writes_rows(database: Database) -> None:
-    with_orders(database)
+def test_the_harness_for_processors_writes_rows(tmp_path: Path) -> None:
+    database = with_orders(Database(f"sqlite:///{tmp_path}/shop.db"))
     verify_processor(p.write_sql(database.url, "orders", key="id"), orders([1, 2]), [])
     assert database.rows("SELECT count(*) FROM orders") == [(2,)]
 

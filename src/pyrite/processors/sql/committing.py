@@ -51,19 +51,24 @@ RECORDS = "pyrite_commits"
 REMEMBERED = timedelta(days=30)
 
 
-def target_of(sink: WriteSql, vertex: str) -> tuple[Table, bool]:
-    """The table that a sink writes to, and whether it exists. Does not make a file for SQLite."""
+def target_of(sink: WriteSql, vertex: str, *, is_checked: bool = False) -> tuple[Table, bool]:
+    """The table that a sink writes to, and whether it exists. Does not make a file for SQLite. With
+    `is_checked`, it is known that the rows can be written."""
     url = sink.address.resolved()
     if sink.create is not None and is_missing_file(url):
         return new_table(sink.table, dict(sink.create), sink.key, url.get_backend_name()), False
     with connected(sink.address) as connection:
-        return _target_in(connection, sink, vertex)
+        return _target_in(connection, sink, vertex, is_checked=is_checked)
 
 
-def _target_in(connection: Connection, sink: WriteSql, vertex: str) -> tuple[Table, bool]:
+def _target_in(
+    connection: Connection, sink: WriteSql, vertex: str, *, is_checked: bool
+) -> tuple[Table, bool]:
     if sink.create is not None and not has_table(connection, sink.table):
         return new_table(sink.table, dict(sink.create), sink.key, connection.dialect.name), False
     table = found_table(connection, sink.table, vertex)
+    if is_checked:
+        return table, True
     if missing := missing_columns(table, [*(sink.columns or ()), *(sink.key or ())]):
         raise ProcessorError(
             f"vertex '{vertex}' writes column '{missing[0]}' of table '{sink.table}', which has no "
@@ -146,7 +151,7 @@ class SqlCommit(Commit):
                 "which had the rows that the job has written; somebody has removed it; run the job "
                 "again"
             )
-        target, exists = _target_in(connection, sink, self._vertex)
+        target, exists = _target_in(connection, sink, self._vertex, is_checked=True)
         if not exists:
             target.create(connection)
         rows = self._staging.table(target, self._staging.schema_to_commit)
