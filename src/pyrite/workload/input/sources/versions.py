@@ -13,7 +13,6 @@ from types import ModuleType
 from pyrite.workload.input.fingerprints.digests import digest
 
 UNKNOWN = b""
-_TICK_NS = 20_000_000  # the clock of a file system may be behind by as much
 
 _known: dict[str, tuple[ModuleType, bytes]] = {}
 
@@ -55,14 +54,15 @@ def source_file(module: ModuleType) -> str | None:
 
 def was_changed_since_start(path: str) -> bool:
     """Whether a file was changed, or put in its place, after this process had started."""
+    # The clock of a file system is behind by some milliseconds. But a process cannot load modules
+    # so early, and then it finds what the file has become.
     status = os.stat(path)
-    changed = max(status.st_mtime_ns, status.st_ctime_ns)
-    return changed + _TICK_NS > _started(os.getpid())
+    return max(status.st_mtime_ns, status.st_ctime_ns) > _started(os.getpid())
 
 
 @functools.cache
 def _started(pid: int) -> int:
-    """When this process was started or forked, in nanoseconds since 1970."""
+    """When this process was started or forked, in nanoseconds since 1970, or a tick earlier."""
     with open("/proc/self/stat") as file:
         ticks = int(file.read().rpartition(")")[2].split()[19])  # since the start of the machine
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
