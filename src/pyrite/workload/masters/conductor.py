@@ -5,6 +5,9 @@ only, and acts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
@@ -244,6 +247,18 @@ class Conductor:
 
     # The journal
 
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Writes the changes before and after a block that runs the jobs."""
+        self.flush()
+        try:
+            yield
+        except RunBroken:
+            with suppress(RunBroken):  # if it is not possible, the segments have the last changes
+                self.flush()
+            raise
+        self.flush()
+
     def flush_if_due(self, now: float) -> None:
         changed = len(self._scheduler.changed)
         if changed >= BATCH_JOBS or (self._due is not None and now >= self._due):
@@ -294,11 +309,3 @@ class Conductor:
         self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()
-
-    def salvage(self) -> None:
-        """Writes the last changes when the run breaks, if possible. If not, the segments have
-        them."""
-        try:
-            self.flush()
-        except RunBroken:
-            pass

@@ -164,15 +164,11 @@ class TransientMaster:
                 depth=1,
                 folder=self._origin.folder or "",
             )
-            try:
+            with self._conductor.recording():
                 self._run_jobs()
-            except RunBroken:
-                self._conductor.salvage()
-                raise
         return self._conductor.phase
 
     def _run_jobs(self) -> None:
-        self._conductor.flush()
         while not self._conductor.has_ended():
             self._send_out()
             if self._conductor.has_ended():
@@ -185,7 +181,6 @@ class TransientMaster:
                     self._end(
                         flight, "it was stopped while it ran, because the run ended", cause="cancel"
                     )
-        self._conductor.flush()
 
     # Submitting jobs
 
