@@ -10,6 +10,7 @@ import sys
 from rich.console import Console
 
 from benchmarks import (
+    async_calls,
     chain,
     durable,
     durable_jobs,
@@ -28,6 +29,7 @@ COMPARISONS = {
     "members": members.run,
     "chain": chain.run,
     "spots": spots.run,
+    "async": async_calls.run,
     "on_spark": on_spark.run,
     "scale": scale.run,
     "memory": memory.run,
