@@ -15,7 +15,8 @@ def test_the_programs_print_what_the_page_is_about() -> None:
     with contextlib.redirect_stdout(printed):
         for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S):
             exec(block, {})
-    first, second, *explained = printed.getvalue().splitlines()
+    first, second, *others = printed.getvalue().splitlines()
     assert sorted(eval(first)) == [("be", 2), ("to", 2)]
     assert eval(second) == {"orders": 2, "total": 4.5}
-    assert "   combines before the exchange" in explained
+    assert "   combines before the exchange" in others
+    assert "['10.00 euros', '25.00 euros']" in others
