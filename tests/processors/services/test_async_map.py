@@ -113,6 +113,12 @@ def test_what_a_lambda_returns_is_awaited_if_in_flight_is_given() -> None:
     assert stage.collect() == [2, 3]
 
 
+def test_a_plain_map_refuses_coroutines() -> None:
+    stage = Pipeline().read_from([1, 2]).map(lambda n: added(1, n), name="sums")
+    with pytest.raises(JobFailed, match=r"'sums' emitted a coroutine.*in_flight="):
+        stage.collect()
+
+
 @pytest.mark.parametrize("method", ["filter", "filter_map", "flat_map", "inspect", "group_by"])
 def test_other_steps_refuse_async_functions(method: str) -> None:
     stage = Pipeline().read_from([1])
