@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, assert_type
 from pyrite import AbstractProcessor, Grouped, Pipeline, Sink, Source, Stage, agg, service
 from pyrite import processors as p
 from pyrite.pipeline import Preview
+from pyrite.pipeline.looking.verification import Verification
 from pyrite.pipeline.agg import Aggregate
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ assert_type(
 # Ends
 assert_type(words.collect(), list[str])
 assert_type(words.preview(3), Preview)
+assert_type(words.verify(3), Verification)
 words.write_to(p.write_files("out"))
 words.write_to(p.write_list("list"))
 words.write_to(p.noop())

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
+from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.joining import SidesOfJoin
-from pyrite.processors.lookup import LookupJoin
+from pyrite.processors.hash_join import HashJoin
 from pyrite.processors.ordering import Limit
 from pyrite.processors.splitting import Split
 
@@ -33,10 +33,9 @@ def compiled(ends: Iterable[Node]) -> DAG:
         elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
-        elif isinstance(supplier, LookupJoin):
-            supplier = replace(supplier, where=_place(names[node], node))
-        elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, SidesOfJoin):
-            supplier = StepSupplier(replace(supplier.step, where=_place(names[node], node)))
+        elif isinstance(supplier, HashJoin):
+            where = f"vertex '{names[node]}' (added in {node.where})"
+            supplier = replace(supplier, where=where)
         vertex = dag.vertex(
             names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
         )
@@ -46,11 +45,18 @@ def compiled(ends: Iterable[Node]) -> DAG:
             edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
             emitted[inlet.node] += 1
             dag.edge(inlet.shape(edge))
+    _buffer_joins(dag)
     return dag
 
 
-def _place(name: str, node: Node) -> str:
-    return f"vertex '{name}' (added in {node.where})"
+def _buffer_joins(dag: DAG) -> None:
+    """Buffers the late edges of joins that would deadlock: where what leads to one side of a join
+    also leads to the other."""
+    while ring := deadlock_in(dag):
+        late = [edge for edge in ring if isinstance(edge.destination.supplier, HashJoin)]
+        if not late:
+            return  # the user has set the priorities of these edges; the validation refuses them
+        late[0].buffered()
 
 
 def names_of(nodes: Sequence[Node]) -> dict[Node, str]:

@@ -63,7 +63,7 @@ class Replay:
         outbound = {edge.name: edge for edge in dag.outbound(vertex)}
         return replace(
             self,
-            supplier=vertex.supplier,
+            supplier=_without_secrets(vertex.supplier),
             packed=None,
             ordinal=inbound.get(self.edge or "", 0),
             edges=len(outbound),
@@ -250,3 +250,10 @@ class _OwnCollections:
 
     def list(self, name: str) -> list[Any]:
         return self.lists.setdefault(name, [])
+
+
+def _without_secrets(supplier: Any) -> Any:
+    """An error may be kept, or shown, where a password must not be."""
+    if isinstance(supplier, StepSupplier):
+        return StepSupplier(supplier.step.without_secrets())
+    return supplier
