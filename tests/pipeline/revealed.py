@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, assert_type
 from pyrite import AbstractProcessor, Grouped, Pipeline, Sink, Source, Stage, agg, service
 from pyrite import processors as p
 from pyrite.pipeline import Preview
-from pyrite.pipeline.looking.verification import Verification
 from pyrite.pipeline.agg import Aggregate
+from pyrite.pipeline.looking.verification import Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
