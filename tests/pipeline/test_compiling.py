@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from pyrite import DAG, InvalidDAG, Pipeline, agg, between
+from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -165,3 +166,70 @@ def after_this_line() -> int:
     import sys
 
     return sys._getframe(1).f_lineno + 1
+
+
+def _two_sinks() -> Pipeline:
+    pipe = Pipeline()
+    one = pipe.read_from([1])
+    one.write_to(p.write_files("never-written"))
+    one.write_to(p.write_files("never-written"))
+    return pipe
+
+
+def _wrong_edge() -> Pipeline:
+    pipe = Pipeline()
+    pipe.read_from([1]).process(p.noop(), edge=lambda edge: None).write_to(p.noop())  # type: ignore[arg-type, return-value]
+    return pipe
+
+
+def _no_processors() -> Pipeline:
+    pipe = Pipeline()
+    pipe.read_from([1]).map(str, parallelism=0).write_to(p.noop())
+    return pipe
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        _two_sinks,
+        _wrong_edge,
+        _no_processors,
+        lambda: Pipeline().read_from([1]).map(3),
+        lambda: Pipeline().read_from([1]).group_by(3),
+        lambda: Pipeline().read_from([1]).limit(-1),
+        lambda: Pipeline().read_from([1]).batch(0),
+        lambda: Pipeline().read_from([1]).aggregate(),
+        lambda: Pipeline().read_from([1]).aggregate(3),
+        lambda: Pipeline().read_from([1]).aggregate(agg.top("a")),
+        lambda: Pipeline().read_from([1]).top(None),
+        lambda: Pipeline().read_from([1]).map(str, on_error="ignore"),
+        lambda: Pipeline().read_from([1]).union(7),
+        lambda: Pipeline().read_from([1]).write_to(7),
+        lambda: Pipeline().read_from(7),
+        lambda: Pipeline().read_from(p.read_map(7)),
+    ],
+)
+def test_every_error_names_the_line_of_the_step(wrong: Any) -> None:
+    with pytest.raises(InvalidDAG, match=r" in:? .*test_compiling.py line \d+"):
+        wrong().run()
+
+
+def test_an_invalid_dag_names_the_lines_of_its_vertices() -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", p.noop()), dag.vertex("b", p.noop())
+    dag.vertex("c", p.noop())
+    dag.edge(between(a, b)).edge(between(b, a))
+    with pytest.raises(InvalidDAG) as info:
+        dag.validate()
+    text = str(info.value)
+    assert text.count("test_compiling.py line ") == 2
+    assert "a -> b -> a" in text
+    assert "'c'" not in text
+
+
+def test_a_failure_of_a_dag_by_hand_names_the_line_of_the_vertex(pyr: Instance) -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", p.read_items([0])), dag.vertex("b", p.map(lambda n: 1 / n))
+    dag.edge(between(a, b))
+    error = pyr.new_light_job(dag).execute().exception()
+    assert re.search(r"\(the step was added in test_compiling.py line \d+\)$", str(error))

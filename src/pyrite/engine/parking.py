@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queue import Empty, SimpleQueue
+import threading
 
 
 class Parking:
@@ -10,22 +10,25 @@ class Parking:
     it on the worker's thread."""
 
     def __init__(self) -> None:
-        self._wakes: SimpleQueue[None] = SimpleQueue()
+        # Free if somebody has called `wake`. A lock, because a SimpleQueue may wait for ever after
+        # a short timeout: if it was woken for an item that is gone, the time that is left may be
+        # negative, which means no limit to it.
+        self._woken = threading.Lock()
+        self._woken.acquire()
 
     def turn(self) -> bool:
         """Called before each round. Whether there was anything to deal with."""
-        while not self._wakes.empty():
-            self._wakes.get()  # the worker looks for itself what it was woken for
+        self._woken.acquire(blocking=False)  # the worker looks for itself what it was woken for
         return False
 
     def park(self, seconds: float | None) -> None:
         """Waits until `wake` is called, or was since the last turn, but at most for so many
         seconds."""
-        try:
-            self._wakes.get(timeout=seconds)
-        except Empty:
-            pass
+        self._woken.acquire(timeout=-1 if seconds is None else seconds)
 
     def wake(self) -> None:
-        """There is something to do. Any thread may call this."""
-        self._wakes.put(None)
+        """There is something to do. Any thread may call this, also in a signal handler."""
+        try:
+            self._woken.release()
+        except RuntimeError:  # it is free already
+            pass

@@ -10,10 +10,10 @@ from pyrite.errors import InvalidDAG
 from pyrite.pipeline.building import Options, check_stages, node_after
 from pyrite.pipeline.edges import by_key
 from pyrite.pipeline.nodes import Inlet, Node, upstream_of
-from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.joining import CoGroup, Side
 from pyrite.processors.lookup import LookupJoin
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.steps.point import Point

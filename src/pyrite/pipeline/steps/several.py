@@ -14,12 +14,12 @@ from pyrite.pipeline.building import Options, node_after
 from pyrite.pipeline.joins import broadcast_join, sides_by_key
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.point import Point
-from pyrite.pipeline.where import users_line
 from pyrite.processors import transforms
 from pyrite.processors.checks import checked_function, checked_optional_function
 from pyrite.processors.joining import HOWS, CoGroup, How, Matches, SidesOfJoin
 from pyrite.processors.lookup import LookupJoin
 from pyrite.processors.splitting import Split
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
