@@ -188,25 +188,37 @@ def _no_processors() -> Pipeline:
     return pipe
 
 
+def new() -> Any:
+    return Pipeline()
+
+
+def one() -> Any:
+    return Pipeline().read_from([1])
+
+
+def wrong_name(name: Any = 7) -> Any:
+    return p.read_map(name)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         _two_sinks,
         _wrong_edge,
         _no_processors,
-        lambda: Pipeline().read_from([1]).map(3),
-        lambda: Pipeline().read_from([1]).group_by(3),
-        lambda: Pipeline().read_from([1]).limit(-1),
-        lambda: Pipeline().read_from([1]).batch(0),
-        lambda: Pipeline().read_from([1]).aggregate(),
-        lambda: Pipeline().read_from([1]).aggregate(3),
-        lambda: Pipeline().read_from([1]).aggregate(agg.top("a")),
-        lambda: Pipeline().read_from([1]).top(None),
-        lambda: Pipeline().read_from([1]).map(str, on_error="ignore"),
-        lambda: Pipeline().read_from([1]).union(7),
-        lambda: Pipeline().read_from([1]).write_to(7),
-        lambda: Pipeline().read_from(7),
-        lambda: Pipeline().read_from(p.read_map(7)),
+        lambda: one().map(3),
+        lambda: one().group_by(3),
+        lambda: one().limit(-1),
+        lambda: one().batch(0),
+        lambda: one().aggregate(),
+        lambda: one().aggregate(3),
+        lambda: one().aggregate(agg.top("a")),  # type: ignore[arg-type]
+        lambda: one().top(None),
+        lambda: one().map(str, on_error="ignore"),
+        lambda: one().union(7),
+        lambda: one().write_to(7),
+        lambda: new().read_from(7),
+        lambda: new().read_from(wrong_name()),
     ],
 )
 def test_every_error_names_the_line_of_the_step(wrong: Any) -> None:
