@@ -4,11 +4,13 @@ runs it: each line says the type of an expression, with nothing but plain lambda
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, assert_type
 
-from pyrite import AbstractProcessor, Grouped, Pipeline, Sink, Source, Stage, agg
+from pyrite import AbstractProcessor, Grouped, Pipeline, Sink, Source, Stage, agg, service
 from pyrite import processors as p
+from pyrite.pipeline import Preview
 from pyrite.pipeline.agg import Aggregate
 
 if TYPE_CHECKING:
@@ -29,6 +31,19 @@ class Own(AbstractProcessor):
     """A processor of one's own. What it emits is not known."""
 
 
+async def total_of(order: Order) -> float:
+    return order.total
+
+
+def open_prices() -> AbstractContextManager[dict[str, float]]:
+    return nullcontext({"a": 1.0})
+
+
+async def price_of(db: dict[str, float], word: str) -> float:
+    return db[word]
+
+
+prices = service(lambda: {"a": 1.0}, close=lambda db: db.clear())
 pipe = Pipeline()
 orders = pipe.read_from([Order("a", 1.0)])
 words = pipe.read_from(["a b"]).flat_map(str.split)
@@ -49,6 +64,7 @@ assert_type(p.read_files("*.txt", with_path=True), Source[tuple[str, str]])
 assert_type(p.read_files("*", format="csv", with_path=True), Source[tuple[str, dict[str, Any]]])
 assert_type(p.read_files("*", format="jsonl", with_path=True), Source[tuple[str, Any]])
 assert_type(p.read_files("*", format=input()), Source[Any])
+assert_type(p.read_sql("sqlite://", "orders"), Source[dict[str, Any]])
 assert_type(p.read_list("list"), Source[Any])
 assert_type(p.read_map("map"), Source[tuple[Any, Any]])
 assert_type(pipe.read_from(p.read_items([1])), Stage[int])
@@ -67,6 +83,7 @@ assert_type(p.write_files("out"), Sink[Any])
 assert_type(p.write_files("out", format="jsonl"), Sink[Any])
 assert_type(p.write_files("out", "csv"), Sink[Mapping[str, Any]])
 assert_type(p.write_files("out", format="parquet", schema="id long"), Sink[Mapping[str, Any]])
+assert_type(p.write_sql("sqlite://", "orders"), Sink[Mapping[str, Any]])
 assert_type(p.write_list("list"), Sink[Any])
 assert_type(p.write_map("map"), Sink[tuple[Any, Any] | list[Any]])
 assert_type(p.write_spark(lambda df: df.count(), "word string"), Sink[Any])
@@ -83,6 +100,15 @@ assert_type(orders.inspect(print), Stage[Order])
 assert_type(words.batch(2), Stage[list[str]])
 assert_type(words.map_batches(lambda b: [len(b)]), Stage[int])
 assert_type(words.sample(0.5), Stage[str])
+
+# Steps that await, and steps with a client
+assert_type(orders.map(total_of), Stage[float])
+assert_type(orders.map(total_of, in_flight=100), Stage[float])
+assert_type(words.map_with(prices, lambda db, word: db[word]), Stage[float])
+assert_type(words.map_with(open_prices, lambda db, word: db[word]), Stage[float])
+assert_type(words.map_with(dict[str, int], lambda db, word: db[word]), Stage[int])
+assert_type(words.map_with(open_prices, price_of), Stage[float])
+assert_type(words.flat_map_with(prices, lambda db, word: [db[word]]), Stage[float])
 
 # Steps with several stages, or that choose where items go
 assert_type(words.union(words), Stage[str])
@@ -195,6 +221,7 @@ assert_type(
 
 # Ends
 assert_type(words.collect(), list[str])
+assert_type(words.preview(3), Preview)
 words.write_to(p.write_files("out"))
 words.write_to(p.write_list("list"))
 words.write_to(p.noop())

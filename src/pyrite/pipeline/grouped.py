@@ -49,7 +49,7 @@ class Grouped(Generic[K, T]):
         self._stage = stage
         self._key = key
         self._value = value
-        self._on_error = on_error
+        self._on_error: ErrorPolicy = on_error
 
     def map_values(self, fn: Callable[[T], U]) -> Grouped[K, U]:
         """The same groups, of `fn(item)` in place of each item.

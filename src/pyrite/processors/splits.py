@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyrite.bad_records import BadRecord
+from pyrite.boxes import none_emitted
 from pyrite.processors.loop import raises_for_none
 from pyrite.processors.steps import Lines, Transform
 from pyrite.processors.transforms import lines_of_parts
@@ -24,4 +26,21 @@ class ReadSplits(Transform):
         lines = lines_of_parts(index, f"read{index}({value})", nothing)
         lines.names[f"read{index}"] = self.read
         lines.names_item = False  # a split is no item of the user's
+        return lines
+
+    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+        lines = lines_of_parts(index, f"read{index}({value})", None)
+        lines.names[f"read{index}"] = self.read
+        lines.names_item = False
+        lines.names[f"bad_record{index}"] = BadRecord
+        if self.may_hold_none:
+            lines.code.append(f"if v{index} is None: v{index} = nothing{index}")
+            lines.names[f"nothing{index}"] = BadRecord(None, none_emitted(vertex))
+        lines.code += [
+            f"if type(v{index}) is bad_record{index}:",
+            f"    n{index} -= 1",
+            f"    bad{index}(v{index}.item, v{index}.error)",
+            "    continue",
+        ]
+        lines.whole = ""
         return lines

@@ -243,9 +243,8 @@ class Run:
             entries = list(self._entries().values())
             places = list(result_places(self._plan, entries, self._number[id]))
             return decode(readers(self._store, places)[0]())
-        assert entry.result_segment is not None
-        assert entry.result_offset is not None
-        return decode(read_result(self._store.segment(entry.result_segment), entry.result_offset))
+        assert entry.result is not None
+        return decode(read_result(self._store.segment(entry.result.segment), entry.result.offset))
 
     def log(self, job: str) -> str:
         """The output of the last attempt of the job."""

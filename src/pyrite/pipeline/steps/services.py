@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 C = TypeVar("C")
+M = TypeVar("M", covariant=True)
 Many: TypeAlias = Iterable[U] | Awaitable[Iterable[U]] | AsyncIterable[U]
+
+
+class Makes(Protocol[M]):
+    """A function or class that makes something. mypy looks at a protocol before it looks at `fn`,
+    so that it knows the type of the client in a lambda; of two callables it would know neither."""
+
+    def __call__(self) -> M: ...
 
 
 class CallOptions(TypedDict, total=False):
@@ -50,56 +58,56 @@ class WithServices(Point[T]):
     @overload
     def map_with(
         self,
-        service: Callable[[], AbstractAsyncContextManager[C]],
+        service: Makes[AbstractAsyncContextManager[C]],
         fn: Callable[[C, T], Awaitable[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], AbstractAsyncContextManager[C]],
+        service: Makes[AbstractAsyncContextManager[C]],
         fn: Callable[[C, T], U],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], AbstractContextManager[C]],
+        service: Makes[AbstractContextManager[C]],
         fn: Callable[[C, T], Awaitable[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], AbstractContextManager[C]],
+        service: Makes[AbstractContextManager[C]],
         fn: Callable[[C, T], U],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], Awaitable[C]],
+        service: Makes[Awaitable[C]],
         fn: Callable[[C, T], Awaitable[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], Awaitable[C]],
+        service: Makes[Awaitable[C]],
         fn: Callable[[C, T], U],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], C],
+        service: Makes[C],
         fn: Callable[[C, T], Awaitable[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def map_with(
         self,
-        service: Callable[[], C],
+        service: Makes[C],
         fn: Callable[[C, T], U],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
@@ -142,28 +150,28 @@ class WithServices(Point[T]):
     @overload
     def flat_map_with(
         self,
-        service: Callable[[], AbstractAsyncContextManager[C]],
+        service: Makes[AbstractAsyncContextManager[C]],
         fn: Callable[[C, T], Many[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def flat_map_with(
         self,
-        service: Callable[[], AbstractContextManager[C]],
+        service: Makes[AbstractContextManager[C]],
         fn: Callable[[C, T], Many[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def flat_map_with(
         self,
-        service: Callable[[], Awaitable[C]],
+        service: Makes[Awaitable[C]],
         fn: Callable[[C, T], Many[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...
     @overload
     def flat_map_with(
         self,
-        service: Callable[[], C],
+        service: Makes[C],
         fn: Callable[[C, T], Many[U]],
         **options: Unpack[CallOptions],
     ) -> Stage[U]: ...

@@ -6,13 +6,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from typing import Any
 
+from pyrite.bad_records import BadRecord
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
+from pyrite.processors.files.bad_lines import bad_line, bad_text, holds_bad_text
 from pyrite.processors.files.decoding import UTF_8
 from pyrite.processors.files.field_types import Column, DoesNotFit
 from pyrite.processors.files.formats import FileWriter, Written, check_row
@@ -47,9 +49,11 @@ class Csv(TextFormat):
         encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
         with (
             self.text_of(storage, part.path) as file,
-            io.TextIOWrapper(file, encoding=encoding, newline="") as text,
+            io.TextIOWrapper(
+                file, encoding=encoding, errors=self.decoding_errors, newline=""
+            ) as text,
         ):
-            rows = _Rows(text, part.path)
+            rows = _Rows(text, part.path, goes_on=self.goes_on, encoding=self.encoding)
             if rows.header:  # an empty file has no rows, whatever they should be
                 yield from rows.dicts(self._chosen(rows, part.path))
 
@@ -119,10 +123,16 @@ def _fields(header: bytes) -> list[str]:
 class _Rows:
     """The rows of a CSV file that is open at its beginning."""
 
-    def __init__(self, file: io.TextIOWrapper, path: str) -> None:
+    def __init__(
+        self, file: io.TextIOWrapper, path: str, *, goes_on: bool = False, encoding: str = UTF_8
+    ) -> None:
         csv.field_size_limit(1 << 30)  # what the writer can write, the reader can read
-        self._rows = csv.reader(file, strict=True)
+        self._rows = csv.reader(self._lines(file) if goes_on else file, strict=True)
         self._path = path
+        self._goes_on = False  # without its header, a file cannot be read
+        self._encoding = encoding
+        self._bad: list[BadRecord] = []
+        self._line = ""
         self.header: list[str] = []
         while not self.header and (first := self._next_rows(1)):  # an empty line is no header
             self.header = first[0]
@@ -134,9 +144,18 @@ class _Rows:
             name: value or "" for name, value in fields_of(path).items() if name not in self.header
         }
         """The fields that are in the names of the file's folders."""
+        self._goes_on = goes_on
 
-    def dicts(self, columns: Sequence[Column]) -> Iterator[list[dict[str, Any]]]:
-        """All rows with these columns, a list at a time."""
+    def dicts(self, columns: Sequence[Column]) -> Iterator[list[Any]]:
+        """All rows with these columns, a list at a time; and a bad record for each row that cannot
+        be read, if the reader goes on."""
+        for rows in self._dicts(columns):
+            yield rows + self._bad if self._bad else rows
+            self._bad = []
+        if self._bad:
+            yield self._bad
+
+    def _dicts(self, columns: Sequence[Column]) -> Iterator[list[Any]]:
         names = [column.name for column in columns]
         if names == self.header and all(column.is_text for column in columns):
             for block in self.blocks():
@@ -148,43 +167,98 @@ class _Rows:
             if column.name in self.folders
         }
         indexes = {name: index for index, name in enumerate(self.header)}
-        for block in self.blocks():
-            texts = list(zip(*block.rows))
-            try:
-                values = [
-                    repeat(same[column.name])
-                    if column.name in same
-                    else column.values(texts[indexes[column.name]])
-                    for column in columns
-                ]
-            except DoesNotFit as error:
-                raise ProcessorError(
-                    f"line {block.line_of(error.index)} of CSV file '{self._path}': {error}"
-                ) from None
+
+        def typed(rows: Sequence[Sequence[str]]) -> list[Any]:
+            texts = list(zip(*rows))
+            values = [
+                repeat(same[column.name])
+                if column.name in same
+                else column.values(texts[indexes[column.name]])
+                for column in columns
+            ]
             # The rows tell how many there are, if all columns are in folders.
-            yield [dict(zip(names, row)) for row in zip(*values, block.rows)]
+            return [dict(zip(names, row)) for row in zip(*values, rows)]
+
+        for block in self.blocks():
+            try:
+                made = typed(block.rows)
+            except DoesNotFit as error:
+                if not self._goes_on:
+                    raise self._bad_row(block, error.index, f": {error}").error from None
+                made = []
+                for index, row in enumerate(block.rows):
+                    try:
+                        made += typed([row])
+                    except DoesNotFit as unfit:
+                        self._bad.append(self._bad_row(block, index, f": {unfit}"))
+            yield made
 
     def blocks(self) -> Iterator[_Block]:
         width, before = len(self.header), self._rows.line_num
-        while read := self._next_rows(_ROWS):
+        while (read := self._next_rows(_ROWS)) is not None:
             block = _Block(before, read)
-            for index, row in enumerate(block.rows) if not block.all_have(width) else ():
-                if len(row) != width:
-                    raise ProcessorError(
-                        f"line {block.line_of(index)} of CSV file '{self._path}' has {len(row)} "
-                        f"fields, but its header has {width}"
-                    )
+            if not block.all_have(width):
+                self._take_out(
+                    block,
+                    lambda row: (
+                        f" has {len(row)} fields, but its header has {width}"
+                        if len(row) != width
+                        else None
+                    ),
+                )
+            if self._goes_on and any(map(holds_bad_text, block.rows)):
+                self._take_out(
+                    block,
+                    lambda row: (
+                        f" {why}"
+                        if (why := bad_text(_text_of(row), self._encoding)) is not None
+                        else None
+                    ),
+                )
             if block.rows:
                 yield block
             before = self._rows.line_num
 
-    def _next_rows(self, most: int) -> list[list[str]]:
+    def _take_out(self, block: _Block, wrong: Callable[[list[str]], str | None]) -> None:
+        """Removes the rows of which `wrong` says what is wrong with them. Raises for the first one
+        if the reader does not go on."""
+        whys = [wrong(row) for row in block.rows]
+        bad = [self._bad_row(block, n, why) for n, why in enumerate(whys) if why is not None]
+        if bad and not self._goes_on:
+            raise bad[0].error
+        self._bad += bad
+        block.keep([why is None for why in whys])
+
+    def _bad_row(self, block: _Block, index: int, why: str) -> BadRecord:
+        line = block.line_of(index)
+        message = f"line {line} of CSV file '{self._path}'{why}"
+        return bad_line(self._path, line, _text_of(block.rows[index]), message)
+
+    def _next_rows(self, most: int) -> list[list[str]] | None:
+        """The next rows; None at the end of the file."""
+        rows: list[list[str]] = []
         try:
-            return list(islice(self._rows, most))
+            rows += islice(self._rows, most)
         except csv.Error as error:
-            raise ProcessorError(
-                f"line {self._rows.line_num} of CSV file '{self._path}' cannot be read: {error}"
-            ) from error
+            line = self._rows.line_num
+            message = f"line {line} of CSV file '{self._path}' cannot be read: {error}"
+            if not self._goes_on:
+                raise ProcessorError(message) from error
+            # The next row begins in the next line.
+            self._bad.append(bad_line(self._path, line, self._line.rstrip("\r\n"), message))
+            return rows
+        return rows or None
+
+    def _lines(self, file: io.TextIOWrapper) -> Iterator[str]:
+        """The lines of the file. The last one is kept for the message of an error."""
+        for self._line in file:
+            yield self._line
+
+
+def _text_of(row: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(row)
+    return text.getvalue().rstrip("\r\n")
 
 
 class _Block:
@@ -194,6 +268,13 @@ class _Block:
         self._lines_before = lines_before
         self._read = read
         self.rows = read if all(read) else [row for row in read if row]  # an empty line is no row
+        self._kept: Sequence[int] = range(len(self.rows))
+        """The numbers of the rows that are left, among all that are not empty."""
+
+    def keep(self, chosen: Sequence[bool]) -> None:
+        """Keeps the chosen rows only."""
+        self._kept = [n for n, is_kept in zip(self._kept, chosen) if is_kept]
+        self.rows = [row for row, is_kept in zip(self.rows, chosen) if is_kept]
 
     def all_have(self, width: int) -> bool:
         return set(map(len, self.rows)) <= {width}
@@ -201,7 +282,7 @@ class _Block:
     def line_of(self, index: int) -> int:
         """The number of the first line of a row. It is only asked for when there is an error, so it
         is found by counting."""
-        line = self._lines_before + 1
+        line, index = self._lines_before + 1, self._kept[index]
         for row in self._read:
             if row and index == 0:
                 break

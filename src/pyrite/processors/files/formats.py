@@ -52,6 +52,11 @@ class Format:
         """The items that begin in a part of a file, a list at a time. No item is None."""
         raise NotImplementedError
 
+    def going_on(self) -> Format:
+        """The same format, except that `read` has a BadRecord for each line that it cannot read,
+        if its files have lines."""
+        return self
+
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         """Writes to a new file in a folder."""
         raise NotImplementedError

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
+from pyrite.processors.files.bad_lines import Place, bad_text, holds_bad_text
 from pyrite.processors.files.field_types import Column, folder_fields
 from pyrite.processors.files.formats import FileWriter
-from pyrite.processors.files.lines import Range, blocks_of_lines, count_lines
-from pyrite.processors.files.packing import opened
+from pyrite.processors.files.lines import Range, blocks_of_lines
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.files.text import TextFormat, TextWriter
 from pyrite.processors.steps import BadItem
@@ -30,20 +29,39 @@ class JsonLines(TextFormat):
     extension = ".jsonl"
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
-        done, folders = 0, folder_fields(part.path, self.folders)
+        folders = folder_fields(part.path, self.folders)
+        place = Place(storage, part, self.encoding)
         with self.text_of(storage, part.path) as file:
-            for lines in blocks_of_lines(file, part, self.encoding):
+            for lines in blocks_of_lines(file, part, self.encoding, self.decoding_errors):
                 try:
-                    values = _values(lines)
-                    if folders:
-                        values = [{**folders, **v} if isinstance(v, dict) else v for v in values]
-                    yield values if self.columns is None else _chosen(values, self.columns, lines)
+                    items = self._items(lines, folders)
                 except _BadLine as bad:
-                    with opened(storage, part.path) as again:
-                        before = count_lines(again, part, self.encoding)
-                    number = before + done + bad.index + 1
-                    raise ProcessorError(f"line {number} of '{part.path}' {bad}") from None
-                done += len(lines)
+                    if not self.goes_on:
+                        raise place.bad_line(bad.index, "", str(bad)).error from None
+                    items = self._good_and_bad(lines, folders, place)
+                yield items
+                place.passed(len(lines))
+
+    def _items(self, lines: Sequence[str], folders: Mapping[str, Any]) -> list[Any]:
+        if self.goes_on and holds_bad_text(lines):
+            for index, line in enumerate(lines):
+                if (why := bad_text(line, self.encoding)) is not None:
+                    raise _BadLine(index, why)
+        values = _values(lines)
+        if folders:
+            values = [{**folders, **v} if isinstance(v, dict) else v for v in values]
+        return values if self.columns is None else _chosen(values, self.columns, lines)
+
+    def _good_and_bad(
+        self, lines: Sequence[str], folders: Mapping[str, Any], place: Place
+    ) -> list[Any]:
+        items: list[Any] = []
+        for index, line in enumerate(lines):
+            try:
+                items += self._items([line], folders)
+            except _BadLine as bad:
+                items.append(place.bad_line(index, line, str(bad)))
+        return items
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _JsonLinesWriter(storage, folder, name, vertex)

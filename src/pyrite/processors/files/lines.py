@@ -65,9 +65,12 @@ def pieces_of(path: str, size: int, most: int) -> list[Range]:
     return [Range(path, start, end, size) for start, end in pairwise(cuts)]
 
 
-def blocks_of_lines(file: IO[bytes], part: Range, encoding: str = UTF_8) -> Iterator[list[str]]:
+def blocks_of_lines(
+    file: IO[bytes], part: Range, encoding: str = UTF_8, errors: str = "strict"
+) -> Iterator[list[str]]:
     """The lines that begin in a range of a text file, a list at a time, without their line ends
-    (\\n, \\r\\n or \\r). Raises UnicodeDecodeError, of which only the reason is right."""
+    (\\n, \\r\\n or \\r). Raises UnicodeDecodeError, of which only the reason is right, unless
+    `errors` names another error handler."""
     if not has_ascii_line_ends(encoding):
         yield from _whole_file(file, encoding)
         return
@@ -84,7 +87,7 @@ def blocks_of_lines(file: IO[bytes], part: Range, encoding: str = UTF_8) -> Iter
         position, starts_file = position + len(block), position == 0
         if starts_file and encoding == UTF_8:
             block = block.removeprefix(codecs.BOM_UTF8)
-        text = block.decode(encoding)
+        text = block.decode(encoding, errors)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
@@ -96,7 +99,9 @@ def blocks_of_lines(file: IO[bytes], part: Range, encoding: str = UTF_8) -> Iter
 def count_lines(file: IO[bytes], part: Range, encoding: str = UTF_8) -> int:
     """How many lines of the file come before the first one of a range."""
     before = Range(part.path, 0, part.start)
-    return sum(map(len, blocks_of_lines(file, before, encoding))) if part.start else 0
+    if not part.start:
+        return 0
+    return sum(map(len, blocks_of_lines(file, before, encoding, errors="replace")))
 
 
 def _whole_file(file: IO[bytes], encoding: str) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal, overload
 
+from pyrite.bad_records import BadRecord
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.processors.files.formats import Format
@@ -155,6 +156,9 @@ class ReadFiles(ReadStep):
             )
         return replace(self, files=tuple(files))
 
+    def going_on(self) -> ReadFiles:
+        return replace(self, format=self.format.going_on())
+
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         vertex = context.vertex_name
         files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
@@ -199,6 +203,10 @@ class ReadFiles(ReadStep):
         for part in parts:
             try:
                 for block in self.format.read(storage, part):
-                    yield [(part.path, item) for item in block] if self.with_path else block
+                    yield _with_path(part.path, block) if self.with_path else block
             except (OSError, EOFError, zlib.error) as error:
                 raise ProcessorError(f"file '{part.path}' cannot be read: {error}") from error
+
+
+def _with_path(path: str, block: list[Any]) -> list[Any]:
+    return [item if type(item) is BadRecord else (path, item) for item in block]

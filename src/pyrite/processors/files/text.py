@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any, ClassVar
 
 from pyrite.functions import shorten
+from pyrite.processors.files.bad_lines import with_bad_text
 from pyrite.processors.files.decoding import UTF_8, has_ascii_line_ends, not_text
 from pyrite.processors.files.formats import FileWriter, Format, Written
 from pyrite.processors.files.lines import BLOCK, Range, blocks_of_lines
@@ -25,6 +26,8 @@ class TextFormat(Format):
     """That of the files to read; they are written in UTF-8."""
     compression: str | None = None
     """That of the files to write; those to read have it in their names."""
+    goes_on: bool = False
+    """Whether a line that cannot be read is a BadRecord among the items, not an error."""
     extension: ClassVar[str]
 
     @property
@@ -34,6 +37,15 @@ class TextFormat(Format):
     @property
     def can_be_split(self) -> bool:
         return has_ascii_line_ends(self.encoding)
+
+    def going_on(self) -> TextFormat:
+        return replace(self, goes_on=True)
+
+    @property
+    def decoding_errors(self) -> str:
+        """How bytes that are not text are decoded: as an error, or so that `bad_text` finds
+        them."""
+        return "surrogateescape" if self.goes_on else "strict"
 
     @contextmanager
     def text_of(self, storage: Storage, path: str) -> Iterator[IO[bytes]]:
@@ -82,9 +94,13 @@ class TextFormat(Format):
 class Text(TextFormat):
     extension = ".txt"
 
-    def read(self, storage: Storage, part: Range) -> Iterator[list[str]]:
+    def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         with self.text_of(storage, part.path) as file:
-            yield from blocks_of_lines(file, part, self.encoding)
+            blocks = blocks_of_lines(file, part, self.encoding, self.decoding_errors)
+            if self.goes_on:
+                yield from with_bad_text(blocks, storage, part, self.encoding)
+            else:
+                yield from blocks
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _LineWriter(storage, folder, name, vertex)

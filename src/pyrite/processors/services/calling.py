@@ -26,14 +26,27 @@ if TYPE_CHECKING:
 
 def map_async(fn: Callable[[Any], Awaitable[Any]], *, in_flight: int = 16) -> CallSupplier:
     """Emits what `await fn(item)` returns for each item, in the order of the items. Up to
-    `in_flight` items are awaited at the same time on each member."""
+    `in_flight` items are awaited at the same time on each member.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> async def doubled(n):
+    ...     return 2 * n
+    >>> Pipeline().read_from([1, 2]).process(p.map_async(doubled)).collect()
+    [2, 4]
+    """
     return _supplier("map_async", Calls(fn, None, in_flight, spreads=False))
 
 
 def map_with(service: Any, fn: Callable[[Any, Any], Any], *, in_flight: int = 16) -> CallSupplier:
     """Emits `fn(client, item)` for each item, in the order of the items. The service makes the
     client once on each member, and closes it at the end. If `fn` is async, or returns something to
-    await, up to `in_flight` items are awaited at the same time on each member."""
+    await, up to `in_flight` items are awaited at the same time on each member.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> capitals = p.map_with(lambda: {"NO": "Oslo", "SE": "Stockholm"}, dict.get)
+    >>> Pipeline().read_from(["SE", "NO"]).process(capitals).collect()
+    ['Stockholm', 'Oslo']
+    """
     calls = Calls(fn, as_service("map_with", service), in_flight, spreads=False)
     return _supplier("map_with", calls)
 
@@ -45,7 +58,13 @@ def flat_map_with(
     in_flight: int = 16,
 ) -> CallSupplier:
     """Emits all items of what `fn(client, item)` returns, which may be an async iterable. The
-    service makes the client once on each member, and closes it at the end."""
+    service makes the client once on each member, and closes it at the end.
+
+    >>> from pyrite import Pipeline, processors as p
+    >>> children = p.flat_map_with(lambda: {"ann": ["bo", "cy"], "bo": []}, dict.get)
+    >>> Pipeline().read_from(["ann", "bo"]).process(children).collect()
+    ['bo', 'cy']
+    """
     calls = Calls(fn, as_service("flat_map_with", service), in_flight, spreads=True)
     return _supplier("flat_map_with", calls)
 

@@ -9,9 +9,9 @@ from typing import Any
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_count
 from pyrite.processors.flat import Flat
+from pyrite.processors.ready_made import Source
 from pyrite.processors.sql.address import Address, checked_address
 from pyrite.processors.sql.arguments import checked_columns, checked_table
 from pyrite.processors.sql.ranges import KeyRange, ranges_between
@@ -26,7 +26,7 @@ def read_sql(
     parameters: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
     batch_size: int = 1000,
-) -> StepSupplier:
+) -> Source[dict[str, Any]]:
     """Emits each row of a query, or of a table, as a dict by column.
 
     `url` is a URL of SQLAlchemy, such as `postgresql://user@host/name` or `sqlite:///shop.db`;
@@ -38,6 +38,17 @@ def read_sql(
     other ranges of this column; without it, one of them reads all. Any type that the database can
     order will do; rows without a key are read as well. An index on the key makes this fast. With
     `columns` only these are read. A processor holds `batch_size` rows at a time.
+
+    >>> import sqlite3
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     with sqlite3.connect(f"{folder}/shop.db") as db:
+    ...         made = db.execute("create table prices as select 1 as id, 2.5 as price")
+    ...     db.close()
+    ...     prices = p.read_sql(f"sqlite:///{folder}/shop.db", "select * from prices")
+    ...     Pipeline().read_from(prices).collect()
+    [{'id': 1, 'price': 2.5}]
     """
     address = checked_address("read_sql", url)
     checked_table("read_sql", query)
@@ -51,7 +62,7 @@ def read_sql(
 
     if parameters and not is_query(query):
         raise InvalidDAG(f"read_sql() reads the table '{query}', so it can have no parameters")
-    return StepSupplier(
+    return Source(
         ReadSql(
             address,
             query,

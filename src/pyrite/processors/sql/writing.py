@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_count
+from pyrite.processors.ready_made import Sink
 from pyrite.processors.sql.address import Address, checked_address
 from pyrite.processors.sql.arguments import checked_columns, checked_table
 from pyrite.processors.steps import Commit, Writer, WriteStep
@@ -28,7 +28,7 @@ def write_sql(
     columns: Sequence[str] | None = None,
     create: Mapping[str, Any] | None = None,
     batch_size: int = 1000,
-) -> StepSupplier:
+) -> Sink[Mapping[str, Any]]:
     """Writes dicts to a table of PostgreSQL or SQLite, each as a row.
 
     `url` is as for `read_sql`. The rows appear in the table all at once when the job has completed,
@@ -44,6 +44,17 @@ def write_sql(
     NULL. `create` makes the table if it is missing, from the types of its columns, such as
     `{"id": int, "name": str | None}`; `key` is its primary key. Rows are sent `batch_size` at a
     time.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     shop = f"sqlite:///{folder}/shop.db"
+    ...     pipe = Pipeline()
+    ...     rows = pipe.read_from([1, 2]).map(lambda n: {"id": n, "price": n / 4})
+    ...     rows.write_to(p.write_sql(shop, "prices", create={"id": int, "price": float}))
+    ...     pipe.run()
+    ...     Pipeline().read_from(p.read_sql(shop, "prices")).collect()
+    [{'id': 1, 'price': 0.25}, {'id': 2, 'price': 0.5}]
     """
     address = checked_address("write_sql", url)
     checked_table("write_sql", table)
@@ -60,7 +71,7 @@ def write_sql(
     names = checked_columns("write_sql", columns)
     if mode == "upsert" and keys and names and not set(keys) <= set(names):
         raise InvalidDAG(f"columns of write_sql() must have the key {keys} among them; got {names}")
-    return StepSupplier(
+    return Sink(
         WriteSql(
             address,
             table,

@@ -8,10 +8,11 @@ from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import digest
 from pyrite.workload.input.jobs import maps
 from pyrite.workload.input.plan import Plan
-from pyrite.workload.storage.cleanup_queue import read_digests
+from pyrite.workload.storage.element_reading import read_digests
 from pyrite.workload.storage.entries import FRESH, Entry
-from pyrite.workload.storage.given import is_there
+from pyrite.workload.storage.given import has_result
 from pyrite.workload.storage.journal import Journal
+from pyrite.workload.storage.places import place_of
 from pyrite.workload.storage.store import Store
 
 
@@ -115,18 +116,11 @@ class Branching:
     def _digests(self, map: int) -> list[bytes]:
         found = self._elements.get(map)
         if found is None:
-            segment, offset = self._places.get(map) or self._place(map)
+            segment, offset = self._places.get(map) or place_of(self._entries, map)[:2]
             with self._store.explaining("read"):
                 found = read_digests(self._store.segment(segment), offset)
             self._elements[map] = found
         return found
 
-    def _place(self, job: int) -> tuple[int, int]:
-        entry = self._entries[job]
-        assert entry.result_segment is not None
-        assert entry.result_offset is not None
-        return entry.result_segment, entry.result_offset
-
     def _is_there(self, job: int) -> bool:
-        has_place = self._entries[job].result_segment is not None
-        return has_place and is_there(self._store, *self._place(job))
+        return has_result(self._store, self._entries[job])

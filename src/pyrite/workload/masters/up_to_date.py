@@ -154,20 +154,20 @@ class UpToDate:
         nothing about what the job did, the fingerprint of the job."""
         if job in self._plan.maps:
             return self.branching.gathered_digest(job)
-        entry = self._entries[job]
-        if self._says_nothing(job, entry.result_digest):
-            return entry.fingerprint or NO_FINGERPRINT
-        found = entry.result_digest or NO_FINGERPRINT
-        written = self._written(job)
-        return digest(found, *written) if written else found
+        result = self._entries[job].result
+        if result is None:
+            return NO_FINGERPRINT
+        if self._says_nothing(job, result.digest):
+            return result.fingerprint
+        written = self._written(job, result.fingerprint)
+        return digest(result.digest, *written) if written else result.digest
 
-    def _written(self, job: int) -> list[bytes]:
+    def _written(self, job: int, fingerprint: bytes) -> list[bytes]:
         """The digests of the files that a job with a result has written."""
         if job not in self._plan.files:
             return []
         packed = self._parts_of.get(job)
         if packed is None:
-            fingerprint = self._entries[job].fingerprint or NO_FINGERPRINT
             known = self._results.find(self.results_id(job), fingerprint)
             packed = self._parts_of[job] = known.parts if known is not None else b""
         parts = Parts.unpack(packed) if packed else Parts()
@@ -182,6 +182,6 @@ class UpToDate:
         )
         return self._results.failed_since().union(here)
 
-    def _says_nothing(self, job: int, result_digest: bytes | None) -> bool:
+    def _says_nothing(self, job: int, result_digest: bytes) -> bool:
         """Whether the result is None or an exit code, which says nothing about what a job did."""
         return result_digest == NO_FINGERPRINT or job in self._plan.programs

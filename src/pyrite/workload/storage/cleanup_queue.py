@@ -11,14 +11,12 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
-from pyrite.workload.storage import parts
-from pyrite.workload.storage.encoding import Encoded, Kind, identity
+from pyrite.workload.storage.encoding import Encoded, Kind
 from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
@@ -186,36 +184,6 @@ def has_whole_result(path: Path, offset: int) -> bool:
     return found.stat().st_size == int(found.stem.rpartition("-")[2])
 
 
-def read_digests(path: Path, offset: int) -> list[bytes]:
-    """The digests of the elements of the result at `offset`. Raises OSError if it is damaged."""
-    with _payload_of(path, offset) as read:
-        return parts.digests(read)
-
-
-def read_element(path: Path, offset: int, number: int) -> Encoded:
-    """One element of the result at `offset`. Raises OSError if it is damaged."""
-    with _payload_of(path, offset) as read:
-        kind, data = parts.part(read, number, identity)
-    return Encoded(Kind(kind), data)
-
-
-@contextmanager
-def _payload_of(path: Path, offset: int) -> Iterator[parts.Read]:
-    """Reads parts of the payload of the record at `offset`, wherever it is."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        record = head(_head_at(file, path, offset))
-        start = offset + HEAD_BYTES
-        if record.is_in_file:
-            name = os.pread(file, record.length, start).decode()
-            os.close(file)
-            file = os.open(path.with_name(name), os.O_RDONLY | os.O_CLOEXEC)
-            start = 0
-        yield lambda position, length: os.pread(file, length, start + position)
-    finally:
-        os.close(file)
-
-
 def read_error(path: Path, offset: int) -> tuple[str, str]:
     """The message and the traceback of the record at `offset`."""
     message, _, traceback = (
@@ -246,7 +214,8 @@ def _is_of(encoded: Encoded, expected: bytes) -> bool:
         return False
 
 
-def _head_at(file: int, path: Path, offset: int) -> bytes:
+def head_at(file: int, path: Path, offset: int) -> bytes:
+    """The head at `offset` of a segment that is open. Raises OSError if there is none."""
     first = os.pread(file, HEAD_BYTES, offset)
     if len(first) < HEAD_BYTES or not first.startswith(_MAGIC):
         raise OSError(f"there is no record at offset {offset} of {path.name}")
@@ -261,7 +230,7 @@ def _is_whole(first: bytes, payload: bytes) -> bool:
 def _read_payload(path: Path, offset: int) -> tuple[Record, bytes]:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        first = _head_at(file, path, offset)
+        first = head_at(file, path, offset)
         record = head(first)
         if record.length > os.fstat(file).st_size - offset - HEAD_BYTES:
             raise OSError(f"the record at offset {offset} of {path.name} is damaged")

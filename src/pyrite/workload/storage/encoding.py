@@ -4,24 +4,26 @@ the paths of files."""
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path, PurePath
 from typing import Any
 
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
 from pyrite.workload.input.fingerprints import digest
-from pyrite.workload.input.fingerprints.files import Files, stamp_of
-from pyrite.workload.input.fingerprints.paths import paths_in
 from pyrite.workload.input.jobs.elements import Elements
 from pyrite.workload.storage.meanings import meaning_of, pickle_of, with_meaning
 from pyrite.workload.storage.parts import all_parts, joined
+from pyrite.workload.storage.result_files import (
+    Unstorable,
+    changed,
+    files_of_result,
+    with_whole_paths,
+)
 
 
 class Kind(IntEnum):
@@ -65,8 +67,8 @@ def identity(kind: int, data: bytes) -> bytes:
 
 
 def encode(value: Any, *, folder: str = "") -> Encoded:
-    """Encodes a result. The paths in it are relative to `folder`. Raises ValueError, with a full
-    sentence, if it cannot be encoded."""
+    """Encodes a result. The paths in it are relative to `folder`. Raises Unstorable if it
+    cannot be encoded."""
     if value is None:
         return NOTHING
     if type(value) is Elements:
@@ -77,14 +79,16 @@ def encode(value: Any, *, folder: str = "") -> Encoded:
     try:
         data = _pickled(value)
     except Exception as error:
-        raise ValueError(
+        raise Unstorable(
             f"its result, {shorten(value)} of type "
             f"{type(value).__module__}.{type(value).__qualname__}, cannot be pickled "
             f"({message_of(error)}); return plain data, or write it to a file and return its path"
         ) from None
-    files = _files(value, folder) if b"pathlib" in data else None  # most results need no search
+    files = (
+        files_of_result(value, folder) if b"pathlib" in data else None
+    )  # most results need no search
     if files:
-        data = pickle.dumps((_with_whole_paths(value, folder), files), protocol=5)
+        data = pickle.dumps((with_whole_paths(value, folder), files), protocol=5)
         return Encoded(Kind.PATHS, data)
     meant = None if type(value) in _SIMPLE else with_meaning(value, data)
     return Encoded(Kind.PICKLE, data) if meant is None else Encoded(Kind.MEANT, meant)
@@ -130,50 +134,7 @@ def changed_paths(encoded: Encoded) -> list[str]:
         return [path for part in _parts(encoded) for path in changed_paths(part)]
     if encoded.kind is not Kind.PATHS:
         return []
-    files: dict[str, tuple[bytes, bytes]] = pickle.loads(encoded.data)[1]
-    return [
-        path
-        for path, (stamp, content) in files.items()
-        if (found := stamp_of(path)) != stamp
-        and (found is None or Files().content(path) != content)
-    ]
-
-
-def _files(value: Any, folder: str) -> dict[str, tuple[bytes, bytes]]:
-    """The stamps and the digests of the files and folders of a result, by their paths."""
-    files = {}
-    for path in paths_in(value):
-        if not isinstance(path, Path):
-            continue  # a PurePath may be one of another machine
-        absolute = os.path.abspath(os.path.join(folder, path))
-        stamp = stamp_of(absolute)
-        if stamp is None:
-            which = "is the path" if isinstance(value, PurePath) else "has the path"
-            raise ValueError(
-                f"its result {which} '{path}', but there is no such file or folder ('{absolute}'); "
-                "write the file before the job returns its path, or return the path as a str"
-            )
-        files[absolute] = stamp, Files().content(absolute)
-    return files
-
-
-class _WholePaths(cloudpickle.Pickler):  # type: ignore[misc]
-    """Makes the paths absolute, because another process may read them in another folder."""
-
-    folder = ""
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, Path):
-            return type(value), (os.path.abspath(os.path.join(self.folder, value)),)
-        return super().reducer_override(value)
-
-
-def _with_whole_paths(value: Any, folder: str) -> bytes:
-    out = io.BytesIO()
-    pickler = _WholePaths(out, protocol=5)
-    pickler.folder = folder
-    pickler.dump(value)
-    return out.getvalue()
+    return changed(pickle.loads(encoded.data)[1])
 
 
 def _pickled(value: Any) -> bytes:
@@ -246,7 +207,3 @@ def _keeps_as_parquet(frame: Any) -> bool:
         or (part.dtype == object and pd.api.types.infer_dtype(part, skipna=False) == "string")
         for part in parts
     )
-
-
-def why_unloadable(job: str, error: BaseException) -> str:
-    return f"the result of its upstream job '{job}' cannot be loaded: {message_of(error)}"

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import Record
-from pyrite.workload.storage.result_table import Result
+from pyrite.workload.storage.result_table import Found, Result
 
 
 class Entry(NamedTuple):
-    """The state of a job and its last attempt. The fields from `fingerprint` on describe its
-    result, which may be from an earlier run; the last four are in the table of results."""
+    """The state of a job, its last attempt, and its result, which may be from an earlier run."""
 
     state: JobState = JobState.WAITING
     attempt: int = 0
@@ -23,11 +22,7 @@ class Entry(NamedTuple):
     offset: int | None = None  # of the record of the last attempt; None if it wrote none
     log_start: int = 0
     log_end: int = 0
-    fingerprint: bytes | None = None
-    result_segment: int | None = None
-    result_offset: int | None = None
-    result_digest: bytes | None = None
-    result_seconds: float | None = None
+    result: Found | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -36,24 +31,16 @@ class Entry(NamedTuple):
 
 
 FRESH = Entry()
-OWN_FIELDS = Entry._fields[: Entry._fields.index("fingerprint") + 1]
-"""The fields that are in the table of jobs; the others are in the table of results."""
 
 
 def with_record(
     entry: Entry, record: Record, *, segment: int, worker: str, error: str | None = None
 ) -> Entry:
     """The entry of a job after the attempt that the record describes."""
-    if not record.succeeded:
-        result = entry[10:]
-    else:
-        result = (
-            record.fingerprint,
-            segment,
-            record.offset,
-            record.result_digest,
-            record.ended - record.started,
-        )
+    result = entry.result
+    if record.succeeded:
+        seconds = record.ended - record.started
+        result = Found(record.fingerprint, segment, record.offset, record.result_digest, seconds)
     state = JobState.DONE if record.succeeded else JobState.FAILED
     return Entry(
         JobState.WAITING if record.has_elements else state,  # a map waits for its branches
@@ -66,7 +53,7 @@ def with_record(
         record.offset,
         record.log_start,
         record.log_end,
-        *result,
+        result,
     )
 
 
@@ -76,31 +63,12 @@ def with_result(entry: Entry, result: Result) -> Entry:
         segment=result.segment,
         log_start=result.log_start,
         log_end=result.log_end,
-        fingerprint=result.fingerprint,
-        result_segment=result.segment,
-        result_offset=result.offset,
-        result_digest=result.digest,
-        result_seconds=result.seconds,
+        result=Found(*result[1:6]),
     )
 
 
 def result_of(id: str, entry: Entry, parts: bytes = b"") -> Result:
     """The result of a job that is done."""
-    assert entry.fingerprint is not None
-    assert entry.result_segment is not None
-    assert entry.result_offset is not None
-    assert entry.result_digest is not None
-    assert entry.result_seconds is not None
+    assert entry.result is not None
     assert entry.ended is not None
-    return Result(
-        id,
-        entry.fingerprint,
-        entry.result_segment,
-        entry.result_offset,
-        entry.result_digest,
-        entry.result_seconds,
-        entry.log_start,
-        entry.log_end,
-        entry.ended,
-        parts,
-    )
+    return Result(id, *entry.result, entry.log_start, entry.log_end, entry.ended, parts)

@@ -28,7 +28,8 @@ def given_results(store: Store, journal: Journal, plan: Plan) -> dict[int, Resul
     for job in sorted(plan.given):
         id = plan.ids[job]
         entry = entries.get(id)
-        used = entry.fingerprint if entry is not None and entry.state.has_result else None
+        last = entry.result if entry is not None and entry.state.has_result else None
+        used = last.fingerprint if last is not None else None
         result = _chosen(journal.results.all_of(id), used, plan.parts[job])
         if result is not None and is_there(store, result.segment, result.offset):
             found[job] = result
@@ -63,7 +64,7 @@ def check_given(store: Store, journal: Journal, plan: Plan) -> None:
         _problem(store, plan, job, "a result whose files are gone in")
         for job in sorted(plan.given)
         if not all(entries[below].state.has_result for below in plan.downstream[job])
-        and not _is_entry_there(store, entries[job])
+        and not has_result(store, entries[job])
     ]
     if problems:
         raise InvalidWorkload(problems)
@@ -85,9 +86,10 @@ def _problem(store: Store, plan: Plan, job: int, what: str) -> str:
     )
 
 
-def _is_entry_there(store: Store, entry: Entry) -> bool:
-    segment, offset = entry.result_segment, entry.result_offset
-    return segment is not None and offset is not None and is_there(store, segment, offset)
+def has_result(store: Store, entry: Entry) -> bool:
+    """Whether a job has a result that is there."""
+    found = entry.result
+    return found is not None and is_there(store, found.segment, found.offset)
 
 
 def is_there(store: Store, segment: int, offset: int) -> bool:

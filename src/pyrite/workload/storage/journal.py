@@ -23,7 +23,7 @@ from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
-from pyrite.workload.storage.entries import OWN_FIELDS, Entry, result_of, with_result
+from pyrite.workload.storage.entries import Entry, result_of, with_result
 from pyrite.workload.storage.journal_reading import (
     damaged,
     entries_in,
@@ -57,9 +57,9 @@ create table if not exists segments (
 pragma user_version = {FORMAT};
 """
 
+_COLUMNS = (*Entry._fields[:-1], "fingerprint")
 _UPDATE = (
-    f"update jobs set ({', '.join(OWN_FIELDS)}) = ({', '.join('?' * len(OWN_FIELDS))}) "
-    "where number = ?"
+    f"update jobs set ({', '.join(_COLUMNS)}) = ({', '.join('?' * len(_COLUMNS))}) where number = ?"
 )
 
 
@@ -191,9 +191,11 @@ class Journal:
             self._set_scanned(scanned)
 
     def _update(self, entries: Iterable[tuple[int, Entry]]) -> None:
-        self.database.executemany(
-            _UPDATE, [(*entry[: len(OWN_FIELDS)], number) for number, entry in entries]
-        )
+        rows = [
+            (*entry[:-1], entry.result and entry.result.fingerprint, number)
+            for number, entry in entries
+        ]
+        self.database.executemany(_UPDATE, rows)
 
     def _set_scanned(self, scanned: Iterable[tuple[int, int]]) -> None:
         self.database.executemany(
@@ -237,7 +239,9 @@ def _unsettled(entry: Entry, planned: bytes) -> tuple[Entry, bytes]:
     has the fingerprint from before it ran, and nobody has looked at what it wrote. So it gets a
     random one, and the job runs again in the next run."""
     why = "its master was killed before it looked at the files that the job wrote"
-    return entry._replace(fingerprint=os.urandom(SIZE)), with_run(planned, disturbed=(why,))
+    assert entry.result is not None
+    result = entry.result._replace(fingerprint=os.urandom(SIZE))
+    return entry._replace(result=result), with_run(planned, disturbed=(why,))
 
 
 def _check_format(store: Store) -> None:

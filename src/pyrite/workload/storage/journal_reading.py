@@ -12,12 +12,14 @@ from pathlib import Path
 from pyrite.errors import PyriteError
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error, read_records
-from pyrite.workload.storage.entries import OWN_FIELDS, Entry, with_record
+from pyrite.workload.storage.entries import Entry, with_record
+from pyrite.workload.storage.result_table import Found
 from pyrite.workload.storage.store import Store
 
+_OWN = Entry._fields[:-1]  # the fields that are in the table of jobs; the last one is the result
 _ENTRIES = f"""
-select jobs.id, {", ".join(f"jobs.{name}" for name in OWN_FIELDS)},
-    results.segment, results.offset, results.digest, results.seconds
+select jobs.id, {", ".join(f"jobs.{name}" for name in _OWN)},
+    results.fingerprint, results.segment, results.offset, results.digest, results.seconds
 from jobs left join results
     on results.id = ifnull(jobs.results_id, jobs.id) and results.fingerprint = jobs.fingerprint
 """
@@ -125,8 +127,10 @@ def entries_in(
     states = {state.value: state for state in JobState}
     fresh = {state: Entry(state) for state in (JobState.WAITING, JobState.READY)}
     for id, state, *rest in database.execute(_ENTRIES + which):
-        is_fresh = rest[0] == 0 and rest[9] is None and states[state] in fresh
-        yield id, fresh[states[state]] if is_fresh else Entry(states[state], *rest)
+        own, result = rest[: len(_OWN) - 1], rest[len(_OWN) - 1 :]
+        found = Found(*result) if result[0] is not None else None
+        is_fresh = rest[0] == 0 and found is None and states[state] in fresh
+        yield id, fresh[states[state]] if is_fresh else Entry._make((states[state], *own, found))
 
 
 def _is_older(record: Record, entry: Entry) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pyrite.workload.input.plan import Plan
-from pyrite.workload.storage.cleanup_queue import read_element, read_result
+from pyrite.workload.storage.cleanup_queue import read_result
+from pyrite.workload.storage.element_reading import read_element
 from pyrite.workload.storage.encoding import Encoded, gathered
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import Store
@@ -49,7 +50,7 @@ def result_places(plan: Plan, entries: Sequence[Entry], job: int) -> Iterator[Pl
         for branch in branches:
             yield from result_places(plan, entries, branch)
     else:
-        yield _place(entries, job)
+        yield place_of(entries, job)
 
 
 def readers(store: Store, places: Sequence[Place]) -> list[Callable[[], Encoded]]:
@@ -72,12 +73,13 @@ def _reader(store: Store, place: Place, left: Iterator[Place]) -> Callable[[], E
 def _element(plan: Plan, entries: Sequence[Entry], map: int, number: int) -> Place:
     over = plan.maps[map].over
     if over in plan.maps:
-        return _place(entries, plan.branches[over][number])
-    return _place(entries, map)._replace(element=number)
+        return place_of(entries, plan.branches[over][number])
+    return place_of(entries, map)._replace(element=number)
 
 
-def _place(entries: Sequence[Entry], job: int) -> Place:
-    entry = entries[job]
-    if entry.result_segment is None or entry.result_offset is None:
+def place_of(entries: Sequence[Entry], job: int) -> Place:
+    """The place of a result that is not gathered. Raises NoPlace."""
+    result = entries[job].result
+    if result is None:
         raise NoPlace(job)
-    return Place(entry.result_segment, entry.result_offset)
+    return Place(result.segment, result.offset)

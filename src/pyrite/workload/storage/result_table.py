@@ -29,9 +29,19 @@ create table if not exists failures (id text primary key, ended real not null) w
 """
 
 
+class Found(NamedTuple):
+    """Where a result is, with its digest, and how long its job took."""
+
+    fingerprint: bytes
+    segment: int
+    offset: int
+    digest: bytes
+    seconds: float
+
+
 class Result(NamedTuple):
-    """Where a result is. The output of its job is in the log with the number of its segment.
-    `parts` explains the fingerprint."""
+    """A row of the table: the id of the job, and the fields of Found. The output of the job is in
+    the log with the number of the segment. `parts` explains the fingerprint."""
 
     id: str
     fingerprint: bytes

@@ -8,7 +8,8 @@ from typing import Any
 import cloudpickle
 
 from pyrite.functions import message_of, shorten
-from pyrite.workload.input.commands.command import Call, interpret, parameters_of
+from pyrite.workload.input.commands.command import Call, interpret
+from pyrite.workload.input.commands.parameters import parameters_of
 from pyrite.workload.input.commands.pickling import travel_by_value
 from pyrite.workload.input.jobs.job import Job
 

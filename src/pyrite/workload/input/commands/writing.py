@@ -15,15 +15,14 @@ from pyrite.functions import message_of
 from pyrite.workload.input.commands.command import (
     Call,
     Command,
-    Parameters,
     Program,
     RunDag,
     describe_command,
     interpret,
-    parameters_of,
 )
 from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.commands.large_data import LARGE, LargeData
+from pyrite.workload.input.commands.parameters import Parameters, parameters_of
 from pyrite.workload.input.commands.pickling import travel_by_value
 from pyrite.workload.input.fingerprints import Fingerprints, digest
 from pyrite.workload.input.fingerprints.arguments import Arguments

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from pyrite.workload.input.commands.command import parameters_of
+from pyrite.workload.input.commands.parameters import parameters_of
 from pyrite.workload.input.jobs.job import Job
 from pyrite.workload.input.jobs.maps import element_of
 from pyrite.workload.input.tables import job_id

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pyrite.workload.input.commands.command import Parameters
+from pyrite.workload.input.commands.parameters import Parameters
 from pyrite.workload.input.fingerprints.digests import SIZE
 from pyrite.workload.input.fingerprints.files import JobFiles
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import pickle
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +19,8 @@ from pyrite.workload.input.jobs.maps import Element
 from pyrite.workload.input.jobs.secrets import MissingSecret, revealed, values_of, without_values
 from pyrite.workload.input.jobs.within import unwrap
 from pyrite.workload.storage.cleanup_queue import Ending
-from pyrite.workload.storage.encoding import Encoded, decode, encode, why_unloadable
+from pyrite.workload.storage.encoding import Encoded, decode, encode
+from pyrite.workload.storage.result_files import Unstorable
 from pyrite.workload.system.memory import usage_of_family
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.running.around import FilesMissing, NoSurroundings
@@ -37,7 +37,7 @@ class LoadingFailed(PyriteError):
 
 
 _OURS = (
-    *(ProgramFailed, LoadingFailed, NotElements),
+    *(ProgramFailed, LoadingFailed, NotElements, Unstorable),
     *(NoSurroundings, FilesMissing, MissingSecret, TooMuchMemory),
 )
 """Errors whose messages are whole sentences."""
@@ -92,8 +92,7 @@ def _end_copies(process: int) -> None:
 def failure(
     order: Order, error: BaseException, started: float, *, secrets: Sequence[str] = ()
 ) -> Ending:
-    is_ours = isinstance(error, _OURS) or (type(error) is ValueError and _is_of_encode(error))
-    message = str(error) if is_ours else message_of(error)
+    message = str(error) if isinstance(error, _OURS) else message_of(error)
     trace = users_traceback(error) or f"{message_of(error)}\n"
     return Ending(
         order.job,
@@ -150,9 +149,6 @@ def _loaded(job: str, read: Callable[[], Encoded]) -> Any:
     try:
         return decode(read())
     except Exception as error:
-        raise LoadingFailed(why_unloadable(job, error)) from error
-
-
-def _is_of_encode(error: BaseException) -> bool:
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename == encode.__code__.co_filename
+        raise LoadingFailed(
+            f"the result of its upstream job '{job}' cannot be loaded: {message_of(error)}"
+        ) from error
