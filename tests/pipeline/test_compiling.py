@@ -152,10 +152,12 @@ def test_explain_says_what_is_fused_and_exchanged() -> None:
     pipe = Pipeline()
     pipe.read_from([1]).map(str).sort().map(int).write_to(p.noop())
     assert pipe.explain().splitlines() == [
+        "stage 1 of 2",
         "1. read_items + map + sort-combine: one loop",
         "   combines before the exchange",
+        "stage 2 of 2",
         "2. sort",
-        "   from sort-combine: distributed all-to-one",
+        "   exchange from sort-combine: distributed all-to-one",
         "3. map-2 + noop: one loop",
         "   from sort: isolated",
     ]
