@@ -282,7 +282,9 @@ class ChainProcessor(Processor):
             return FailedAt(None, links[index].vertex, edge)
         if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
             index -= 1  # a bad key is a fault of the vertex that sends the item
-        supplier = StepSupplier(links[index].step)
+        step = links[index].step
+        # A source may have much data, and cannot be replayed; neither can a sink.
+        supplier = StepSupplier(step) if isinstance(step, (Transform, Fold)) else None
         return FailedAt(failure.item, links[index].vertex, edge, supplier, failure.is_result)
 
     def vertex_counts(self) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pdb
 import time
 import warnings
@@ -198,13 +199,31 @@ class Replay:
 
 
 def pickled(thing: Any) -> bytes | None:
-    """A supplier or an item as bytes; None if it cannot be pickled, or is too large to travel with
-    an error."""
+    """A supplier as bytes; None if it cannot be pickled, or is too large to travel with an
+    error."""
     try:
-        data: bytes = cloudpickle.dumps(thing)
-    except Exception:
+        return pickled_if_short(thing)
+    except BaseException:  # whatever its __reduce__ does
         return None
-    return data if len(data) <= MOST_BYTES else None
+
+
+def pickled_if_short(thing: Any) -> bytes:
+    """A supplier or an item as bytes. Raises TooLong as soon as there are too many: to pickle all
+    of a large model may take seconds. Raises what its `__reduce__` raises, too."""
+    file = _Short()
+    cloudpickle.Pickler(file, 5).dump(thing)
+    return file.getvalue()
+
+
+class TooLong(Exception):
+    """Something is too large to travel with an error."""
+
+
+class _Short(io.BytesIO):
+    def write(self, data: Any) -> int:
+        if self.tell() + memoryview(data).nbytes > MOST_BYTES:
+            raise TooLong
+        return super().write(data)
 
 
 def _restored(kept: dict[str, Any]) -> Replay:
