@@ -435,7 +435,7 @@ class DAG:
                 for vertex in self.vertices
                 if vertex.origin is not None and _names(text, vertex.name)
             ]
-            if added and " added in " not in text:
+            if added and "added in " not in text:
                 error.args = (f"{text} (added in: {', '.join(added)})",)
             raise
 
