@@ -11,13 +11,13 @@ from time import perf_counter
 NOT_INSTALLED = 3
 
 
-def main(module: str, function: str, items: str) -> int:
+def main(module: str, function: str, items: str, *arguments: str) -> int:
     try:
         run = getattr(import_module(module), function)
     except ModuleNotFoundError:
         return NOT_INSTALLED
     started = perf_counter()
-    outcome = run(int(items))
+    outcome = run(int(items), *arguments)
     seconds = perf_counter() - started
     print(json.dumps({"seconds": seconds, "outcome": outcome}))
     return 0

@@ -29,12 +29,18 @@ class Peer:
 
     module: str
     function: str
+    arguments: tuple[str, ...] = ()
+    """What the function gets besides the number of items."""
 
     def run(self, items: int) -> float:
         """The duration of the work in seconds, without the start of Python and the imports."""
+        return self.run_checked(items, plain_loop(items))
+
+    def run_checked(self, items: int, expected: Any) -> float:
+        """The same for any work with a known outcome."""
         answer = self._answer(items)
-        if answer["outcome"] != plain_loop(items):
-            raise CannotRun("its counts differ from those of the plain loop")
+        if answer["outcome"] != expected:
+            raise CannotRun("its outcome differs from that of the plain loop")
         return float(answer["seconds"])
 
     def run_jobs(self, items: int) -> float:
@@ -45,6 +51,7 @@ class Peer:
     def _answer(self, items: int) -> dict[str, Any]:
         python = next(python for python in _PYTHONS if python.exists())
         command = [str(python), "-m", "benchmarks.child", self.module, self.function, str(items)]
+        command += self.arguments
         try:
             child = subprocess.run(
                 command, cwd=_ROOT, capture_output=True, text=True, timeout=_PATIENCE_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 
 from rich.table import Table
 
@@ -36,6 +36,21 @@ class AtMost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoMoreThan:
+    """The aim that the time per item is at most `times` that of the side `than`, which does the
+    same work."""
+
+    times: float
+    than: str
+
+    def __str__(self) -> str:
+        return f"at most {self.times:g} x {self.than}"
+
+    def verdict(self, ratio: float) -> str:
+        return mark(ratio <= self.times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast:
     """The aim that the time per item is at least `times` that of the side `than`."""
 
@@ -58,7 +73,7 @@ class Side:
     items: int
     run: Callable[[], float]
     rounds: int = 5
-    aim: AtMost | AtLeast | None = None
+    aim: AtMost | NoMoreThan | AtLeast | None = None
 
 
 def compare(title: str, sides: Sequence[Side], *, item: str = "item") -> Table:
@@ -99,6 +114,14 @@ def compare(title: str, sides: Sequence[Side], *, item: str = "item") -> Table:
                 _verdict(side, per_item),
             )
     return table
+
+
+def cpu_seconds(action: Callable[[], object]) -> float:
+    """The CPU time of a call that does all its work in this process. Other processes affect it less
+    than the duration."""
+    started = process_time()
+    action()
+    return process_time() - started
 
 
 def seconds(action: Callable[[], object]) -> float:

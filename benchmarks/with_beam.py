@@ -1,4 +1,5 @@
-"""The chain on Apache Beam's local runner. Only the child process of `peers` imports this."""
+"""The chain and the word count on Apache Beam's local runner. Only the child process of `peers`
+imports this."""
 
 # mypy: disallow_untyped_calls=False
 
@@ -25,6 +26,20 @@ def created(items: int) -> dict[str, int]:
 def generated(items: int) -> dict[str, int]:
     """The items are made inside the pipeline, so that they are neither encoded nor shuffled."""
     return _count(beam.Create([items]) | beam.FlatMap(_numbers))
+
+
+def words(_: int, pattern: str) -> int:
+    """Counts the words of files. Returns how many distinct ones there are."""
+    _counts.clear()
+    with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([])) as pipeline:
+        (
+            pipeline
+            | "lines" >> beam.io.ReadFromText(pattern)
+            | "words" >> beam.FlatMap(str.split)
+            | "counted" >> beam.combiners.Count.PerElement()
+            | "counts" >> beam.Map(_remember)
+        )
+    return len(_counts)
 
 
 def _count(source: Any) -> dict[str, int]:

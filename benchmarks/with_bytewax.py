@@ -1,8 +1,11 @@
-"""The chain on Bytewax. Only the child process of `peers` imports this."""
+"""The chain and the word count on Bytewax. Only the child process of `peers` imports this."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import bytewax.operators as op  # type: ignore[import-not-found,unused-ignore]
+from bytewax.connectors.files import DirSource  # type: ignore[import-not-found,unused-ignore]
 from bytewax.dataflow import Dataflow  # type: ignore[import-not-found,unused-ignore]
 from bytewax.testing import TestingSink, TestingSource, run_main  # type: ignore[import-not-found,unused-ignore]
 
@@ -17,6 +20,19 @@ def one_by_one(items: int) -> dict[str, int]:
 def in_batches(items: int) -> dict[str, int]:
     """With large batches. Still larger ones would not be faster."""
     return _count(items, batch_size=10_000)
+
+
+def words(_: int, pattern: str) -> int:
+    """Counts the words of files. Returns how many distinct ones there are."""
+    counts: list[tuple[str, int]] = []
+    flow = Dataflow("words")
+    folder, _sep, names = pattern.rpartition("/")
+    lines = op.input("lines", flow, DirSource(Path(folder), glob_pat=names, batch_size=1000))
+    split = op.flat_map("words", lines, str.split)
+    counted = op.count_final("counted", split, lambda word: word)
+    op.output("counts", counted, TestingSink(counts))
+    run_main(flow)  # type: ignore[no-untyped-call,unused-ignore]
+    return len(counts)
 
 
 def _count(items: int, batch_size: int) -> dict[str, int]:

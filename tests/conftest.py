@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -15,6 +16,9 @@ from pyrite import Instance
 from tests.java import start_fast
 from tests.postgres import PostgresServer
 from tests.redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from tests.http_server import HttpServer
 
 start_fast()
 
@@ -84,6 +88,15 @@ def redis(shared_redis: RedisServer) -> RedisServer:
     """A Redis in which nothing is stored."""
     shared_redis.clear()
     return shared_redis
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    """A new HTTP server, for steps that call services."""
+    from tests.http_server import HttpServer  # it takes a moment to import
+
+    with HttpServer().running() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

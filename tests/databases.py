@@ -26,4 +26,4 @@ class Database:
             return [tuple(row) for row in connection.execute(text(query))]
 
     def tables(self) -> list[str]:
-        return inspect(self._engine).get_table_names()
+        return sorted(inspect(self._engine).get_table_names())

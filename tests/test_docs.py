@@ -115,6 +115,15 @@ def test_the_examples_of_workloads_run(
     assert re.fullmatch(printed, done.stdout, re.S)
 
 
+def test_the_examples_of_databases_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sql.md").read_text(), re.S)
+    (tmp_path / "example.py").write_text("\n".join(blocks))
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("[('DE', 60), ('FR', 29)]\n", "")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_are_right(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)[^)]*\)", page.read_text())

@@ -12,7 +12,29 @@ if TYPE_CHECKING:
 
 
 def check_priorities(dag: DAG) -> None:
-    """Raises InvalidDAG if a DAG deadlocks once there is more data than its queues hold.
+    """Raises InvalidDAG if a DAG deadlocks once there is more data than its queues hold."""
+    ring = deadlock_in(dag)
+    if ring is None:
+        return
+    edge = ring[0]
+    early = _earlier_than(edge, dag)[0]
+    needed, stopped = _needed_before(ring[-1], dag), _stopped_by(edge, dag)
+    fork = next(vertex.name for vertex in dag.vertices if vertex in needed and vertex in stopped)
+    through = (
+        ""
+        if len(ring) == 1
+        else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
+    )
+    raise InvalidDAG(
+        f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{fork}' "
+        f"feeds both it and edge {early.name} (priority {early.settings.priority}), which is "
+        f"drained first{through}; call .buffered() on edge {edge.name}"
+    )
+
+
+def deadlock_in(dag: DAG) -> list[Edge] | None:
+    """Edges that block each other in a ring once there is more data than their queues hold; None
+    if there are none. To buffer one of them breaks the ring.
 
     A late edge has a higher priority number than another edge into the same vertex. It is not read
     until the earlier edge has ended, so its queue fills up and blocks the vertices upstream of it.
@@ -23,34 +45,18 @@ def check_priorities(dag: DAG) -> None:
     """
     late = [edge for edge in dag.edges if not edge.settings.buffered and _earlier_than(edge, dag)]
     stopped_by = {edge: _stopped_by(edge, dag) for edge in late}
-    needed = {
-        edge: _upstream_of((early.source for early in _earlier_than(edge, dag)), dag)
-        for edge in late
-    }
+    needed = {edge: _needed_before(edge, dag) for edge in late}
     waits_for = {
         edge: [other for other in late if not needed[edge].isdisjoint(stopped_by[other])]
         for edge in late
     }
-    for edge in late:
-        ring = _ring_from(edge, waits_for)
-        if ring is None:
-            continue
-        early = _earlier_than(edge, dag)[0]
-        fork = next(
-            vertex.name
-            for vertex in dag.vertices
-            if vertex in needed[ring[-1]] and vertex in stopped_by[edge]
-        )
-        through = (
-            ""
-            if len(ring) == 1
-            else f", by way of edge {' and edge '.join(other.name for other in ring[1:])}"
-        )
-        raise InvalidDAG(
-            f"edge {edge.name} (priority {edge.settings.priority}) would deadlock: vertex '{fork}' "
-            f"feeds both it and edge {early.name} (priority {early.settings.priority}), which is "
-            f"drained first{through}; call .buffered() on edge {edge.name}"
-        )
+    rings = (_ring_from(edge, waits_for) for edge in late)
+    return next((ring for ring in rings if ring is not None), None)
+
+
+def _needed_before(edge: Edge, dag: DAG) -> set[Vertex]:
+    """The vertices that must have ended before a late edge is read."""
+    return _upstream_of((early.source for early in _earlier_than(edge, dag)), dag)
 
 
 def _earlier_than(edge: Edge, dag: DAG) -> list[Edge]:

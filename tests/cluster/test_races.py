@@ -88,6 +88,7 @@ class Coordinator:
             parallelism=1,
             single_partitions={},
             suppliers=b"",
+            found=b"",
         )
         return m.Init(ID, dag.hash, order.packed())
 
@@ -263,6 +264,7 @@ def test_a_member_whose_coordinator_is_gone_tells_the_others() -> None:
             parallelism=1,
             single_partitions={},
             suppliers=b"",
+            found=b"",
         )
         to_member.send(m.PlanMessage(EMPTY.hash, EMPTY.data))
         to_member.send(m.Init(ID, EMPTY.hash, order.packed()))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 
-from pyrite import DAG, between, from_
+from pyrite import DAG, Pipeline, between, from_
 from pyrite import processors as p
 from pyrite.engine.plan import plan_topology
 from pyrite.exchange.sections import Section, Skip, plan_sections, skips_of
@@ -102,6 +102,44 @@ def test_a_grouping_by_the_edges_own_key_is_read_partition_by_partition() -> Non
     # With another key, the items of a group may be in several partitions.
     assert grouping(lambda e: e.partitioned(key=lambda n: n % 7)).sort_columns == ()
     assert grouping(lambda e: e.partitioned(key=lambda n: n % 5), parallelism=2).sort_columns == ()
+
+
+def both_sides(method: str, **options: Any) -> Section:
+    """The last section of a pipeline that joins two sources."""
+    pipe = Pipeline()
+    one, other = pipe.read_from([1]), pipe.read_from([1])
+    getattr(one, method)(other, left=len, right=len, **options).write_to(p.write_list("out"))
+    return sections_of(pipe.to_dag())[-1]
+
+
+def test_both_sides_of_a_join_are_read_partition_by_partition_the_right_first() -> None:
+    section = both_sides("join")
+    right, left = section.vertices[0].inbound
+    assert (right.source, left.source) == ("join-right", "join-left")
+    assert section.ranks[right.id] < section.ranks[left.id]  # for whoever reads whole edges
+    assert section.turns[right.id] == section.turns[left.id]
+    assert right.id < left.id
+    assert section.sort_columns == ("partition", "edge")
+
+
+def test_a_co_group_is_read_partition_by_partition() -> None:
+    assert both_sides("co_group").sort_columns == ("partition", "edge")
+    assert both_sides("co_group", parallelism=2).sort_columns == ()
+
+
+def test_a_join_waits_for_the_small_side_of_a_join_behind_it() -> None:
+    pipe = Pipeline()
+    one, other, small = (pipe.read_from([str(n)]) for n in range(3))
+    joined = one.join(other, left=len, right=len, name="large")
+    last = joined.join(small, left=str, right=len, broadcast=True, name="small")
+    last.write_to(p.write_list("out"))
+    section = sections_of(pipe.to_dag())[-1]
+    edges = {edge.source: edge.id for v in section.vertices for edge in v.inbound}
+    first, right, left = (
+        section.turns[edges[name]] for name in ("small-right", "large-right", "large-left")
+    )
+    assert first < right == left
+    assert section.sort_columns == ("rank", "partition", "edge")
 
 
 @given(pictures(distributed=True))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.tpch import by_hand
+from benchmarks.tpch.queries import QUERIES
 
 from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
+from pyrite.exchange.sections import plan_sections
 
 
 def after_fusion(dag: DAG) -> list[Any]:
@@ -57,6 +61,26 @@ def test_a_word_count_is_the_dag_by_hand_after_fusion() -> None:
     dag.edge(between(count, total).distributed().partitioned(lambda t: t[0]))
     dag.edge(between(total, sink))
     assert after_fusion(pipe.to_dag()) == after_fusion(dag)
+
+
+@pytest.mark.parametrize("query", by_hand.DAGS)
+def test_a_tpc_h_query_has_the_exchanges_of_the_dag_by_hand(query: str, tmp_path: Path) -> None:
+    pipeline, hand = QUERIES[query](tmp_path).to_dag(), by_hand.DAGS[query](tmp_path)
+    assert exchanges(pipeline) == exchanges(hand)
+
+
+def exchanges(dag: DAG) -> list[list[str]]:
+    """The patterns of the edges that arrive at each section over an exchange."""
+    topology = plan_topology(dag, member_count=2, default_parallelism=1)
+    return [
+        sorted(
+            e.settings.pattern.value
+            for v in section.vertices
+            for e in v.inbound
+            if e.is_distributed
+        )
+        for section in plan_sections(topology, {v.name: v.supplier for v in dag.vertices})
+    ]
 
 
 def test_a_count_of_the_items_themselves_is_counted_list_by_list() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pyrite import AbstractProcessor, Instance, InvalidDAG, Pipeline, PyriteWarning
 from pyrite import processors as p
-from pyrite.processors.joining import HOWS, How
+from pyrite.processors.hash_join import HOWS, How
 from pyrite.processors.key_types import may_be_equal
 from tests.pipeline.light import Light, pool
 
@@ -105,7 +105,20 @@ def test_both_sides_of_a_join_are_partitioned_and_a_broadcast_side_is_read_first
     one.join(other, left=_same, right=_same, broadcast=True).write_to(p.noop())
     dag = pipe.to_dag()
     words = [e.settings.describe() for name in ("join", "join-2") for e in dag.inbound(dag[name])]
-    assert words == ["distributed partitioned"] * 2 + ["priority 1", "distributed broadcast"]
+    by_key = "distributed partitioned"
+    assert words == [by_key, f"{by_key} priority 1", "distributed broadcast", "priority 1"]
+
+
+def test_joins_that_need_the_ends_of_each_others_sides_are_buffered() -> None:
+    """One reads `odd` first and the other `even`: both sources would wait for the other to end."""
+    pipe = Pipeline()
+    odd, even = pipe.read_from(range(1, 20_000, 2)), pipe.read_from(range(0, 20_000, 2))
+    one = odd.join(even, left=lambda n: n - 1, right=_same)
+    other = even.join(odd, left=lambda n: n + 1, right=_same)
+    one.union(other).write_to(p.write_list("pairs"))
+    buffered = [e.name for e in pipe.to_dag().edges if e.settings.buffered]
+    assert buffered == ["'join-left -> join'"]
+    assert one.union(other).count().collect() == [20_000]
 
 
 def test_a_key_with_very_many_matches_needs_little_memory() -> None:

@@ -199,8 +199,9 @@ def raises(error: type[Exception]) -> Iterator[int]:
 
 def test_a_source_has_no_item() -> None:
     error = failure(Pipeline().read_from(raises(KeyError)).collect)
-    with pytest.raises(PyriteError, match="failed without an item"):
-        error.replay()
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        with pytest.raises(PyriteError, match="failed without an item"):
+            each.replay()
 
 
 def test_a_sink_does_not_write_again(tmp_path: Path) -> None:

@@ -235,3 +235,19 @@ def test_an_error_names_the_step_the_item_and_the_line() -> None:
 def test_a_limit_after_a_sort_takes_the_first_in_order(pool: Instance) -> None:
     numbers = [(7 * n) % 101 for n in range(101)]
     assert collected(pool, numbers, lambda s: s.sort().limit(5).map(str)) == list("01234")
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 4), (1, None), (4, 2), (3, 1)])
+def test_the_order_is_kept_by_steps_of_any_parallelism(
+    pool: Instance, before: int | None, after: int | None
+) -> None:
+    numbers = [(7 * n) % 5003 for n in range(5003)]
+
+    def steps(stage: Stage[int]) -> Stage[str]:
+        return stage.sort(parallelism=before).map(str, parallelism=after)
+
+    assert collected(pool, numbers, steps) == [str(n) for n in range(5003)]
+    first = collected(
+        pool, numbers, lambda s: s.sort(parallelism=before).limit(3, parallelism=after)
+    )
+    assert first == [0, 1, 2]

@@ -11,8 +11,7 @@ from pyrite.processors.aggregates import Aggregate
 from pyrite.processors.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
 from pyrite.processors.batching import Batch
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.joining import CoGroup, SidesOfJoin
-from pyrite.processors.lookup import LookupJoin
+from pyrite.processors.joining import CoGroup
 from pyrite.processors.ordering import Limit, MergeSorted, SortLocally
 from pyrite.testing import verify_processor
 
@@ -40,7 +39,6 @@ def same(item: object) -> object:
         (AllTotals(COUNT), [[2], [3]], [5]),
         (AllTotals(TOP, spreads=True), [[[1]], [[3, 2]]], [3, 2, 1]),
         (CoGroup(), SIDES, [("a", [1], [3]), ("b", [2], [])]),
-        (SidesOfJoin(same, same), SIDES, [("a", [1], [3]), ("b", [2], [])]),
         (SortLocally(None, False), [3, 1], [[1, 3]]),
         (MergeSorted(None, False), [[1, 3], [2]], [1, 2, 3]),
         (SortLocally(None, True), [1, 3], [[3, 1]]),
@@ -53,10 +51,6 @@ def test_folds(step: object, items: list[object], expected: list[object]) -> Non
 
 def test_batches() -> None:
     verify_processor(Batch(2), [1, 2, 3], [[1, 2], [3]])
-
-
-def test_a_lookup() -> None:
-    verify_processor(LookupJoin("anti", same, same), {0: [1, 2]}, [1, 2])
 
 
 def test_an_unhashable_key_is_named() -> None:

@@ -37,7 +37,7 @@ def works_of(
         collections=MemoryCollections(),
     )
     steps = {
-        name: supplier if collections is None else for_tasks(name, supplier, collections)
+        name: supplier if collections is None else for_tasks(name, supplier, collections, readers=1)
         for name, supplier in suppliers.items()
         if step_of(supplier) is not None
     }

@@ -28,7 +28,7 @@ from pyrite.spark.execution import for_tasks
 def test_all_tasks_read_the_files_that_the_driver_found(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"{name}\n")
-    step = for_tasks("read", p.read_files(tmp_path / "*.txt"), None).step
+    step = for_tasks("read", p.read_files(tmp_path / "*.txt"), None, readers=1).step
     (tmp_path / "0 came later.txt").write_text("late\n" * 100)
     assert isinstance(step, ReadStep)
     read: list[str] = []

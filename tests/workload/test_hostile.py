@@ -179,7 +179,7 @@ def die(*args, **kwargs):
 if where == "before the journal":
     Journal.begin = die
 elif where == "after the journal":
-    starting._start = die
+    starting.start = die
 else:
     starting.processes.start = die
 Workload().add("x", lambda: 1).add("z", lambda: 2).run(store=sys.argv[1])

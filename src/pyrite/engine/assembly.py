@@ -102,29 +102,33 @@ class Assembly:
             ],
         }
         if self._is_fed_straight(stretch):
-            (edge,) = stretch.inbound
             return PacketTasklet(
                 processor,
-                self._links.inlet(edge),
-                edge,
-                by_partition=edge.id in self._grouped,
+                [(edge, self._links.inlet(edge)) for edge in stretch.inbound],
+                by_partition=self._is_grouped(stretch),
                 **common,
             )
         inbound = [InboundEdge(edge, self._queues_of(edge, index)) for edge in stretch.inbound]
         return ProcessorTasklet(processor, index=index, inbound=inbound, **common)
 
     def _is_fed_straight(self, stretch: Stretch) -> bool:
-        """Whether the stretch has one processor and one inbound edge, and that edge comes from
-        another section or member. Such a processor takes packets directly, without a queue.
+        """Whether the stretch has one processor and one inbound edge, or edges that are read
+        partition by partition, which come from another section or member. Such a processor takes
+        packets directly, without a queue.
 
         A processor with its own thread cannot: only one thread may read from the links.
         """
         return (
             stretch.local_parallelism == 1
             and stretch.vertices[0].name not in self._blocking
-            and len(stretch.inbound) == 1
-            and stretch.inbound[0].source not in self._parallelism
+            and (len(stretch.inbound) == 1 or self._is_grouped(stretch))
+            and all(edge.source not in self._parallelism for edge in stretch.inbound)
         )
+
+    def _is_grouped(self, stretch: Stretch) -> bool:
+        """Whether the stretch reads its edges partition by partition."""
+        edges = stretch.inbound
+        return bool(edges) and all(edge.id in self._grouped for edge in edges)
 
     def _wire_out(self, stretch: Stretch, index: int) -> tuple[Outbox, list[Route]]:
         outbox = Outbox(

@@ -28,7 +28,7 @@ from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.processors.collections import ReadNamed
-from pyrite.processors.steps import Commit, WriteStep
+from pyrite.processors.steps import Commit, ReadStep, WriteStep
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
     ProcessorSupplier,
@@ -52,6 +52,8 @@ class Plan:
     sinks: tuple[tuple[str, WriteStep], ...]
     reads: tuple[NamedCollection, ...]
     """The named maps and lists that sources read."""
+    looks: tuple[tuple[str, ReadStep], ...]
+    """The sources that look for what they read, by vertex."""
 
     @property
     def runs_users_life_cycles(self) -> bool:
@@ -71,7 +73,12 @@ class Plan:
             sinks = committing_sinks(suppliers)
             steps = [step_of(supplier) for supplier in suppliers.values()]
             reads = {(step.kind, step.name) for step in steps if isinstance(step, ReadNamed)}
-            return Plan(topology, fuse(topology, suppliers), suppliers, sinks, tuple(reads))
+            looks = tuple(
+                (name, step)
+                for name, step in zip(suppliers, steps)
+                if isinstance(step, ReadStep) and step.looks
+            )
+            return Plan(topology, fuse(topology, suppliers), suppliers, sinks, tuple(reads), looks)
 
         return dag.derived(("engine", member_count, default_parallelism), make)
 

@@ -74,6 +74,10 @@ class RunContext:
                 self._made[key] = make()
             return self._made[key]
 
+    def tell_found(self, found: Mapping[str, Any]) -> None:
+        """What sources have found, by vertex, so that they do not look again."""
+        self._made.update({("found", vertex): step for vertex, step in found.items()})
+
     def is_halted(self) -> bool:
         return self.halt.is_set
 

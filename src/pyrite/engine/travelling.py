@@ -12,7 +12,13 @@ import cloudpickle
 
 from pyrite.engine.failure import Failed
 from pyrite.functions import message_of, shorten, shorten_text
-from pyrite.processors.replaying import MOST_BYTES, TooLong, pickled, pickled_if_short
+from pyrite.processors.replaying import (
+    MOST_BYTES,
+    TooLong,
+    pickled,
+    pickled_if_short,
+    replayable_part,
+)
 
 LONGEST_MESSAGE: Final = 2000
 LONGEST_TRACEBACK: Final = 6000
@@ -37,7 +43,8 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
         text = message
     description = RemoteError(message)
     items = _ways_to_send(failed)
-    step = failed.supplier if isinstance(failed.supplier, bytes) else pickled(failed.supplier)
+    supplier = failed.supplier
+    step = supplier if isinstance(supplier, bytes) else pickled(replayable_part(supplier))
     for candidate, (what, reason), packed_step in [
         *([(error, items[0], step)] if step is not None else []),
         *((each, (what, reason), None) for each in (error, description) for what, reason in items),

@@ -17,6 +17,7 @@ from pyrite.dag import Pattern
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.functions import same
+from pyrite.processors.hash_join import HashJoin
 from pyrite.processors.steps import Fold
 
 
@@ -29,8 +30,9 @@ class Section:
     vertices: tuple[VertexPlan, ...]
     ranks: Mapping[int, int]
     grouped: frozenset[int]
-    """The edges that lead to a grouping by the key of the edge. If they are read partition by
-    partition, the groups of a partition can be freed when it has ended."""
+    """The edges of vertices whose partitions do not depend on each other: groupings and joins by
+    the keys of their edges. If these edges are read partition by partition, what is held of a
+    partition can be freed when it has ended."""
     in_order: bool
     """Whether a task that Spark runs again must make the same rows. This holds for all sections
     before an exchange: after the loss of an executor, some tasks of the next section have read the
@@ -42,12 +44,26 @@ class Section:
         return " + ".join(vertex.name for vertex in self.vertices)
 
     @property
+    def turns(self) -> Mapping[int, int]:
+        """The ranks for a task that reads grouped edges partition by partition: all edges of such a
+        vertex have the same rank. Within a partition, they are read in the order of their ids."""
+        turns = dict(self.ranks)
+        for vertex in self.vertices:
+            ids = [edge.id for edge in vertex.inbound if edge.id in self.grouped]
+            turns.update(dict.fromkeys(ids, max((turns[id] for id in ids), default=0)))
+        return turns
+
+    @property
     def sort_columns(self) -> tuple[str, ...]:
         """The columns to sort the input of each task by. Empty if it need not be sorted."""
         if self.in_order:
             return ("rank", "partition", "edge", "sender", "sequence")
-        columns = ["rank"] if len(set(self.ranks.values())) > 1 else []
-        return (*columns, "partition") if self.grouped else tuple(columns)
+        columns = ["rank"] if len(set(self.turns.values())) > 1 else []
+        if self.grouped:
+            columns.append("partition")
+        if any(len(v.inbound) > 1 and v.inbound[0].id in self.grouped for v in self.vertices):
+            columns.append("edge")
+        return tuple(columns)
 
 
 def plan_sections(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -63,13 +79,13 @@ def plan_sections(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Sec
             for edge in vertex.inbound
             if section_of.get(edge.source, -1) < index
         ]
+        ranks = _ranks(vertices, {edge.id for edge in arriving})
         grouped = frozenset(
             edge.id
             for vertex in vertices
-            for edge in arriving
-            if _is_grouped(edge, vertex, suppliers)
+            if _is_grouped(vertex, suppliers[vertex.name], ranks)
+            for edge in vertex.inbound
         )
-        ranks = _ranks(vertices, {edge.id for edge in arriving})
         sections.append(Section(index, vertices, ranks, grouped, in_order=index < last))
     return tuple(sections)
 
@@ -169,14 +185,37 @@ def _ranks(vertices: tuple[VertexPlan, ...], arriving: set[int]) -> dict[int, in
     return ranks
 
 
-def _is_grouped(edge: EdgePlan, vertex: VertexPlan, suppliers: Mapping[str, Any]) -> bool:
-    step = step_of(suppliers[vertex.name])
+def _is_grouped(vertex: VertexPlan, supplier: Any, ranks: Mapping[int, int]) -> bool:
+    """Whether the partitions of a vertex do not depend on each other, and all its edges can be read
+    one partition after the other."""
+    key = _partition_key(supplier)
     return (
-        edge.destination == vertex.name
-        and len(vertex.inbound) == 1
+        key is not None
         and vertex.local_parallelism == 1
-        and edge.settings.pattern is Pattern.PARTITIONED
-        and isinstance(step, Fold)
-        and step.is_grouping
-        and same(step.key_function(), edge.settings.key)
+        and bool(vertex.inbound)
+        and all(
+            edge.id in ranks
+            and edge.settings.pattern is Pattern.PARTITIONED
+            and same(key, edge.settings.key)
+            for edge in vertex.inbound
+        )
+        and _can_be_read_together(vertex.inbound, ranks)
     )
+
+
+def _partition_key(supplier: Any) -> Any:
+    """The function from an item to its key, if what a vertex does with an item depends only on
+    items with the same key; otherwise None."""
+    if isinstance(supplier, HashJoin):
+        return supplier.partition_key()
+    step = step_of(supplier)
+    return step.key_function() if isinstance(step, Fold) and step.is_grouping else None
+
+
+def _can_be_read_together(edges: Sequence[EdgePlan], ranks: Mapping[int, int]) -> bool:
+    """Whether the edges of a vertex can have the same rank: no other edge has its turn between
+    them, and the order of their ids is that of their priorities."""
+    by_priority = sorted(edges, key=lambda edge: (edge.settings.priority, edge.id))
+    priorities = {edge.settings.priority for edge in edges}
+    spread = max(ranks[edge.id] for edge in edges) - min(ranks[edge.id] for edge in edges)
+    return spread < len(priorities) and by_priority == sorted(edges, key=lambda edge: edge.id)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.pipeline.edges import Shape, side_by_side
+from pyrite.pipeline.edges import Shape, side_by_side, to_one
 from pyrite.pipeline.nodes import Inlet, Node, separate
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.steps import Fold
@@ -41,15 +41,24 @@ def node_after(
     inputs = list(inputs)
     check_stages(*(stage for stage, _ in inputs), name=options.name or name)
     checked_policy(options.on_error, f"'{options.name or name}' in {where}")
+    parallelism = -1 if options.parallelism is None else options.parallelism
+    inlets = [stage._inlet(in_order(stage, shape, parallelism)) for stage, shape in inputs]
     return Node(
         name=options.name or name,
         given=options.name is not None,
         supplier=supplier,
-        inlets=separate([stage._inlet(shape) for stage, shape in inputs], where),
+        inlets=separate(inlets, where),
         where=where,
-        parallelism=-1 if options.parallelism is None else options.parallelism,
+        parallelism=parallelism,
         on_error=options.on_error,
     )
+
+
+def in_order(stage: Point[Any], shape: Shape, parallelism: int) -> Shape:
+    """The shape, unless it would spread items that are in order over several processors: an
+    isolated edge does that if its ends have different numbers of processors."""
+    spreads = shape is side_by_side and stage.node.parallelism != parallelism
+    return to_one if spreads and stage._in_order else shape
 
 
 def in_two_steps(

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
+from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.joining import SidesOfJoin
-from pyrite.processors.lookup import LookupJoin
+from pyrite.processors.hash_join import HashJoin
 from pyrite.processors.ordering import Limit
 from pyrite.processors.splitting import Split
 
@@ -34,10 +34,8 @@ def compiled(ends: Iterable[Node]) -> DAG:
         elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
-        elif isinstance(supplier, LookupJoin):
+        elif isinstance(supplier, HashJoin):
             supplier = replace(supplier, where=f"vertex '{names[node]}'")
-        elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, SidesOfJoin):
-            supplier = StepSupplier(replace(supplier.step, where=f"vertex '{names[node]}'"))
         with _naming_line(node):
             vertex = dag.vertex(
                 names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
@@ -48,6 +46,7 @@ def compiled(ends: Iterable[Node]) -> DAG:
                 edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
                 emitted[inlet.node] += 1
                 dag.edge(inlet.shape(edge))
+    _buffer_joins(dag)
     return dag
 
 
@@ -60,6 +59,16 @@ def _naming_line(node: Node) -> Iterator[None]:
         if node.where not in str(error):
             error.args = (f"{error} (added in {node.where})",)
         raise
+
+
+def _buffer_joins(dag: DAG) -> None:
+    """Buffers the late edges of joins that would deadlock: where what leads to one side of a join
+    also leads to the other."""
+    while ring := deadlock_in(dag):
+        late = [edge for edge in ring if isinstance(edge.destination.supplier, HashJoin)]
+        if not late:
+            return  # the user has set the priorities of these edges; the validation refuses them
+        late[0].buffered()
 
 
 def names_of(nodes: Sequence[Node]) -> dict[Node, str]:

@@ -28,7 +28,13 @@ def by_key(edge: Edge) -> Edge:
     return edge.distributed().partitioned(first_of)
 
 
+def to_one(edge: Edge) -> Edge:
+    """Sends all items to one processor of the same member, in their order."""
+    return edge.all_to_one()
+
+
 def all_to_one(edge: Edge) -> Edge:
+    """Sends all items to one processor in the cluster."""
     return edge.distributed().all_to_one()
 
 

@@ -1,74 +1,88 @@
-"""The nodes of a join: two sides by key, or one side that every processor holds."""
+"""The nodes of joins and co-groups: two that take the keys of the two sides, and one that joins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyrite.dag import Edge
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.building import Options, check_stages, node_after
-from pyrite.pipeline.edges import by_key
-from pyrite.pipeline.nodes import Inlet, Node, upstream_of
+from pyrite.pipeline.edges import Shape, by_key
+from pyrite.pipeline.nodes import Inlet, Node
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.joining import CoGroup, Side
-from pyrite.processors.lookup import LookupJoin
+from pyrite.processors.hash_join import HashJoin
+from pyrite.processors.joining import CoGroup, Keyed, Side
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.steps.point import Point
 
 
-def sides_by_key(
+def hash_join(
+    left: Point[Any], right: Point[Any], join: HashJoin, options: Options, *, broadcast: bool
+) -> Node:
+    """A node whose processors first read the right stage, then look up the items of the left. Both
+    are partitioned by key; or each processor gets all of the right stage."""
+    if broadcast and join.how == "full":
+        raise InvalidDAG(
+            f"join() in {users_line()} has broadcast=True and how='full': each processor would "
+            "emit all items of the other stage that it has no match for; use broadcast=False"
+        )
+    steps = (
+        Keyed(join.left, matches_only=join.how in ("inner", "semi")),
+        Keyed(join.right, matches_only=join.how != "full"),
+    )
+    late, early = keyed((left, right), "join", steps, options)
+    shapes = (left._local_shape(), _to_all) if broadcast else (by_key, by_key)
+    inlets = Inlet(early, shapes[1]), Inlet(late, _afterwards(shapes[0]))
+    return _of_both("join", join, inlets, options)
+
+
+def co_group(
     left: Point[Any],
     right: Point[Any],
-    name: str,
     keys: tuple[Callable[[Any], Any], Callable[[Any], Any]],
-    only_matches: tuple[bool, bool],
-    fold: CoGroup,
     options: Options,
 ) -> Node:
-    """A node that reads both stages, each partitioned by its key."""
+    """A node that brings together the items of both stages that have the same key."""
+    steps = [Side(key, matches_only=False, side=side) for side, key in enumerate(keys)]
+    inlets = [Inlet(node, by_key) for node in keyed((left, right), "co_group", steps, options)]
+    return _of_both("co_group", StepSupplier(CoGroup()), inlets, options)
+
+
+def keyed(
+    stages: tuple[Point[Any], Point[Any]], name: str, steps: Sequence[Keyed], options: Options
+) -> list[Node]:
+    """The nodes that take the keys of the two sides."""
     name = options.name or name
-    check_stages(left, right, name=name)
-    inlets = []
-    for number, (stage, side) in enumerate(zip((left, right), ("left", "right"))):
-        step = Side(keys[number], number, only_matches[number])
-        before = node_after(
+    check_stages(*stages, name=name)
+    return [
+        node_after(
             [(stage, stage._local_shape())],
             f"{name}-{side}",
             StepSupplier(step),
             options.without_name(),
         )
-        inlets.append(Inlet(before, by_key))
+        for stage, step, side in zip(stages, steps, ("left", "right"))
+    ]
+
+
+def _of_both(name: str, supplier: Any, inlets: Sequence[Inlet], options: Options) -> Node:
     return Node(
-        name=name,
+        name=options.name or name,
         given=options.name is not None,
-        supplier=StepSupplier(fold),
+        supplier=supplier,
         inlets=tuple(inlets),
         where=inlets[0].node.where,
         parallelism=inlets[0].node.parallelism,
     )
 
 
-def broadcast_join(left: Point[Any], right: Point[Any], join: LookupJoin, options: Options) -> Node:
-    """A node whose processors first read all of the right stage, then their items of the left. If
-    both come from the same node, the left items that come meanwhile are buffered: otherwise they
-    would block that node."""
-    if join.how == "full":
-        raise InvalidDAG(
-            f"join() in {users_line()} has broadcast=True and how='full': each processor would "
-            "emit all items of the other stage that it has no match for; use broadcast=False"
-        )
-    check_stages(left, right, name=options.name or "join")
-    is_fork = not set(upstream_of([left.node])).isdisjoint(upstream_of([right.node]))
-
-    def late(edge: Edge) -> Edge:
-        edge = left._local_shape()(edge).priority(1)
-        return edge.buffered() if is_fork else edge
-
-    return node_after([(left, late), (right, _to_all_first)], "join", join, options)
+def _to_all(edge: Edge) -> Edge:
+    return edge.distributed().broadcast()
 
 
-def _to_all_first(edge: Edge) -> Edge:
-    return edge.distributed().broadcast().priority(0)
+def _afterwards(shape: Shape) -> Shape:
+    """The same shape, for an edge that is read when the other has ended."""
+    return lambda edge: shape(edge).priority(1)

@@ -244,7 +244,7 @@ class ChainProcessor(Processor):
         for file, _ in self._spilled:
             file.close()
 
-    def emit_groups(self) -> bool:
+    def end_partition(self) -> bool:
         """Emits all groups and frees them. The caller must know that no more of their items will
         come. Returns False if the outbox is full; then call it again."""
         fold = self.chain.fold
@@ -282,9 +282,7 @@ class ChainProcessor(Processor):
             return FailedAt(None, links[index].vertex, edge)
         if index and (isinstance(failure.error, InvalidKey) or self.chain.is_guard(failure.index)):
             index -= 1  # a bad key is a fault of the vertex that sends the item
-        step = links[index].step
-        # A source may have much data, and cannot be replayed; neither can a sink.
-        supplier = StepSupplier(step) if isinstance(step, (Transform, Fold)) else None
+        supplier = StepSupplier(links[index].step.without_secrets())
         return FailedAt(failure.item, links[index].vertex, edge, supplier, failure.is_result)
 
     def vertex_counts(self) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ in the traceback tells which vertex the function belongs to, so the loop need no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -94,7 +94,8 @@ class Loop:
                 f"{shorten(made)}"
             )
         elif isinstance(error, TypeError):
-            error = _unhashable_key(place.index, variables) or error
+            function, key = (variables.get(f"{name}{place.index}") for name in ("keyof", "key"))
+            error = unhashable_key(function, key) or error
         return Failure(place.index, variables.get(place.value), error)
 
     def _own_frame(self, error: BaseException) -> TracebackType | None:
@@ -117,9 +118,9 @@ class Failure:
     """Whether the item is a result of a fold."""
 
 
-def _unhashable_key(index: int, variables: Mapping[str, Any]) -> ProcessorError | None:
-    """The error to report if the step at `index` groups by a key that is not hashable."""
-    function, key = variables.get(f"keyof{index}"), variables.get(f"key{index}")
+def unhashable_key(function: object, key: Any) -> ProcessorError | None:
+    """The error to report if a key function returned a key that is not hashable; None if the key
+    is."""
     try:
         hash(key)
     except TypeError as error:

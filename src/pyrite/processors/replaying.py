@@ -22,7 +22,7 @@ from pyrite.partitioning import PARTITION_COUNT, partition_function
 from pyrite.processor import Processor
 from pyrite.processors.chain import Chain, ChainProcessor, Link, StepSupplier
 from pyrite.processors.services.calling import CallSupplier
-from pyrite.processors.steps import Fold, WriteStep
+from pyrite.processors.steps import Fold, Transform, WriteStep
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_BYTES: Final = 1 << 20
@@ -64,7 +64,7 @@ class Replay:
         outbound = {edge.name: edge for edge in dag.outbound(vertex)}
         return replace(
             self,
-            supplier=vertex.supplier,
+            supplier=_without_secrets(vertex.supplier),
             packed=None,
             ordinal=inbound.get(self.edge or "", 0),
             edges=len(outbound),
@@ -84,8 +84,11 @@ class Replay:
         return emitted
 
     def __reduce__(self) -> tuple[Any, ...]:
-        packed = self.packed if self.supplier is None else pickled(self.supplier)
-        is_whole = self.why_no_item is not None or pickled(self.item) is not None
+        supplier = replayable_part(self.supplier)
+        packed = self.packed if supplier is None else pickled(supplier)
+        is_whole = (
+            self.item is None or self.why_no_item is not None or pickled(self.item) is not None
+        )
         kept = {
             "vertex": self.vertex,
             "item": self.item if is_whole else shorten(self.item),
@@ -198,9 +201,19 @@ class Replay:
         warnings.warn(f"{self._where()} {what}", PyriteWarning, stacklevel=level)
 
 
+def replayable_part(supplier: Any) -> Any:
+    """What of a supplier may travel with an error; None if it cannot be replayed: a source may have
+    much data, and a sink would write again."""
+    if isinstance(supplier, StepSupplier) and not isinstance(supplier.step, (Transform, Fold)):
+        return None
+    return supplier
+
+
 def pickled(thing: Any) -> bytes | None:
-    """A supplier as bytes; None if it cannot be pickled, or is too large to travel with an
-    error."""
+    """A supplier or an item as bytes; None if there is none, if it cannot be pickled, or if it is
+    too large to travel with an error."""
+    if thing is None:
+        return None
     try:
         return pickled_if_short(thing)
     except BaseException:  # whatever its __reduce__ does
@@ -269,3 +282,10 @@ class _OwnCollections:
 
     def list(self, name: str) -> list[Any]:
         return self.lists.setdefault(name, [])
+
+
+def _without_secrets(supplier: Any) -> Any:
+    """An error may be kept, or shown, where a password must not be."""
+    if isinstance(supplier, StepSupplier):
+        return StepSupplier(supplier.step.without_secrets())
+    return supplier

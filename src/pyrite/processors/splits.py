@@ -20,6 +20,7 @@ class ReadSplits(Transform):
     read: Callable[[Any], Iterable[Sequence[Any]]]
     """Returns the items of a split, in several lists."""
     may_hold_none: bool = True
+    may_block: bool = False
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
         nothing = raises_for_none(vertex) if self.may_hold_none else None

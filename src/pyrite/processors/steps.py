@@ -56,8 +56,12 @@ class Step:
     """The work of one vertex."""
 
     __slots__ = ()
-    may_block = False
+    may_block: bool = False
     """Whether it waits for others, such as a database, so that it needs a thread of its own."""
+
+    def without_secrets(self) -> Step:
+        """The same, as it is kept with an error of the job."""
+        return self
 
 
 class ReadStep(Step):
@@ -65,6 +69,18 @@ class ReadStep(Step):
 
     __slots__ = ()
     may_hold_none = True
+    looks = False
+    """Whether it looks for what it reads, such as the files that match a pattern. That is done once
+    for all processors, wherever they are: each might find something else."""
+
+    def found(self, vertex: str, readers: int) -> ReadStep:
+        """The same, after it has looked. So many processors will read."""
+        return self
+
+    def found_once(self, context: ProcessorContext) -> Any:
+        """The same for all processors of an execution."""
+        vertex, readers = context.vertex_name, context.total_parallelism
+        return context.once(("found", vertex), lambda: self.found(vertex, readers))
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         """The items that this processor must emit. Each item belongs to exactly one processor."""

@@ -32,9 +32,9 @@ from pyrite.exchange.serializable import check_serializable
 from pyrite.job import JobConfig
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
-from pyrite.processors.files import ReadFiles
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
+from pyrite.processors.steps import ReadStep
 from pyrite.processors.transforms import noop
 from pyrite.spark.collections import JobCollections, OnDriver, Store
 from pyrite.spark.failures import (
@@ -238,6 +238,7 @@ class SparkRun:
         by_member: Sequence[Mapping[str, Any]],
     ) -> list[SectionWork]:
         steps: dict[str, Any] = {}
+        parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
         for number, (name, supplier) in enumerate(suppliers.items()):
             step = step_of(supplier)
             if isinstance(step, WriteSpark):
@@ -245,7 +246,8 @@ class SparkRun:
                     steps[name] = as_rows(number, arrow_schema_of(step.schema, spark))
             elif step is not None:
                 with at(name):
-                    steps[name] = for_tasks(name, supplier, self._collections)
+                    readers = self._run.member_count * parallelism[name]
+                    steps[name] = for_tasks(name, supplier, self._collections, readers=readers)
         return section_works(
             self._sections,
             topology,
@@ -381,7 +383,7 @@ def section_works(
     start: str = "",
 ) -> list[SectionWork]:
     """What the tasks of each section need to know."""
-    ranks = {edge: rank for section in sections for edge, rank in section.ranks.items()}
+    ranks = {edge: rank for section in sections for edge, rank in section.turns.items()}
     works = []
     for section in sections:
         names = {vertex.name for vertex in section.vertices}
@@ -412,17 +414,17 @@ def _collections_of(run: RunContext) -> JobCollections:
 
 
 def for_tasks(
-    vertex: str, supplier: StepSupplier, collections: JobCollections | None
+    vertex: str, supplier: StepSupplier, collections: JobCollections | None, *, readers: int
 ) -> StepSupplier:
     """The supplier of a step as it is sent to the tasks. A source in the driver's memory is
     replaced by its items, and a pattern of files by the list of files that match now, because each
-    task might find others."""
+    task might find others. In all tasks together, so many processors read from a source."""
     step = supplier.step
     if isinstance(step, ReadSpark):
         return noop()  # the rows come as packets
     check_reach(step, vertex, "Spark worker")
-    if isinstance(step, ReadFiles):
-        return StepSupplier(step.found(vertex))
+    if isinstance(step, ReadStep) and step.looks:
+        return StepSupplier(step.found(vertex, readers))
     if isinstance(step, ReadOnce):
         return StepSupplier(ReadItems(list(step.take(vertex))))
     if isinstance(step, (ReadMap, ReadList)):

@@ -64,8 +64,11 @@ def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
         meta_suppliers.close(error)
         raise error from failed.failed.error
     meta_suppliers.close(None)
+    readers = {v.name: members * v.local_parallelism for v in topology.vertices}
     steps = {
-        name: for_tasks(name, s, None) for name, s in suppliers.items() if step_of(s) is not None
+        name: for_tasks(name, s, None, readers=readers[name])
+        for name, s in suppliers.items()
+        if step_of(s) is not None
     }
     works = section_works(
         plan_sections(topology, suppliers),

@@ -133,7 +133,7 @@ def run_section(
     if not work.section.ranks and work.section.index == 0:
         # The input has no items. It only makes Spark start one task per member.
         batches = iter(list(batches)[:0])
-    reader = PacketReader(batches, work.section.ranks, writer)
+    reader = PacketReader(batches, work.section.turns, writer)
     collections = (
         TaskCollections(writer)
         if work.store is None

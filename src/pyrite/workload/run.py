@@ -4,21 +4,20 @@ state besides the store, so any process can make one."""
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import chdir, nullcontext
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from pyrite import drawing
 from pyrite.errors import PyriteError, RunBroken
-from pyrite.functions import did_you_mean
-from pyrite.workload.input.branches import extended
+from pyrite.functions import did_you_mean, shorten
+from pyrite.workload.input.branches import GrowingPlan
+from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
 from pyrite.workload.outcomes import COLORS, FailedJobs, NoResult, Results, cut_short, row_of
 from pyrite.workload.progress import wait_with_progress
@@ -34,15 +33,14 @@ from pyrite.workload.storage.journal_reading import (
     read_extensions,
     read_plan_number,
 )
-from pyrite.workload.storage.places import NoPlace, input_places, readers, result_places
+from pyrite.workload.storage.places import NoPlace, readers, result_places
 from pyrite.workload.storage.pruning import Pruned, prune
 from pyrite.workload.storage.store import Status, Store, last_line
 from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
-from pyrite.workload.workers.running.commands import run_command
-from pyrite.workload.workers.running.doing import load
+from pyrite.workload.workers.running.replaying import replay
 
 POLL_SECONDS = 0.1
 
@@ -61,8 +59,7 @@ class Run:
                 why = "is still starting; try again in a moment"
             raise PyriteError(f"the run in '{self._store}' {why}")
         self._plan_number = number
-        self._first_plan = self._store.read_plan(number)
-        self._set_plan([])
+        self._jobs = GrowingPlan(self._store.read_plan(number))
         self._last_status = self._stored_status()
         self._transient = _started.master if _started is not None else None
         self._session = self._last_status.session
@@ -152,6 +149,7 @@ class Run:
         after `timeout` seconds. In a terminal, shows the progress if that takes more than a second;
         `progress` turns this on or off. Ctrl-C stops the waiting, not the run.
         """
+        _check_timeout(timeout)
         if not wait_with_progress(
             self.wait_for_master,
             self.counts,
@@ -239,9 +237,9 @@ class Run:
                 f"job '{id}' has no result; its state is "
                 f"{entry.state}{f' ({entry.error})' if entry.error else ''}"
             )
-        if self._number[id] in self._plan.maps:
+        if self._jobs.number[id] in self._plan.maps:
             entries = list(self._entries().values())
-            places = list(result_places(self._plan, entries, self._number[id]))
+            places = list(result_places(self._plan, entries, self._jobs.number[id]))
             return decode(readers(self._store, places)[0]())
         assert entry.result is not None
         return decode(read_result(self._store.segment(entry.result.segment), entry.result.offset))
@@ -264,7 +262,7 @@ class Run:
         """The output of a job as it is written, until the job has ended. Each piece has the number
         of the `attempt` and its `text`. The job need not have started yet."""
         id = self._known(job)
-        number = self._number[id]
+        number = self._jobs.number[id]
 
         def look() -> Entry:
             return self._entries()[id] if self.has_ended else read_entry(self._store, number)
@@ -293,6 +291,7 @@ class Run:
     def cancel(self, timeout: float | None = 30.0) -> Run:
         """Cancels the run: stops the running jobs, starts no others, and waits until that is done.
         Existing results stay. Does nothing if the run has ended, whatever runs in its store now."""
+        _check_timeout(timeout)
         if self.has_ended:
             return self
         status = self.status
@@ -323,28 +322,15 @@ class Run:
         id = self._known(job)
         self._check_not_replaced()
         entries = list(self._entries().values())
-        plan, number = self._plan, self._number[id]
+        plan, number = self._plan, self._jobs.number[id]
         try:
-            inputs = readers(self._store, input_places(plan, entries, number))
+            return replay(self._store, self._plan_number, plan, entries, number)
         except NoPlace as missing:
             above = missing.args[0]
             raise NoResult(
                 f"the upstream job '{plan.ids[above]}' of '{id}' has no result; its state is "
                 f"{entries[above].state}"
             ) from None
-        commands = self._store.open_commands(self._plan_number)
-        try:
-            command, args, kwargs = load(
-                commands.bytes_of(plan.blob_of(number)),
-                lambda span: pickle.loads(commands.bytes_at(span)),
-                inputs,
-            )
-        finally:
-            commands.close()
-        folder = self._store.read_origin(self._plan_number).on_this_machine().folder
-        try:
-            with chdir(folder) if folder is not None else nullcontext():
-                return run_command(command, args, kwargs)
         except Exception as error:
             if debugger:
                 import pdb
@@ -411,26 +397,16 @@ class Run:
         if plan != self._plan_number:
             raise self._replaced()
         if self._plan.maps:
-            self._add_branches(len(entries))
+            self._jobs.grow(read_extensions(self._store), len(entries))
         if was_cut_short:
             return {id: cut_short(entry, self._store) for id, entry in entries.items()}
         if is_over and self.status.session == status.session:
             self._final = (status.session, entries)
         return entries
 
-    def _add_branches(self, count: int) -> None:
-        """Makes the plan have as many jobs as there are entries: branches may have been added to
-        it."""
-        extensions = read_extensions(self._store)
-        while extensions and len(self._first_plan.ids) + sum(n for _, n in extensions) > count:
-            extensions.pop()
-        if extensions != self._extensions:
-            self._set_plan(extensions)
-
-    def _set_plan(self, extensions: list[tuple[int, int]]) -> None:
-        self._extensions = extensions
-        self._plan = extended(self._first_plan, extensions)
-        self._number = {id: n for n, id in enumerate(self._plan.ids)}
+    @property
+    def _plan(self) -> Plan:
+        return self._jobs.plan
 
     def _stored_status(self) -> Status:
         status = self._store.status()
@@ -464,10 +440,10 @@ class Run:
 
     def _known(self, job: object) -> str:
         id = str(job)
-        if id not in self._number and self._plan.maps:
+        if id not in self._jobs.number and self._plan.maps:
             self._entries()
-        if id not in self._number:
-            near = did_you_mean(id, self._number)
+        if id not in self._jobs.number:
+            near = did_you_mean(id, self._jobs.number)
             raise NoResult(f"there is no job '{id}' in this run{near}")
         return id
 
@@ -475,3 +451,8 @@ class Run:
         """The last line of the master's log. It is empty unless the master itself has a bug."""
         line = last_line(self._store.folder / "master.log")
         return f" (the last line of its log: {line})" if line else ""
+
+
+def _check_timeout(timeout: object) -> None:
+    if timeout is not None and not isinstance(timeout, (int, float)):
+        raise PyriteError(f"timeout must be a number of seconds, or None; got {shorten(timeout)}")

@@ -80,7 +80,7 @@ def write(sink: Any, parts: Sequence[Sequence[Any]], batch: int, **more: Any) ->
 def read(folder: str | Path, format: str, **options: Any) -> list[Any]:
     step = p.read_files(f"{folder}/**/*", format=format, **options).step
     assert isinstance(step, ReadFiles)
-    found = step.found("read").files or ()
+    found = step.found("read", 1).files or ()
     return [item for split in step.splits(found, 1 << 20) for b in step.blocks(split) for item in b]
 
 

@@ -27,16 +27,12 @@ from pyrite import (
 from pyrite import processors as p
 from pyrite.testing import verify_processor
 from tests.http_server import HttpServer
+from tests.services import answer_of
 
 
 async def get(url: str) -> Any:
     async with aiohttp.ClientSession(raise_for_status=True) as session:
         return await answer_of(session, url)
-
-
-async def answer_of(session: aiohttp.ClientSession, url: str) -> Any:
-    async with session.get(url) as answer:
-        return await answer.json()
 
 
 def start(pyr: Instance, items: Any, step: Any, **vertex: Any) -> Execution:

@@ -16,7 +16,8 @@ import pyrite
 from pyrite import Instance, InvalidDAG, JobCancelled, JobFailed, Pipeline, service
 from pyrite import processors as p
 from tests.http_server import HttpServer
-from tests.processors.services.test_async_map import answer_of, start
+from tests.processors.services.test_async_map import start
+from tests.services import answer_of
 
 log: list[Any] = []
 

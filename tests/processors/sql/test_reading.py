@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pyrite import DAG, Instance, between
+from pyrite import DAG, Instance, InvalidDAG, JobFailed, Pipeline, between
 from pyrite import processors as p
+from pyrite.processors.sql import ReadSql
+from pyrite.processors.sql.ranges import KeyRange
 from tests.databases import Database
 
 
@@ -43,8 +47,9 @@ def test_a_query_is_read_with_its_parameters(database: Database, pyr: Instance) 
     assert found == [{"number": 2}, {"number": 3}]
 
 
-@pytest.mark.parametrize("what", ["orders", "select * from orders"])
-@pytest.mark.parametrize("parallelism", [1, 3, 7])
+@pytest.mark.parametrize(
+    ("what", "parallelism"), [("orders", 7), ("select * from orders", 3), ("orders", 1)]
+)
 def test_readers_share_the_rows_by_a_key(
     database: Database, pyr: Instance, what: str, parallelism: int
 ) -> None:
@@ -53,3 +58,171 @@ def test_readers_share_the_rows_by_a_key(
     found = read(pyr, p.read_sql(database.url, what, key="id", batch_size=10), parallelism)
     assert sorted(row["id"] for row in found if row["item"] == "x") == sorted(ids)
     assert [row["id"] for row in found if row["item"] == "none"] == [None, None]
+
+
+def why_not(pyr: Instance, source: Any, parallelism: int = 1) -> JobFailed:
+    with pytest.raises(JobFailed) as raised:
+        read(pyr, source, parallelism)
+    assert raised.value.vertex == "orders"
+    return raised.value
+
+
+@pytest.mark.parametrize("rows", [[], ["(1, 'x')"], ["(NULL, 'x')"]])
+def test_few_rows_are_read_by_many_readers(
+    database: Database, pyr: Instance, rows: list[str]
+) -> None:
+    orders(database, *rows)
+    assert len(read(pyr, p.read_sql(database.url, "orders", key="id"), 5)) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("type", "values", "what"),
+    [
+        ("VARCHAR(9)", ["a", "B", "ä", "", "z''z", "a%b"], "keyed"),
+        ("VARCHAR(9)", ["a", "B", "ä", "", "z''z", "a%b"], "SELECT k FROM keyed"),
+        ("DATE", ["2024-01-31", "1999-12-31", "2030-05-05"], "keyed"),
+        ("DATE", ["2024-01-31", "1999-12-31", "2030-05-05"], "SELECT k FROM keyed"),
+        ("NUMERIC(20, 3)", ["1.5", "-7.125", "99999.999"], "keyed"),
+        ("TIMESTAMP", ["2024-01-31 10:00:00", "1999-12-31 23:59:59.5"], "keyed"),
+    ],
+)
+def test_keys_need_not_be_numbers(
+    database: Database, pyr: Instance, type: str, values: list[str], what: str
+) -> None:
+    rows = ", ".join(f"('{value}')" for value in values * 5)
+    database.run(f"CREATE TABLE keyed (k {type})", f"INSERT INTO keyed VALUES {rows}")
+    found = read(pyr, p.read_sql(database.url, what, key="k"), 3)
+    expected = read(pyr, p.read_sql(database.url, what))
+    assert len(found) == len(values) * 5
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
+def test_the_parts_are_about_equal_even_if_keys_are_skewed(
+    database: Database, pyr: Instance
+) -> None:
+    orders(database, *(f"({2**n % 1_000_003}, 'x')" for n in range(300)))
+    step = p.read_sql(database.url, "orders", key="id").step
+    assert isinstance(step, ReadSql)
+    sizes = [
+        sum(len(rows) for rows in step.read([each], "orders"))
+        for each in step.found("orders", 3).ranges or ()
+    ]
+    assert (sizes[3], sum(sizes)) == (0, 300)
+    assert all(90 <= size <= 110 for size in sizes[:3])
+
+
+def test_only_the_named_columns_are_read(database: Database, pyr: Instance) -> None:
+    orders(database, "(1, 'tea')")
+    for what in ("orders", "SELECT * FROM orders"):
+        found = read(pyr, p.read_sql(database.url, what, columns=["item"], key="id"))
+        assert found == [{"item": "tea"}]
+
+
+def test_a_missing_table_is_named_with_one_that_is_alike(database: Database, pyr: Instance) -> None:
+    orders(database)
+    error = str(why_not(pyr, p.read_sql(database.url, "order")))
+    assert "uses the table 'order', which the database does not have" in error
+    assert "did you mean 'orders'?" in error
+
+
+def test_a_missing_column_is_named(database: Database, pyr: Instance) -> None:
+    orders(database)
+    error = str(why_not(pyr, p.read_sql(database.url, "orders", key="nr")))
+    assert "column 'nr' of table 'orders', which has no such column; it has: id, item" in error
+
+
+def test_what_the_database_says_about_a_query_is_told(database: Database, pyr: Instance) -> None:
+    orders(database)
+    error = str(why_not(pyr, p.read_sql(database.url, "SELECT price FROM orders")))
+    assert "vertex 'orders' cannot read from" in error
+    assert "price" in error
+    assert "sqlalche.me" not in error
+
+
+def test_two_columns_of_the_same_name_are_refused(database: Database, pyr: Instance) -> None:
+    orders(database, "(1, 'tea')")
+    error = str(why_not(pyr, p.read_sql(database.url, "SELECT id, item AS id FROM orders")))
+    assert "two columns named 'id'; give one of them another name: AS other_id" in error
+
+
+def test_a_server_that_does_not_run_is_an_error_without_the_password(pyr: Instance) -> None:
+    error = why_not(pyr, p.read_sql("postgresql://app:hunter2@127.0.0.1:1/x", "orders"))
+    assert "postgresql://app:***@127.0.0.1:1/x" in str(error)
+    assert "whether the server runs" in str(error)
+    assert "hunter2" not in str(error)
+
+
+def test_a_missing_file_is_not_made(pyr: Instance, tmp_path: Path) -> None:
+    error = str(why_not(pyr, p.read_sql(f"sqlite:///{tmp_path}/none.db", "orders")))
+    assert f"there is no file '{tmp_path}/none.db'" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_password_is_not_shown_and_may_come_from_the_environment(
+    database: Database, pyr: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders(database, "(1, 'tea')")
+    monkeypatch.setenv("SHOP_URL", database.url)
+    source = p.read_sql("${SHOP_URL}", "orders")
+    assert database.url.encode() not in pickle.dumps(source)
+    assert read(pyr, source) == [{"id": 1, "item": "tea"}]
+    hidden = p.read_sql("postgresql://app:hunter2@h/x?sslpassword=hunter3", "orders")
+    assert "hunter" not in repr(hidden)
+    assert "${PW}" in repr(p.read_sql("postgresql://app:${PW}@h/x", "orders"))
+
+
+def test_a_variable_that_is_not_set_is_named(pyr: Instance) -> None:
+    error = str(why_not(pyr, p.read_sql("postgresql://app:${NO_SUCH}@h/x", "orders")))
+    assert "needs the variable NO_SUCH, which is not set" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "why"),
+    [
+        (("no url", "orders"), {}, "cannot be read as one"),
+        (("sqlite://", "orders"), {}, "in the memory of one connection"),
+        (("sqlite:///x.db", ""), {}, "needs the name of a table"),
+        (("sqlite:///x.db", "orders"), {"key": 7}, "must be the name of a column"),
+        (("sqlite:///x.db", "orders"), {"parameters": {"a": 1}}, "can have no parameters"),
+        (("sqlite:///x.db", "orders"), {"batch_size": 0}, "batch_size of read_sql"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    arguments: tuple[str, str], options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(InvalidDAG, match=why):
+        p.read_sql(*arguments, **options)
+
+
+def test_without_sqlalchemy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InvalidDAG, match=r"pip install 'pyrite\[sql\]'"):
+        p.read_sql("sqlite:///x.db", "orders")
+
+
+def test_rows_are_read_as_they_are_needed(database: Database, pyr: Instance) -> None:
+    database.run("CREATE TABLE many (n INTEGER)")
+    some = ", ".join(f"({n})" for n in range(1000))
+    for _ in range(5):
+        database.run(f"INSERT INTO many VALUES {some}")
+    step = p.read_sql(database.url, "many", batch_size=10).step
+    assert isinstance(step, ReadSql)
+    blocks = step.read([KeyRange()], "many")
+    assert len(next(blocks)) == 10
+    blocks.close()
+    database.run("DROP TABLE many")  # waits as long as somebody reads
+
+
+def test_a_reader_that_is_stopped_closes_its_connection(database: Database, pyr: Instance) -> None:
+    orders(database, *(f"({n}, 'x')" for n in range(5000)))
+    pipe = Pipeline()
+    few = pipe.read_from(p.read_sql(database.url, "orders", batch_size=10)).limit(3).collect()
+    assert len(few) == 3
+    database.run("DROP TABLE orders")
+
+
+def test_rows_come_in_the_order_of_the_key(database: Database, pyr: Instance) -> None:
+    orders(database, *(f"({n * 7 % 100}, 'x')" for n in range(100)))
+    for what in ("orders", "SELECT * FROM orders"):
+        found = read(pyr, p.read_sql(database.url, what, key="id"))
+        assert [row["id"] for row in found] == list(range(100))

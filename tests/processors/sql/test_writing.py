@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
-from pyrite import DAG, Instance, JobFailed, between
+from pyrite import DAG, Instance, InvalidDAG, JobCancelled, JobFailed, between, from_
 from pyrite import processors as p
 from tests.databases import Database
+from tests.postgres import PostgresServer
 
 
 def job(items: Sequence[Any], sink: Any, parallelism: int = 1) -> DAG:
@@ -138,8 +141,6 @@ def test_sinks_of_one_job_change_a_database_together(database: Database, pyr: In
     read = dag.vertex("read", p.read_items([{"id": 1}, {"id": 2}]))
     dag.edge(between(read, dag.vertex("a", p.write_sql(database.url, "orders"))))
     b = dag.vertex("b", p.map(lambda item: {"id": item["id"] * 4}))
-    from pyrite import from_
-
     dag.edge(from_(read, 1).to(b))
     dag.edge(between(b, dag.vertex("c", p.write_sql(database.url, "other"))))
     with pytest.raises(JobFailed) as raised:
@@ -158,3 +159,137 @@ def test_a_job_reads_and_writes_the_same_database(database: Database, pyr: Insta
     dag.edge(between(more, dag.vertex("w", p.write_sql(database.url, "orders", key="id"))))
     pyr.new_light_job(dag).execute().result(timeout=60)
     assert database.rows("SELECT n, count(*) FROM orders GROUP BY n") == [(2, 3000)]
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ("text", "it is not a dict from columns to values"),
+        ({"id": 1, "price": 2}, "the table has no column 'price'; it has: id, item, n"),
+        ({"id": 1, 7: 2}, "the table has no column 7"),
+        ({"id": 1, "item": "x" * 21}, ""),
+    ],
+)
+def test_an_item_that_is_no_row_is_named(
+    database: Database, pyr: Instance, item: Any, why: str
+) -> None:
+    with_orders(database)
+    if database.is_sqlite and not why:
+        return  # SQLite takes texts of any length
+    error = why_not(pyr, [*orders(range(50)), item], p.write_sql(database.url, "orders"))
+    assert f"vertex 'orders' cannot write item {item!r:.10}" in str(error)
+    assert why in str(error)
+    assert (error.vertex, error.item) == ("orders", item)
+    assert database.rows("SELECT * FROM orders") == []
+
+
+@pytest.mark.parametrize("item", [{"n": 1}, {"id": None, "n": 1}])
+def test_an_update_needs_a_key_in_each_item(database: Database, pyr: Instance, item: Any) -> None:
+    with_orders(database)
+    error = str(why_not(pyr, [item], p.write_sql(database.url, "orders", key="id")))
+    assert "it has no field 'id', which is of the key" in error or "must not be NULL" in error
+
+
+def test_a_column_that_must_have_a_value_is_named(database: Database, pyr: Instance) -> None:
+    database.run("CREATE TABLE strict (a INTEGER NOT NULL, b INTEGER NOT NULL DEFAULT 1)")
+    sink = p.write_sql(database.url, "strict")
+    assert "it has no field 'a', and that column has no" in str(why_not(pyr, [{"b": 1}], sink))
+    assert "column 'b' must not be NULL" in str(why_not(pyr, [{"a": 1, "b": None}], sink))
+    write(pyr, [{"a": 1}], sink)
+    assert database.rows("SELECT * FROM strict") == [(1, 1)]
+
+
+def test_what_cannot_be_written_is_known_before_any_work(database: Database, pyr: Instance) -> None:
+    with_orders(database)
+    begun: list[int] = []
+    dag = DAG()
+    read = dag.vertex("read", p.read_items([1, 2]))
+    made = dag.vertex("made", p.map(begun.append))
+    dag.edge(between(read, made))
+    dag.edge(between(made, dag.vertex("orders", p.write_sql(database.url, "orders", key="item"))))
+    with pytest.raises(JobFailed, match=r"CREATE UNIQUE INDEX orders_key ON orders \(item\)"):
+        pyr.new_light_job(dag).execute().result(timeout=60)
+    assert begun == []
+
+
+def test_a_missing_table_is_named(database: Database, pyr: Instance) -> None:
+    with_orders(database)
+    error = str(why_not(pyr, [{"id": 1}], p.write_sql(database.url, "order")))
+    assert (
+        "uses the table 'order', which the database does not have; did you mean 'orders'" in error
+    )
+
+
+def test_a_job_that_is_cancelled_changes_nothing(
+    database: Database, pyr: Instance, tmp_path: Path
+) -> None:
+    with_orders(database)
+    waits, goes_on = Event(), Event()
+
+    def wait(item: Any) -> Any:
+        if item["id"] == 500:
+            waits.set()
+            goes_on.wait(30)
+        return item
+
+    dag = DAG()
+    read = dag.vertex("read", p.read_items(orders(range(1000))), local_parallelism=1)
+    waiting = dag.vertex("waiting", p.map(wait), local_parallelism=1)
+    dag.edge(between(read, waiting))
+    sink = p.write_sql(database.url, "orders", batch_size=10)
+    dag.edge(between(waiting, dag.vertex("orders", sink, local_parallelism=1)))
+    execution = pyr.new_light_job(dag).execute()
+    assert waits.wait(30)
+    execution.cancel()
+    goes_on.set()
+    with pytest.raises(JobCancelled):
+        execution.result(timeout=30)
+    assert (database.rows("SELECT * FROM orders"), database.tables()) == ([], ["orders"])
+    database.run("DROP TABLE orders")  # waits as long as somebody is connected to it
+    assert [each.name for each in tmp_path.iterdir()] in ([], ["shop.db"])
+
+
+def test_a_table_of_another_schema_is_written(
+    shared_postgres: PostgresServer, pyr: Instance
+) -> None:
+    database = Database(shared_postgres.new_schema())
+    database.run(
+        "CREATE SCHEMA sales_of_a_test", "CREATE TABLE sales_of_a_test.orders (id INTEGER)"
+    )
+    write(pyr, [{"id": 1}], p.write_sql(database.url, "sales_of_a_test.orders"))
+    assert database.rows("SELECT * FROM sales_of_a_test.orders") == [(1,)]
+    database.run("DROP SCHEMA sales_of_a_test CASCADE")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"mode": "upsert"}, "needs key=..."),
+        ({"mode": "delete"}, "mode of write_sql"),
+        ({"key": "id", "columns": ["n"]}, "must have the key"),
+        ({"key": []}, "key of write_sql"),
+        ({"create": {}}, "create of write_sql"),
+        ({"create": {"n": int}, "key": "id"}, "create of write_sql.. has no column 'id'"),
+        ({"batch_size": True}, "batch_size of write_sql"),
+    ],
+)
+def test_wrong_arguments_are_refused(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidDAG, match=why):
+        p.write_sql("sqlite:///x.db", "orders", **options)
+
+
+def test_other_databases_are_refused(pyr: Instance) -> None:
+    error = str(why_not(pyr, [], p.write_sql("mysql://u:hunter2@h/x", "orders")))
+    assert "write_sql() writes to PostgreSQL and SQLite" in error
+    assert "hunter2" not in error
+
+
+def test_an_error_does_not_have_the_password(
+    shared_postgres: PostgresServer, pyr: Instance
+) -> None:
+    database = with_orders(Database(shared_postgres.new_schema()))
+    url = database.url.replace("postgres@", "postgres:hunter2@")
+    error = why_not(pyr, [{"id": "x"}], p.write_sql(url, "orders"))
+    assert error.item == {"id": "x"}
+    assert b"hunter2" not in pickle.dumps(error)
+    assert b"hunter2" not in str(error).encode()

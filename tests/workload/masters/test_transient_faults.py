@@ -185,7 +185,8 @@ def test_the_output_of_a_job_that_did_not_come_back_is_in_its_log(
         print("before the crash")
         os.kill(os.getpid(), signal.SIGKILL)
 
-    workload = Workload().add("slow", hang_until, args=[go], timeout=0.5)
+    # The import of this module, in a process that has just begun, takes a part of the time.
+    workload = Workload().add("slow", hang_until, args=[go], timeout=2)
     if make is None or make is process_pool:
         workload.add("crash", crash, after=["late"])
     workload.add("late", commands.note, args=[str(tmp_path / "out"), "x"])

@@ -179,6 +179,14 @@ def test_prune_takes_a_number_of_results(tmp_path: Path, keep: Any) -> None:
 # Handles
 
 
+@pytest.mark.parametrize("timeout", ["5", [5], b"5"])
+def test_a_timeout_that_is_no_number_is_refused_in_a_sentence(tmp_path: Path, timeout: Any) -> None:
+    run = run_of(tmp_path / "run", a=lambda: 1)
+    for use in (run.wait, run.cancel):
+        with pytest.raises(PyriteError, match="timeout must be a number of seconds"):
+            use(timeout)
+
+
 def test_cancelling_an_ended_run_leaves_a_later_run_in_its_store_alone(tmp_path: Path) -> None:
     said, go = str(tmp_path / "said"), str(tmp_path / "go")
     first = run_of(tmp_path / "run", a=lambda: 1)

@@ -13,10 +13,10 @@ import cloudpickle
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
 from pyrite.context import Collections, NamedCollection
-from pyrite.engine.execution import MetaSuppliers
+from pyrite.engine.execution import MetaSuppliers, Plan
 from pyrite.engine.failure import Failed
 from pyrite.engine.limits import too_many_bad_records
-from pyrite.engine.member import LifeCycleFailed, RunContext
+from pyrite.engine.member import LifeCycleFailed, RunContext, at
 from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import choose_single_partitions
 from pyrite.errors import PyriteError
@@ -132,6 +132,7 @@ class Coordination:
         self._meta_suppliers.begin_sinks()
         by_member = self._meta_suppliers.suppliers_by_member()
         single_partitions = choose_single_partitions(plan.topology, _CHOICE)
+        found = self._found(plan) if plan.looks and len(self.members) > 1 else b""
         return [
             Order(
                 job_id=self.job_id,
@@ -140,9 +141,19 @@ class Coordination:
                 parallelism=self._parallelism,
                 single_partitions=single_partitions,
                 suppliers=_pickled_suppliers(of_member) if of_member else b"",
+                found=found,
             )
             for index, of_member in enumerate(by_member)
         ]
+
+    def _found(self, plan: Plan) -> bytes:
+        parallelism = {vertex.name: vertex.local_parallelism for vertex in plan.topology.vertices}
+        found = {}
+        for name, step in plan.looks:
+            with at(name):
+                found[name] = step.found(name, parallelism[name] * len(self.members))
+        data: bytes = cloudpickle.dumps(found, 5)
+        return data
 
     def _start(self, orders: Sequence[Order]) -> None:
         if self._run.halt.is_set:

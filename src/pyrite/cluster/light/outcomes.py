@@ -33,6 +33,8 @@ class Order:
     single_partitions: Mapping[int, int]
     suppliers: bytes
     """The user's suppliers for this member, by vertex, pickled; empty if there are none."""
+    found: bytes
+    """What the sources have found, by vertex, pickled; empty if they need not look."""
 
     def packed(self) -> bytes:
         return pickle.dumps(
@@ -43,13 +45,16 @@ class Order:
                 self.parallelism,
                 dict(self.single_partitions),
                 self.suppliers,
+                self.found,
             ),
             5,
         )
 
     @staticmethod
     def unpacked(data: Payload) -> Order:
-        job_id, index, members, parallelism, single_partitions, suppliers = pickle.loads(data)
+        job_id, index, members, parallelism, single_partitions, suppliers, found = pickle.loads(
+            data
+        )
         return Order(
             job_id=job_id,
             index=index,
@@ -57,6 +62,7 @@ class Order:
             parallelism=parallelism,
             single_partitions=single_partitions,
             suppliers=suppliers,
+            found=found,
         )
 
 

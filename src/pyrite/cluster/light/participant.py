@@ -119,18 +119,21 @@ class Participant:
         suppliers: dict[str, ProcessorSupplier] = (
             pickle.loads(order.suppliers) if order.suppliers else {}
         )
+        run = RunContext(
+            job_name=self.name,
+            job_id=order.job_id,
+            execution_id=self.id.hex(),
+            member_count=len(order.members),
+            collections=self._collections,
+            halt=self.halt,
+            wake=self._service.wake,
+            member_share=self._share,
+        )
+        if order.found:
+            run.tell_found(pickle.loads(order.found))
         self.links = MemberLinks(self.id, plan.topology, self._peers, self.arrivals, self.halt)
         self._run = MemberRun(
-            RunContext(
-                job_name=self.name,
-                job_id=order.job_id,
-                execution_id=self.id.hex(),
-                member_count=len(order.members),
-                collections=self._collections,
-                halt=self.halt,
-                wake=self._service.wake,
-                member_share=self._share,
-            ),
+            run,
             plan.topology,
             plan.stretches,
             index=order.index,

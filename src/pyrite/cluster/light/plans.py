@@ -119,9 +119,13 @@ class KeptPlan:
 
     def starts_at_once(self, job: str, members: int, parallelism: int) -> bool:
         """Whether an execution can start without a call that may block: the plan is made, and has
-        no suppliers of the user."""
+        no suppliers of the user, nor sources that the coordinator must look for."""
         plan = self._made.get((job, members, parallelism))
-        return plan is not None and not plan.runs_users_life_cycles
+        return (
+            plan is not None
+            and not plan.runs_users_life_cycles
+            and not (plan.looks and members > 1)
+        )
 
     def plan(self, job: str, members: int, parallelism: int) -> Plan:
         """A job's plan for so many members. The first call unpickles the DAG and plans it."""

@@ -19,10 +19,13 @@ from pyrite.processors.files import ReadFiles
 from pyrite.processors.items import CAN_BE_SLICED, ReadItems, ReadOnce
 from pyrite.processors.spark import ReadSpark
 from pyrite.processors.splits import ReadSplits
+from pyrite.processors.sql import ReadSql
 from pyrite.processors.steps import ReadStep, Transform
 
 MOST_BYTES = 1 << 20
 """Of a file, in one split: some 10,000 lines. A split is read again if its peer dies."""
+MOST_ROWS = 10_000
+"""Of a table, in one split, if it can be divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,12 @@ def cut(
             "use new_job"
         )
     if isinstance(step, ReadFiles):
-        found = step.found(vertex).files or ()
+        found = step.found(vertex, 1).files or ()
         reader = replace(step, files=None)  # each task gets the reader, and the splits name files
         return Cut(step.splits(found, most_bytes), ReadSplits(reader.blocks, False))
+    if isinstance(step, ReadSql):
+        reads = ReadSplits(step.reader(vertex), may_hold_none=False, may_block=True)
+        return Cut(step.splits(vertex, MOST_ROWS), reads)
     items: Iterable[Any]
     if isinstance(step, ReadItems):
         items = step.items

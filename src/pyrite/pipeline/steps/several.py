@@ -11,13 +11,12 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline import edges
 from pyrite.pipeline.building import Options, node_after
-from pyrite.pipeline.joins import broadcast_join, sides_by_key
+from pyrite.pipeline.joins import co_group, hash_join
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.point import Point
 from pyrite.processors import transforms
 from pyrite.processors.checks import checked_function, checked_optional_function
-from pyrite.processors.joining import HOWS, CoGroup, How, Matches, SidesOfJoin
-from pyrite.processors.lookup import LookupJoin
+from pyrite.processors.hash_join import HOWS, HashJoin, How
 from pyrite.processors.splitting import Split
 from pyrite.where import users_line
 
@@ -186,8 +185,9 @@ class Several(Point[T]):
 
         `how="left"` also emits `(item, None)` for an item without a match, and `"full"` also
         `(None, item of other)`. `"semi"` emits each item that has a match, and `"anti"` each that
-        has none. With `broadcast=True` each processor holds all of `other` in memory, and the items
-        of this stage stay where they are: for a small `other`.
+        has none. The items of `other` are held in memory, on Spark one partition at a time, so let
+        it be the smaller side. With `broadcast=True` each processor holds all of `other`, and the
+        items of this stage stay where they are: for a small `other`.
 
         >>> from pyrite import Pipeline
         >>> pipe = Pipeline()
@@ -204,17 +204,8 @@ class Several(Point[T]):
                 f"how of join() in {users_line()} must be one of {', '.join(HOWS)}; got "
                 f"{shorten(how)}"
             )
-        if broadcast:
-            node = broadcast_join(self, other, LookupJoin(how, left, right), options)
-        else:
-            fold = SidesOfJoin(left, right)
-            only_matches = (how in ("inner", "semi"), how != "full")
-            node = sides_by_key(self, other, "join", (left, right), only_matches, fold, options)
-        joined = self._stage(node)
-        if broadcast:
-            return joined
-        step = transforms.flat_map(Matches(how))
-        return joined._locally(f"{name or 'join'}-matches", step, Options(parallelism=parallelism))
+        join = HashJoin(how, left, right)
+        return self._stage(hash_join(self, other, join, options, broadcast=broadcast))
 
     def co_group(
         self,
@@ -236,16 +227,9 @@ class Several(Point[T]):
         """
         checked_function("co_group", "left", left)
         checked_function("co_group", "right", right)
-        node = sides_by_key(
-            self,
-            other,
-            "co_group",
-            (left, right),
-            (False, False),
-            CoGroup(),
-            Options(name, parallelism, on_error),
+        return self._stage(
+            co_group(self, other, (left, right), Options(name, parallelism, on_error))
         )
-        return self._stage(node)
 
     def process(
         self,

@@ -139,8 +139,9 @@ class ReadFiles(ReadStep):
     files: tuple[Found, ...] | None = None
     """The files that match, where they were looked for before: all readers must see the same."""
     may_hold_none = False
+    looks = True
 
-    def found(self, vertex: str) -> ReadFiles:
+    def found(self, vertex: str, readers: int) -> ReadFiles:
         """The same, with the files that match now."""
         storage = storage_of(self.pattern)
         files = storage.find(self.pattern)
@@ -160,8 +161,7 @@ class ReadFiles(ReadStep):
         return replace(self, format=self.format.going_on())
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        vertex = context.vertex_name
-        files = self.files or context.once(("files", vertex), lambda: self.found(vertex).files)
+        files = self.files or self.found_once(context).files
         return Flat.over(
             self.blocks(self._share(files, context.global_index, context.total_parallelism))
         )

@@ -39,6 +39,9 @@ class Address:
             return self.url
         return _shown(make_url(self.url))
 
+    def without_password(self) -> Address:
+        return Address(repr(self))
+
     def resolved(self) -> URL:
         """With the values of all variables."""
         from sqlalchemy.engine import make_url
@@ -151,9 +154,9 @@ def _shown(url: URL) -> str:
         query={name: HIDDEN if _SECRET.search(name) else url.query[name] for name in url.query}
     )
     password = url.password
-    if password is not None and _VARIABLE.fullmatch(str(password)):
-        return url.render_as_string(hide_password=False)
-    return url.render_as_string()
+    hide = password is None or not _VARIABLE.fullmatch(str(password))
+    shown = url.render_as_string(hide_password=hide)
+    return re.sub(r"%24%7B(\w+)%7D", r"${\1}", shown)
 
 
 def _secrets(url: URL) -> list[str]:

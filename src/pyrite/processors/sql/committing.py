@@ -117,7 +117,7 @@ class SqlCommit(Commit):
 
     def finish(self) -> None:
         self._transaction.end()
-        self._staging.drop()
+        self._staging.finish()
 
     def discard(self) -> None:
         self._transaction.end()
@@ -138,6 +138,12 @@ class SqlCommit(Commit):
         if self._is_durable and self._is_recorded(transaction.connection):
             return
         connection = transaction.connection
+        if not self._staging.exists(connection):
+            raise ProcessorError(
+                f"vertex '{self._vertex}' cannot find its staging table '{self._staging.name}', "
+                "which had the rows that the job has written; somebody has removed it; run the job "
+                "again"
+            )
         target, exists = _target_in(connection, sink, self._vertex)
         if not exists:
             target.create(connection)
@@ -204,7 +210,8 @@ class SqlCommit(Commit):
         connection.execute(
             delete(records).where(records.c.committed_at < (now - REMEMBERED).isoformat())
         )
-        return connection.execute(insert.on_conflict_do_nothing()).rowcount == 0
+        added = insert.on_conflict_do_nothing().returning(records.c.execution)
+        return connection.execute(added).first() is None
 
 
 def _records(schema: str | None) -> Table:

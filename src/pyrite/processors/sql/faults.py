@@ -11,7 +11,6 @@ from sqlalchemy.exc import (
     IntegrityError,
     NoSuchModuleError,
     NoSuchTableError,
-    OperationalError,
     SQLAlchemyError,
 )
 
@@ -28,7 +27,7 @@ def explained(address: Address, vertex: str, doing: str) -> Iterator[None]:
     goes after "cannot"."""
     try:
         yield
-    except (SQLAlchemyError, ImportError) as error:
+    except (SQLAlchemyError, ImportError, ValueError) as error:
         raise ProcessorError(
             f"vertex '{vertex}' cannot {doing} {address}: {reason(error, address)}"
         ) from cause_of(error)
@@ -57,10 +56,10 @@ def cause_of(error: BaseException) -> BaseException | None:
 
 
 def is_of_row(error: BaseException) -> bool:
-    """Whether one of the rows is to blame, and not the connection or the statement."""
-    if isinstance(error, OperationalError) and getattr(error, "connection_invalidated", False):
-        return False
-    return isinstance(error, SQLAlchemyError) or not isinstance(error, OSError)
+    """Whether one of the rows may be to blame, and not the connection. All drivers have an error of
+    this name."""
+    said = cause_of(error)
+    return not any(each.__name__ == "OperationalError" for each in type(said).__mro__)
 
 
 def _has(*words: str) -> Callable[[BaseException, str], bool]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pyrite.context import ProcessorContext
@@ -86,13 +87,24 @@ class ReadSql(ReadStep):
     """The ranges, where they were looked for before: all readers must have the same."""
     may_hold_none = False
     may_block = True
+    looks = True
+
+    def without_secrets(self) -> ReadSql:
+        return replace(self, address=self.address.without_password())
 
     def found(self, vertex: str, readers: int) -> ReadSql:
         """The same, with ranges of the key for so many readers."""
-        return replace(self, ranges=self.ranges_for(vertex, readers))
+        ranges = (KeyRange(),) if readers == 1 else self._ranges(vertex, lambda *_: readers)
+        return replace(self, ranges=ranges)
 
-    def ranges_for(self, vertex: str, readers: int) -> tuple[KeyRange, ...]:
-        if self.key is None or readers == 1:
+    def splits(self, vertex: str, most_rows: int) -> tuple[KeyRange, ...]:
+        """All rows, in ranges of about so many rows."""
+        return self._ranges(
+            vertex, lambda rows, connection: -(-rows.count(connection) // most_rows)
+        )
+
+    def _ranges(self, vertex: str, count: Callable[[Any, Any], int]) -> tuple[KeyRange, ...]:
+        if self.key is None:
             return (KeyRange(),)
         from pyrite.processors.sql.databases import connected
         from pyrite.processors.sql.faults import explained
@@ -102,7 +114,12 @@ class ReadSql(ReadStep):
             connected(self.address) as connection,
         ):
             rows = self._rows(connection, vertex)
-            return ranges_between(rows.boundaries(connection, readers))
+            wanted = count(rows, connection)
+            return ranges_between(rows.boundaries(connection, wanted) if wanted > 1 else ())
+
+    def reader(self, vertex: str) -> Callable[[KeyRange], Iterable[list[Any]]]:
+        """Reads a split."""
+        return partial(_read_split, self, vertex)
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
         return Flat.over(self._blocks_of(context))
@@ -121,13 +138,10 @@ class ReadSql(ReadStep):
                 yield from rows.blocks(connection, each, self.batch_size, vertex)
 
     def _blocks_of(self, context: ProcessorContext) -> Generator[list[Any], None, None]:
-        vertex, readers = context.vertex_name, context.total_parallelism
-        ranges = self.ranges
-        if ranges is None:
-            ranges = context.once(("ranges", vertex), lambda: self.ranges_for(vertex, readers))
-        own = ranges[context.global_index :: readers]
+        ranges = self.ranges or self.found_once(context).ranges
+        own = ranges[context.global_index :: context.total_parallelism]
         if own:
-            yield from self.read(own, vertex)
+            yield from self.read(own, context.vertex_name)
 
     def _rows(self, connection: Any, vertex: str) -> Any:
         from pyrite.processors.sql.selecting import Rows
@@ -140,3 +154,7 @@ class ReadSql(ReadStep):
             columns=self.columns,
             parameters=dict(self.parameters),
         )
+
+
+def _read_split(step: ReadSql, vertex: str, split: KeyRange) -> Iterable[list[Any]]:
+    return step.read([split], vertex)

@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Select,
+    Executable,
+    TextClause,
     bindparam,
     column,
     func,
@@ -45,6 +46,8 @@ class Rows:
     columns: Sequence[ColumnElement[Any]]
     key: ColumnElement[Any] | None
     parameters: Mapping[str, Any]
+    plain: TextClause | None = None
+    """The query itself, if there is no key, and all of its columns are wanted."""
 
     @staticmethod
     def of(
@@ -71,7 +74,13 @@ class Rows:
         chosen_of_query: list[ColumnElement[Any]] = (
             [column(name) for name in columns] if columns else [literal_column("*")]
         )
-        return Rows(named, chosen_of_query, column(key) if key else None, parameters)
+        plain = None if columns or key else query
+        return Rows(named, chosen_of_query, column(key) if key else None, parameters, plain)
+
+    def count(self, connection: Connection) -> int:
+        counted = select(func.count()).select_from(self.source)
+        count: int = connection.execute(counted, self.parameters).scalar_one()
+        return count
 
     def boundaries(self, connection: Connection, count: int) -> list[Any]:
         """Keys between which there are about equally many rows: the first of each of `count` parts,
@@ -108,11 +117,16 @@ class Rows:
             for rows in result.partitions(size):
                 yield [dict(zip(names, row)) for row in rows]
 
-    def _within(self, range: KeyRange) -> Select[Any]:
+    def _within(self, range: KeyRange) -> Executable:
+        if self.plain is not None:
+            return self.plain
         statement = select(*self.columns).select_from(self.source)
+        if self.key is None:
+            return statement
+        # A task that runs again must read the rows in the same order.
+        statement = statement.order_by(self.key)
         if range.has_all:
             return statement
-        assert self.key is not None
         if range.is_null:
             return statement.where(self.key.is_(None))
         if range.low is not None:

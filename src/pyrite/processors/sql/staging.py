@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, inspect, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
@@ -76,20 +76,22 @@ class Staging:
             Column(FIELDS, Text),
             *(Column(column.name, column.type) for column in target.columns),
             schema=schema,
+            sqlite_with_rowid=False,
         )
 
     def create(self, target: Table, *, exists: bool, is_durable: bool) -> None:
         """`exists` says whether the target is there already."""
         raise NotImplementedError
 
-    def exists(self) -> bool:
+    def exists(self, connection: Connection) -> bool:
+        """`connection` is that of the commit."""
         raise NotImplementedError
 
     def drop(self) -> None:
         """May be repeated."""
         raise NotImplementedError
 
-    def engine(self) -> Engine:
+    def connect(self) -> Connection:
         """For those who write rows. Raises ProcessorError if the staging table is gone."""
         raise NotImplementedError
 
@@ -102,7 +104,10 @@ class Staging:
         raise NotImplementedError
 
     def drop_in(self, connection: Connection) -> None:
-        """Called in the transaction of the commit."""
+        """Called in the transaction of the commit, to drop what can be dropped in it."""
+
+    def finish(self) -> None:
+        """Called after that transaction, for the rest."""
 
 
 class InDatabase(Staging):
@@ -125,9 +130,8 @@ class InDatabase(Staging):
                 made = str(CreateTable(staging).compile(dialect=connection.dialect))
                 connection.exec_driver_sql(made.replace("CREATE TABLE", f"CREATE {kind}", 1))
 
-    def exists(self) -> bool:
-        with engine_at(self.url).connect() as connection:
-            return connection.dialect.has_table(connection, self.name, schema=self.schema)
+    def exists(self, connection: Connection) -> bool:
+        return inspect(connection).has_table(self.name, schema=self.schema)
 
     def drop(self) -> None:
         with engine_at(self.url).begin() as connection:
@@ -140,8 +144,8 @@ class InDatabase(Staging):
         name = connection.dialect.identifier_preparer.format_table(table)
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
 
-    def engine(self) -> Engine:
-        return engine_at(self.url)
+    def connect(self) -> Connection:
+        return engine_at(self.url).connect()
 
     @property
     def schema_to_write(self) -> str | None:
@@ -169,28 +173,37 @@ class InFile(Staging):
                 raw: Any = connection.connection.dbapi_connection
                 # Others can read while one writes, and a process that is killed does no harm.
                 raw.execute("PRAGMA journal_mode=WAL")
+                raw.execute(f"PRAGMA user_version={int(is_durable)}")
             with engine.begin() as connection:
                 self.table(target, None).create(connection)
         except SQLAlchemyError:
             self.drop()
             raise
 
-    def exists(self) -> bool:
+    def exists(self, connection: Connection) -> bool:
         return os.path.exists(self.path)
+
+    def finish(self) -> None:
+        self.drop()
 
     def drop(self) -> None:
         for end in ("", "-wal", "-shm"):
             if os.path.exists(self.path + end):
                 os.unlink(self.path + end)
 
-    def engine(self) -> Engine:
+    def connect(self) -> Connection:
         if not os.path.exists(self.path):
             raise ProcessorError(
                 f"vertex '{self.vertex}' cannot write to '{self.path}', which was made when the "
                 "job began: either the job has ended, or the folder is not shared by all machines "
                 "that the job runs on"
             )
-        return engine_at(self.url.set(database=self.path), begin="BEGIN IMMEDIATE")
+        url = self.url.set(database=self.path)
+        connection = engine_at(url, begin="BEGIN IMMEDIATE").connect()
+        raw: Any = connection.connection.dbapi_connection
+        if not raw.execute("PRAGMA user_version").fetchone()[0]:
+            raw.execute("PRAGMA synchronous=OFF")  # the job does not survive a crash of the system
+        return connection
 
 
 def checked_to_write(address: Address, vertex: str) -> URL:

@@ -26,7 +26,7 @@ class Transaction:
     @staticmethod
     def of(staging: Staging, execution: str) -> Transaction:
         """The one that all sinks of an execution share."""
-        key = execution, _database(staging.url)
+        key = execution, staging.url
         with _LOCK:
             found = _OPEN.get(key)
             if found is None:
@@ -36,8 +36,12 @@ class Transaction:
     @property
     def connection(self) -> Connection:
         if self._connection is None:
+            has_file = self._file is not None and os.path.exists(self._file)
             engine = engine_at(
-                self._url, must_exist=False, begin="BEGIN IMMEDIATE", attach=self._file
+                self._url,
+                must_exist=False,
+                begin="BEGIN IMMEDIATE",
+                attach=self._file if has_file else None,
             )
             self._connection = engine.connect()
         return self._connection
@@ -58,8 +62,4 @@ class Transaction:
 
 
 _LOCK = threading.Lock()
-_OPEN: WeakValueDictionary[tuple[str, str], Transaction] = WeakValueDictionary()
-
-
-def _database(url: URL) -> str:
-    return url.set(query={}).render_as_string(hide_password=False)
+_OPEN: WeakValueDictionary[tuple[str, URL], Transaction] = WeakValueDictionary()

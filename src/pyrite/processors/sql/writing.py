@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
@@ -96,6 +96,9 @@ class WriteSql(WriteStep):
     batch_size: int
     commits = True
     may_block = True
+
+    def without_secrets(self) -> WriteSql:
+        return replace(self, address=self.address.without_password())
 
     def begin(self, context: MetaSupplierContext) -> Commit:
         from pyrite.processors.sql.committing import SqlCommit

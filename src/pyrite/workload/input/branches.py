@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields
 
 from pyrite.workload.input.jobs.maps import branch_id
 from pyrite.workload.input.plan import Plan
@@ -16,24 +17,10 @@ def extended(plan: Plan, extensions: Iterable[tuple[int, int]]) -> Plan:
     extensions = list(extensions)
     if not extensions:
         return plan
-    made = replace(
-        plan,
-        ids=list(plan.ids),
-        upstream=[list(jobs) for jobs in plan.upstream],
-        downstream=[list(jobs) for jobs in plan.downstream],
-        priorities=list(plan.priorities),
-        retries=list(plan.retries),
-        timeouts=list(plan.timeouts),
-        pools=list(plan.pools),
-        passed=list(plan.passed),
-        fingerprints=list(plan.fingerprints),
-        parts=list(plan.parts),
-        settings=dict(plan.settings),
-        files=dict(plan.files),
-        order=list(plan.order),
-        branches=dict(plan.branches),
-        branch=dict(plan.branch),
-    )
+    copies = {field.name: copy(getattr(plan, field.name)) for field in fields(plan)}
+    copies["upstream"] = [list(jobs) for jobs in plan.upstream]
+    copies["downstream"] = [list(jobs) for jobs in plan.downstream]
+    made = Plan(**copies)
     for map, count in extensions:
         extend(made, map, count)
     made.order[:] = in_order(made.upstream, made.downstream)
@@ -66,3 +53,24 @@ def extend(plan: Plan, map: int, count: int) -> range:
     plan.branches[map] = branches
     plan.branch.update((job, (map, n)) for n, job in enumerate(branches))
     return branches
+
+
+class GrowingPlan:
+    """The plan of a run with the branches that are known, and the numbers of its jobs by id."""
+
+    def __init__(self, first: Plan) -> None:
+        self._first = first
+        self._extensions: list[tuple[int, int]] = []
+        self._use(first)
+
+    def _use(self, plan: Plan) -> None:
+        self.plan = plan
+        self.number = {id: n for n, id in enumerate(plan.ids)}
+
+    def grow(self, extensions: list[tuple[int, int]], count: int) -> None:
+        """Adds branches until there are `count` jobs."""
+        while extensions and len(self._first.ids) + sum(n for _, n in extensions) > count:
+            extensions.pop()
+        if extensions != self._extensions:
+            self._extensions = extensions
+            self._use(extended(self._first, extensions))

@@ -5,11 +5,15 @@ only, and acts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
+from pyrite.workload.input.sources.marks import marked_source
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.masters.up_to_date import UpToDate
@@ -197,6 +201,8 @@ class Conductor:
         for next_one in self._scheduler.jobs_of(worker)[:1]:
             self._began[next_one] = (worker, record.ended)
         error = None if record.succeeded else self._error_at(segment, record.offset)
+        if marked_source(record.fingerprint) is not None:
+            self._up_to_date.edited(record)
         if record.job in self._plan.files:
             record = self._up_to_date.settled(record)
         self._entries[record.job] = with_record(
@@ -240,6 +246,18 @@ class Conductor:
             )
 
     # The journal
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Writes the changes before and after a block that runs the jobs."""
+        self.flush()
+        try:
+            yield
+        except RunBroken:
+            with suppress(RunBroken):  # if it is not possible, the segments have the last changes
+                self.flush()
+            raise
+        self.flush()
 
     def flush_if_due(self, now: float) -> None:
         changed = len(self._scheduler.changed)
@@ -291,11 +309,3 @@ class Conductor:
         self._finished.clear()
         scheduler.changed.clear()
         self._scanned.clear()
-
-    def salvage(self) -> None:
-        """Writes the last changes when the run breaks, if possible. If not, the segments have
-        them."""
-        try:
-            self.flush()
-        except RunBroken:
-            pass

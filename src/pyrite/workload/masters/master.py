@@ -40,7 +40,8 @@ from pyrite.workload.workers.worker import READY, TROUBLE
 from pyrite.workload.workers.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
-    from pyrite.workload.workers.launched.arrivals import Arrival, Arrivals, LaunchedWorker
+    from pyrite.wire.wire import Connection, Wire
+    from pyrite.workload.workers.launched.arrivals import Arrivals, LaunchedWorker
 
 STILLBIRTHS_MAX = 3  # consecutive workers that may die before they take a job
 LEAVING_SECONDS = 10.0
@@ -132,8 +133,8 @@ class Master:
         from pyrite.wire.sockets import Limits
         from pyrite.workload.workers.launched.arrivals import Arrivals, LaunchedWorker
 
-        def welcome(arrival: Arrival) -> LaunchedWorker:
-            worker = LaunchedWorker(*self._new_name(), arrival, plan=self._journal.plan)
+        def welcome(wire: Wire, connection: Connection) -> LaunchedWorker:
+            worker = LaunchedWorker(*self._new_name(), wire, connection, plan=self._journal.plan)
             self._welcome(worker)
             return worker
 
@@ -147,24 +148,9 @@ class Master:
         """Runs until every job has ended. Returns the final phase of the run."""
         self._listen_for_signals()
         try:
-            self._conductor.flush()
-            while not self._conductor.has_ended():
-                self._assign()
-                if self._conductor.has_ended():
-                    break
-                self._hire()
-                self._recall()
-                self._end_overdue()
-                self._end_late()
-                self._conductor.flush_if_due(time.monotonic())
-                self._wait(self._patience())
-                if self._conductor.stops_running_jobs:
-                    self._stop_running_jobs()
-            self._conductor.flush()
+            with self._conductor.recording():
+                self._run_jobs()
             self._dismiss()
-        except RunBroken:
-            self._conductor.salvage()
-            raise
         finally:
             for worker in self._workers.values():
                 worker.kill()
@@ -175,6 +161,20 @@ class Master:
             processes.end_children(but=self._own_processes)
             self._reaper.close()
         return self._conductor.phase
+
+    def _run_jobs(self) -> None:
+        while not self._conductor.has_ended():
+            self._assign()
+            if self._conductor.has_ended():
+                break
+            self._hire()
+            self._recall()
+            self._end_overdue()
+            self._end_late()
+            self._conductor.flush_if_due(time.monotonic())
+            self._wait(self._patience())
+            if self._conductor.stops_running_jobs:
+                self._stop_running_jobs()
 
     # Workers
 

@@ -164,15 +164,11 @@ class TransientMaster:
                 depth=1,
                 folder=self._origin.folder or "",
             )
-            try:
+            with self._conductor.recording():
                 self._run_jobs()
-            except RunBroken:
-                self._conductor.salvage()
-                raise
         return self._conductor.phase
 
     def _run_jobs(self) -> None:
-        self._conductor.flush()
         while not self._conductor.has_ended():
             self._send_out()
             if self._conductor.has_ended():
@@ -185,7 +181,6 @@ class TransientMaster:
                     self._end(
                         flight, "it was stopped while it ran, because the run ended", cause="cancel"
                     )
-        self._conductor.flush()
 
     # Submitting jobs
 
@@ -238,11 +233,13 @@ class TransientMaster:
 
     def _task(self, order: Order, slot: Slot) -> Task:
         blob = self._commands.bytes_of(order.blob)
-        command = self._commands.bytes_at(span_of(blob))
+        span = span_of(blob)
+        command, sources = self._commands.bytes_at(span), self._commands.sources_of(span)
         inputs = tuple(_input(read) for read in readers(self._store, order.inputs))
         path = self._origin.path
         luggage = self._commands.luggage_of(order.blob, is_here=_is_here(self._supply.get()))
-        return Task(order, blob, command, inputs, path, slot.log_end, os.getpid(), luggage)
+        log, here = slot.log_end, os.getpid()
+        return Task(order, blob, command, inputs, path, log, here, sources, luggage)
 
     # Taking results
 

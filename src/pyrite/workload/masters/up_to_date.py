@@ -17,6 +17,7 @@ from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.branching import Branching
 from pyrite.workload.masters.files_of_jobs import FilesOfJobs
 from pyrite.workload.storage.cleanup_queue import Record
+from pyrite.workload.storage.edited import why_edited
 from pyrite.workload.storage.entries import Entry, with_result
 from pyrite.workload.storage.given import is_there
 from pyrite.workload.storage.journal import Journal
@@ -47,6 +48,7 @@ class UpToDate:
         self._fingerprints: list[bytes | None] = [None] * len(plan.ids)
         self._packed = functools.lru_cache(maxsize=64)(with_run)
         self._parts_of: dict[int, bytes] = {}  # by job with files and a result
+        self._edited: dict[int, tuple[str, ...]] = {}  # jobs that ran code that was not planned
         self._known = known = journal.results.latest_seconds()
         ids = map(self.results_id, range(len(plan.ids))) if plan.branch else plan.ids
         self.seconds = {n: known[id] for n, id in enumerate(ids) if id in known} if known else {}
@@ -81,10 +83,16 @@ class UpToDate:
         """What the fingerprint of the job was made of, packed, to explain why a job runs."""
         planned = self._plan.parts[job]
         upstream = self._above(job)
-        if job not in self._plan.files:
+        edited = self._edited.get(job, ())
+        if job not in self._plan.files and not edited:
             return with_run(planned, upstream=upstream) if upstream else self._packed(planned)
         seen = self._files.seen(job)
-        return with_run(planned, seen.contents, upstream, seen.made, seen.unsure)
+        return with_run(planned, seen.contents, upstream, seen.made, (*seen.unsure, *edited))
+
+    def edited(self, record: Record) -> None:
+        """A worker has run code that was not planned. Then the fingerprint of the record is marked,
+        and stays as it is."""
+        self._edited[record.job] = why_edited(self._store, record.plan, record)
 
     def settled(self, record: Record) -> Record:
         """The record of a job with files that has ended, with the fingerprint of what its files
@@ -101,7 +109,7 @@ class UpToDate:
             made = outputs_again(Parts.unpack(earlier.parts), now, self._plan.files[job])
         found = digest(self._without_files(job), self._files.settle(job, made))
         self._parts_of[job] = self.parts(job)
-        return record._replace(fingerprint=found)
+        return record if job in self._edited else record._replace(fingerprint=found)
 
     def failed(self, job: int) -> None:
         """An attempt of a job has no result."""

@@ -23,6 +23,7 @@ from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import files_of
 from pyrite.workload.storage.database import open_database, transaction
+from pyrite.workload.storage.edited import why_edited
 from pyrite.workload.storage.entries import Entry, result_of, with_result
 from pyrite.workload.storage.journal_reading import (
     damaged,
@@ -110,12 +111,14 @@ class Journal:
 
     def _settle(self, changed: dict[int, Entry]) -> None:
         """Writes the entries of jobs that ended after the last batch, and their results."""
-        plan = extended(self._store.read_plan(self.plan), self.extensions())
+        number = self.plan
+        plan = extended(self._store.read_plan(number), self.extensions())
         ids = self._results_ids()
         results = []
         for job, entry in changed.items():
             if entry.state is not JobState.FAILED:
-                parts = b""
+                why = why_edited(self._store, number, entry.result)
+                parts = with_run(plan.parts[job], disturbed=why) if why else b""
                 if job in plan.files:
                     changed[job], parts = _unsettled(entry, plan.parts[job])
                 results.append(result_of(ids[job], changed[job], parts))

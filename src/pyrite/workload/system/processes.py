@@ -80,7 +80,7 @@ class Survivor:
 
     def __init__(self, program: str, *, env: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", program],
+            [sys.executable, "-I", "-S", os.path.abspath(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

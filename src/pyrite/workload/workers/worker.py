@@ -28,6 +28,7 @@ from pyrite.workload.workers import orders
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.running.doing import do
 from pyrite.workload.workers.running.leftovers import Leftovers
+from pyrite.workload.workers.running.loaded_sources import LoadedSources
 from pyrite.workload.workers.running.reuse import can_be_reused
 from pyrite.workload.workers.running.surroundings import Surroundings
 from pyrite.workload.workers.worker_queue import Consumer
@@ -101,7 +102,8 @@ class Worker:
         self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
         self._commands = store.open_commands(plan)
-        self._reused: dict[tuple[int, int], Command] = {}
+        self._sources = LoadedSources(self._commands.sources_of)
+        self._reused: dict[tuple[int, ...], Command] = {}
         self._surroundings = Surroundings()
         self._leftovers = Leftovers()
         self._log_end = self._surroundings.log_size()
@@ -126,6 +128,7 @@ class Worker:
             self._commands.bytes_of(order.blob),
             self._command_at,
             readers(self._store, order.inputs) if order.inputs else (),
+            self._sources,
             self._give_up,
         )
         is_restored = self._surroundings.restore()
@@ -161,7 +164,8 @@ class Worker:
         path.unlink()
         return places
 
-    def _command_at(self, span: tuple[int, int]) -> Command:
+    def _command_at(self, span: tuple[int, ...]) -> Command:
+        self._sources.begin(span)
         command = self._reused.get(span)
         if command is None:
             command = pickle.loads(self._commands.bytes_at(span))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrite.workload.input.commands.large_data import LargeData, Luggage, look_in, write_data
+from pyrite.workload.input.sources.sources import OpenSources, Source, Sources
 from pyrite.workload.system.private import write_private
 
 
@@ -25,6 +26,7 @@ class CommandBook:
     large: LargeData = field(default_factory=LargeData)
     uses: dict[int, Sequence[str]] = field(default_factory=dict)
     on_end: bytes = b""
+    sources: Sources = field(default_factory=Sources)
     _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
     def put(self, blob: bytes) -> tuple[int, int]:
@@ -43,6 +45,7 @@ class CommandBook:
         write_data(large, {name: self.large.contents[name] for name in used})
         write_private(folder / "commands", self.data)
         write_private(folder / "spans", self.spans.tobytes())
+        self.sources.write(folder)
         if self.uses:
             write_private(folder / "uses.json", json.dumps(self.uses).encode())
 
@@ -56,14 +59,19 @@ class OpenCommandBook:
         self._spans.frombytes((folder / "spans").read_bytes())
         self._file = os.open(folder / "commands", os.O_RDONLY | os.O_CLOEXEC)
         self._uses = _uses(folder)
+        self._sources = OpenSources(folder)
         self._large = large
         look_in(large)
 
     def bytes_of(self, job: int) -> bytes:
         return self.bytes_at((self._spans[2 * job], self._spans[2 * job + 1]))
 
-    def bytes_at(self, span: tuple[int, int]) -> bytes:
+    def bytes_at(self, span: tuple[int, ...]) -> bytes:
         return os.pread(self._file, span[1] - span[0], span[0])
+
+    def sources_of(self, span: tuple[int, ...]) -> tuple[Source, ...]:
+        """The source files of a command, if its span has the number of a set of them."""
+        return self._sources.of(span[2]) if len(span) > 2 else ()
 
     def luggage_of(self, job: int, *, is_here: bool) -> Luggage:
         """The large data of a job that a transient worker runs, on this machine or elsewhere."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
@@ -24,8 +24,8 @@ from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.commands.large_data import LARGE, LargeData
 from pyrite.workload.input.commands.parameters import Parameters, parameters_of
 from pyrite.workload.input.commands.pickling import travel_by_value
-from pyrite.workload.input.fingerprints import Fingerprints, digest
-from pyrite.workload.input.fingerprints.arguments import Arguments
+from pyrite.workload.input.fingerprints import SIZE, Fingerprints, digest
+from pyrite.workload.input.fingerprints.arguments import Arguments, Looked
 from pyrite.workload.input.fingerprints.files import JobFiles
 from pyrite.workload.input.fingerprints.parts import in_folder, of_command, with_arguments
 from pyrite.workload.input.fingerprints.survey import Survey
@@ -188,15 +188,26 @@ class CommandWriter:
             return (0, 0), b""
         positional = known.parameters.positional if known.parameters is not None else ()
         looked = self._arguments.look(*given, positional)
+        span = known.span
+        if looked.modules:
+            looked, span = self._note_sources(looked, known)
         self.parts[number] = with_arguments(known.parts_of_command, looked.parts, looked.reasons)
         if looked.paths or job.files_in or job.files_out:
             inputs, outputs = tuple(map(str, job.files_in)), tuple(map(str, job.files_out))
             self.files[number] = JobFiles(
                 known.mentioned, tuple(looked.paths), inputs, outputs, tuple(looked.paths.values())
             )
-        blob = pickle.dumps((known.span, arguments, names), protocol=5)
+        blob = pickle.dumps((span, arguments, names), protocol=5)
         fingerprint = digest(known.fingerprint, looked.hashed, *sorted(map(_as_bytes, names)))
         return self._book.put(blob), fingerprint
+
+    def _note_sources(self, looked: Looked, known: _Known) -> tuple[Looked, tuple[int, ...]]:
+        """Adds the sources of classes and functions among the arguments to those of the command."""
+        noted = self._book.sources.note(known.modules | looked.modules)
+        more = tuple([reason for reason in noted.reasons if reason not in known.stale])
+        if more:
+            looked = replace(looked, hashed=os.urandom(SIZE), reasons=(*looked.reasons, *more))
+        return looked, (*known.span[:2], noted.number)
 
     def _look_at(self, value: Any, light: bool) -> _Known | str:
         """Checks and pickles a command. Returns the end of a sentence if it is not valid."""
@@ -221,10 +232,18 @@ class CommandWriter:
             return f"cannot be pickled: {error}"
         except Exception as error:
             return f"cannot be pickled: {description} raised {message_of(error)}"
+        span: tuple[int, ...] = self._book.put(data)
+        stale: tuple[str, ...] = ()
+        if survey.modules:
+            set_of_sources, stale = self._book.sources.note(survey.modules)
+            span = (*span, set_of_sources)
+        if stale:
+            reasons = (*survey.reasons, *stale)
+            survey = replace(survey, digest=os.urandom(SIZE), reasons=reasons)
         parameters = parameters_of(command.function) if isinstance(command, Call) else None
         parts = of_command(_name_of(command, description), survey)
         return _Known(
-            self._book.put(data),
+            span,
             uses,
             survey.digest,
             parts,
@@ -233,6 +252,8 @@ class CommandWriter:
             description,
             possible_paths(command.argv) if isinstance(command, Program) else (),
             isinstance(command, Program) or (isinstance(command, RunDag) and command.acts_outside),
+            survey.modules,
+            stale,
         )
 
 
@@ -245,7 +266,7 @@ def _name_of(command: Command, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    span: Span
+    span: tuple[int, ...]  # with the number of its set of sources, if it has any
     uses: list[str]
     fingerprint: bytes
     parts_of_command: bytes
@@ -254,6 +275,8 @@ class _Known:
     description: str
     mentioned: tuple[str, ...]  # of a program: what may be paths among its words
     acts_outside: bool
+    modules: frozenset[tuple[str, str]]
+    stale: tuple[str, ...]  # a sentence for each source that is not what is in memory
 
 
 def _options_of_functions(job: Job, inputs: Sequence[Input]) -> Iterator[tuple[str, str]]:

@@ -22,12 +22,13 @@ _PLAIN = frozenset((int, str, float, bool, bytes, type(None)))
 class Looked:
     """`hashed` is the digest of all arguments, and `parts` has that of each by its name. `reasons`
     has a sentence for each value that cannot be fingerprinted. `paths` has the parameter of each
-    path."""
+    path. `modules` are those of the survey."""
 
     hashed: bytes
     parts: dict[str, bytes]
     paths: Mapping[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    modules: frozenset[tuple[str, str]] = frozenset()
 
 
 class Arguments:
@@ -47,6 +48,7 @@ class Arguments:
         parts: dict[str, bytes] = {}
         paths: dict[str, str] = {}
         reasons: list[str] = []
+        modules: frozenset[tuple[str, str]] = frozenset()
         for name, value in given.items():
             if type(value) in _PLAIN:
                 found = parts[name] = _of_plain(value)
@@ -59,10 +61,11 @@ class Arguments:
                 found = survey.digest
                 parts[name] = RANDOM if survey.reasons else found
                 reasons.extend(survey.reasons)
+                modules |= survey.modules
                 for path in paths_in(value):
                     paths.setdefault(str(path), name)
             hashed += [name.encode(), found]
-        return Looked(digest(*hashed), parts, paths, tuple(reasons))
+        return Looked(digest(*hashed), parts, paths, tuple(reasons), modules)
 
 
 def _of_plain(value: Any) -> bytes:

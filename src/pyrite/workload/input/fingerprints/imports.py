@@ -8,7 +8,7 @@ import functools
 import os
 import sys
 from collections.abc import Iterator
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
 from types import CodeType
 
 from pyrite.workload.input.fingerprints.users_code import is_users
@@ -21,7 +21,7 @@ def imported_sources(code: CodeType, package: str) -> list[tuple[str, str]]:
     waiting = list(_imports(code, package))
     while waiting:
         name = waiting.pop()
-        for module in _with_parents(name):
+        for module in with_parents(name):
             if module in found or (place := _find(module)) is None:
                 continue
             path, is_package = place
@@ -31,7 +31,7 @@ def imported_sources(code: CodeType, package: str) -> list[tuple[str, str]]:
     return sorted(found.items())
 
 
-def _with_parents(name: str) -> Iterator[str]:
+def with_parents(name: str) -> Iterator[str]:
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         yield ".".join(parts[:end])
@@ -47,7 +47,17 @@ def _imports_of_file(path: str, changed: int, package: str) -> tuple[str, ...]:
     return tuple(_imports(code, package))
 
 
-def _imports(code: CodeType, package: str) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def imports_at_load(path: str, changed: int, package: str) -> tuple[str, ...]:
+    """What a source file imports when it is loaded itself, and not when a function of it runs."""
+    try:
+        code = SourceFileLoader("", path).get_code("")  # from the cache of Python, if it is there
+    except (ImportError, OSError, SyntaxError, ValueError):
+        return ()
+    return tuple(_imports(code, package, is_deep=False)) if code is not None else ()
+
+
+def _imports(code: CodeType, package: str, *, is_deep: bool = True) -> set[str]:
     found = set()
     name = ""
     constants: list[object] = []
@@ -64,7 +74,7 @@ def _imports(code: CodeType, package: str) -> set[str]:
         elif instruction.opname == "IMPORT_FROM":
             found.add(f"{name}.{instruction.argval}")
     for constant in code.co_consts:
-        if isinstance(constant, CodeType):
+        if is_deep and isinstance(constant, CodeType):
             found |= _imports(constant, package)
     return found - {""}
 
@@ -86,7 +96,7 @@ def _search(name: str) -> tuple[str | None, bool]:
     """Looks for a module without importing its parents, which find_spec would do."""
     places = None
     spec = None
-    for part in _with_parents(name):
+    for part in with_parents(name):
         try:
             spec = PathFinder.find_spec(part, places)
         except (ImportError, ValueError):

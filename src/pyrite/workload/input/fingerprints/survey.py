@@ -23,13 +23,15 @@ from pyrite.workload.input.fingerprints.values import ATOMS, of_atom, of_value
 class Survey:
     """`units` has the digest of each unit by its name, and `places` the file and line of each
     function. `reasons` has a sentence for each value that cannot be fingerprinted; `random` has the
-    units with such values."""
+    units with such values. `modules` has the modules of all units, each with the path of its source
+    if it is one that is imported when a function runs."""
 
     digest: bytes
     units: dict[str, bytes] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     random: frozenset[str] = frozenset()
+    modules: frozenset[tuple[str, str]] = frozenset()
 
 
 def digest_of(value: Any) -> bytes:
@@ -102,6 +104,7 @@ class _Surveyor:
         self._places: dict[str, str] = {}
         self._reasons: dict[str, None] = {}
         self._random: set[str] = set()
+        self._modules: set[tuple[str, str]] = set()
 
     def survey(self, value: Any) -> Survey:
         root = self._short(value, {}, 0)
@@ -113,7 +116,14 @@ class _Surveyor:
             units[name] = self._digest_of_unit(name, key, unit)
         names = sorted(units)
         whole = digest(root, *[part for name in names for part in (name.encode(), units[name])])
-        return Survey(whole, units, self._places, tuple(self._reasons), frozenset(self._random))
+        return Survey(
+            whole,
+            units,
+            self._places,
+            tuple(self._reasons),
+            frozenset(self._random),
+            frozenset(self._modules),
+        )
 
     def _digest_of_unit(self, name: str, key: Any, unit: Any) -> bytes:
         known = self._fingerprints.hashed.get(key)
@@ -176,13 +186,17 @@ class _Surveyor:
             if is_users_function(value.value) or is_users_class(value.value):
                 return self._unit(value.value)
             key = (value.module, value.name, id(value.value))
+            module = (value.module, "")
             name = f"value {value.module}.{value.name}"
         elif isinstance(value, ImportedModule):
+            module = (value.module, value.path)
             key = name = f"module {value.module}"
         elif is_users_function(value):
+            module = (str(value.__module__), "")
             key = id(value)
             name = f"function {value.__module__}.{value.__qualname__}"
         elif isinstance(value, type) and is_users_class(value):
+            module = (value.__module__, "")
             key = id(value)
             name = f"class {value.__module__}.{value.__qualname__}"
         else:
@@ -194,6 +208,7 @@ class _Surveyor:
         if count > 1:
             name = f"{name} #{count}"
         self._names[key] = name
+        self._modules.add(module)
         self._kept.append(value)
         self._waiting.append((name, key, value))
         if isinstance(value, FunctionType):

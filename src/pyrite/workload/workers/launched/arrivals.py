@@ -28,7 +28,7 @@ class Arrivals:
         listener: socket.socket,
         secret: str,
         limits: Limits,
-        on_arrival: Callable[[Arrival], LaunchedWorker],
+        on_arrival: Callable[[Wire, Connection], LaunchedWorker],
     ) -> None:
         host, port = listener.getsockname()[:2]
         self._wire = Wire(keys_from(secret, PURPOSE), Identity(address=f"{host}:{port}"), limits)
@@ -48,8 +48,8 @@ class Arrivals:
         """Sends and receives what can be without waiting."""
         for event in self._wire.turn():
             if isinstance(event, Connected) and self._is_open:
-                arrival = Arrival(self._wire, event.connection)
-                self._workers[event.connection] = self._on_arrival(arrival)
+                worker = self._on_arrival(self._wire, event.connection)
+                self._workers[event.connection] = worker
             elif isinstance(event, Connected):
                 self._wire.drop(event.connection, "all jobs have ended")
             elif isinstance(event, Received) and event.connection in self._workers:
@@ -65,34 +65,22 @@ class Arrivals:
         self._wire.close()
 
 
-class Arrival:
-    """The connection to a host."""
-
-    def __init__(self, wire: Wire, connection: Connection) -> None:
-        self._wire = wire
-        self._connection = connection
-
-    def send(self, label: Label, content: bytes = b"") -> None:
-        self._connection.send(Parcel(label, content))
-
-    def drop(self, reason: str) -> None:
-        if self._connection.is_open:
-            self._wire.drop(self._connection, reason)
-
-
 class LaunchedWorker(WorkerLink):
     """A worker that a host started, on any machine. Its host kills it when the connection is
     closed."""
 
-    def __init__(self, name: str, segment: int, arrival: Arrival, *, plan: int) -> None:
+    def __init__(
+        self, name: str, segment: int, wire: Wire, connection: Connection, *, plan: int
+    ) -> None:
         super().__init__(name, segment)
-        self._arrival = arrival
+        self._wire = wire
+        self._connection = connection
         self._reports: deque[bytes] = deque()
         self._is_asked = False  # for the orders that it has not taken
         self._sent = 0
         self._last_sent: deque[bytes] = deque(maxlen=MOST_SHORT_JOBS)
         self._why: str | None = None  # it has ended
-        arrival.send(Label.START, json.dumps({"segment": segment, "plan": plan}).encode())
+        self._tell(Label.START, json.dumps({"segment": segment, "plan": plan}).encode())
 
     def register(self, selector: selectors.BaseSelector, listeners: Listeners) -> None:
         self._listeners = listeners
@@ -101,7 +89,7 @@ class LaunchedWorker(WorkerLink):
         if self._why is not None:
             return
         if not isinstance(message, Parcel):
-            self._arrival.drop(f"it sent a {type(message).__name__} instead of a parcel")
+            self._drop(f"it sent a {type(message).__name__} instead of a parcel")
             return
         content = bytes(message.content)
         if message.label == Label.REPORT:
@@ -114,7 +102,7 @@ class LaunchedWorker(WorkerLink):
         elif message.label == Label.ENDED:
             self._ended(**json.loads(content))
         else:
-            self._arrival.drop(f"it sent a parcel with the label {message.label}")
+            self._drop(f"it sent a parcel with the label {message.label}")
 
     def _ended(self, *, orders: int, why: str) -> None:
         """Its worker has ended. Of the orders that were sent, the host had got so many."""
@@ -131,19 +119,26 @@ class LaunchedWorker(WorkerLink):
     def send(self, order: bytes) -> None:
         self._sent += 1
         self._last_sent.append(order)
-        self._arrival.send(Label.ORDER, order)
+        self._tell(Label.ORDER, order)
 
     def recall(self) -> None:
         if not self._is_asked and self._why is None:
             self._is_asked = True
-            self._arrival.send(Label.RECALL)
+            self._tell(Label.RECALL)
 
     def read(self) -> bytes | None:
         return self._reports.popleft() if self._reports else None
 
     def kill(self) -> None:
-        self._arrival.drop("the worker is to end")
+        self._drop("the worker is to end")
 
     def bury(self, selector: selectors.BaseSelector) -> str:
-        self._arrival.drop("the worker has ended")
+        self._drop("the worker has ended")
         return self._why or "its connection was closed"
+
+    def _tell(self, label: Label, content: bytes = b"") -> None:
+        self._connection.send(Parcel(label, content))
+
+    def _drop(self, reason: str) -> None:
+        if self._connection.is_open:
+            self._wire.drop(self._connection, reason)

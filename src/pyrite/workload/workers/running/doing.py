@@ -25,6 +25,7 @@ from pyrite.workload.system.memory import usage_of_family
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.running.around import FilesMissing, NoSurroundings
 from pyrite.workload.workers.running.commands import ProgramFailed, Surrounded, run_command
+from pyrite.workload.workers.running.loaded_sources import LoadedSources
 from pyrite.workload.workers.running.main_module import introduce
 from pyrite.workload.workers.running.memory_watch import TooMuchMemory, watching
 
@@ -46,12 +47,14 @@ _OURS = (
 def do(
     order: Order,
     blob: bytes,
-    load_command: Callable[[tuple[int, int]], Command],
+    load_command: Callable[[tuple[int, ...]], Command],
     inputs: Sequence[Callable[[], Encoded]],
+    sources: LoadedSources,
     give_up: Callable[[Ending], None] | None = None,
 ) -> Ending:
     """Runs a job. Never raises an exception, whatever the job does, unless it kills the process.
 
+    `sources` are those of the commands of this process.
     `give_up` records the end of a job that uses too much memory, and ends the process. It is called
     in another thread. Without it, the memory has no limit.
     """
@@ -64,6 +67,7 @@ def do(
     try:
         before = usage_of_family(process) if limit else {}  # what is loaded now is of the job
         command, args, kwargs = load(blob, load_command, inputs)
+        sources.look()
         started = time.time()
         called = command.command if isinstance(command, Surrounded) else command
         if isinstance(called, Call):
@@ -79,7 +83,8 @@ def do(
         _end_copies(process)
         return failure(order, error, started, secrets=secrets)
     _end_copies(process)
-    return Ending(order.job, order.attempt, order.fingerprint, started, ended, result)
+    fingerprint = sources.fingerprint(order.fingerprint)
+    return Ending(order.job, order.attempt, fingerprint, started, ended, result)
 
 
 def _end_copies(process: int) -> None:
@@ -106,15 +111,15 @@ def failure(
     )
 
 
-def span_of(blob: bytes) -> tuple[int, int]:
+def span_of(blob: bytes) -> tuple[int, ...]:
     """The span of the command in the command book, from the bytes of a job."""
-    span: tuple[int, int] = pickle.loads(unwrap(blob)[1])[0]
+    span: tuple[int, ...] = pickle.loads(unwrap(blob)[1])[0]
     return span
 
 
 def load(
     blob: bytes,
-    load_command: Callable[[tuple[int, int]], Command],
+    load_command: Callable[[tuple[int, ...]], Command],
     inputs: Sequence[Callable[[], Encoded]],
 ) -> tuple[Command | Surrounded, tuple[Any, ...], dict[str, Any]]:
     """Loads the command of a job and its arguments, including the results of upstream jobs."""

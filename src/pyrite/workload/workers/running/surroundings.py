@@ -1,35 +1,17 @@
-"""What a job finds in a worker: the working directory, the output streams, the environment, signal
-handlers, limits and the like. They are restored after each job, because a job may change them."""
+"""What a job finds in a worker: the output streams, and all that `aspects` lists. They are restored
+after each job, because a job may change them."""
 
 from __future__ import annotations
 
-# The modules in C: `signal` converts all to enums, and `locale` its names, which takes long.
-import _locale
-import _signal  # type: ignore[import-not-found]
-import gc
+import _signal  # type: ignore[import-not-found]  # in C: `signal` converts all to enums
 import io
-import locale
 import os
-import resource
-import signal
-import socket
 import sys
-import warnings
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, TextIO
+from typing import TextIO
 
-_ENVIRON = os.environ
-_VARIABLES: dict[bytes, bytes] = vars(os.environb)["_data"]  # a copy of os.environ takes long
-_LIMITS = [
-    getattr(resource, f"RLIMIT_{name}")
-    for name in ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
-]
-_SIGNALS = [
-    int(number)
-    for number in signal.Signals
-    if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGRTMIN, signal.SIGRTMAX)
-]
+from pyrite.workload.workers.running.aspects import ASPECTS, LIMITS
+
+_READS = [aspect.read for aspect in ASPECTS]
 
 
 class Surroundings:
@@ -42,7 +24,7 @@ class Surroundings:
         os.umask(self._umask)
         self._set_streams()
         self._before = [read() for read in _READS]
-        self._limits = _LIMITS_ASPECT.read()
+        self._limits = LIMITS.read()
         # A job that changes limits imports this module. It is not in the table until then, so the
         # limits need not be read after each job; that would take half of the time of `restore`.
         sys.modules.pop("resource", None)
@@ -57,11 +39,11 @@ class Surroundings:
         self._restore_streams()
         is_restored = True
         if [read() for read in _READS] != self._before:
-            for aspect, before in zip(_ASPECTS, self._before):
+            for aspect, before in zip(ASPECTS, self._before):
                 if aspect.read() != before:
                     is_restored = aspect.restore(before) and is_restored
-        if "resource" in sys.modules and _LIMITS_ASPECT.read() != self._limits:
-            is_restored = _LIMITS_ASPECT.restore(self._limits) and is_restored
+        if "resource" in sys.modules and LIMITS.read() != self._limits:
+            is_restored = LIMITS.restore(self._limits) and is_restored
         return is_restored
 
     def _restore_streams(self) -> None:
@@ -90,20 +72,6 @@ class Surroundings:
         )
 
 
-class Aspect(NamedTuple):
-    """One thing that a job may change."""
-
-    read: Callable[[], Any]
-    write: Callable[[Any], None]
-
-    def restore(self, before: Any) -> bool:
-        try:
-            self.write(before)
-        except (OSError, ValueError, locale.Error):
-            return False
-        return bool(self.read() == before)
-
-
 def _identity(file: int) -> tuple[int, int] | None:
     try:
         status = os.fstat(file)
@@ -117,105 +85,3 @@ def stream(file: int, *, closes: bool = False) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
     )
-
-
-def _folder() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
-
-
-def _set_folder(folder: str | None) -> None:
-    if folder is not None:
-        os.chdir(folder)
-
-
-def _environment() -> tuple[bool, dict[bytes, bytes]]:
-    return os.environ is _ENVIRON, _VARIABLES.copy()
-
-
-def _set_environment(before: tuple[bool, dict[bytes, bytes]]) -> None:
-    os.environ = _ENVIRON  # noqa: B003 - a job may have put another object there
-    os.environb.clear()
-    os.environb.update(before[1])
-
-
-def _set_path(before: list[str]) -> None:
-    sys.path[:] = before
-
-
-def _handlers() -> list[Any]:
-    return [*map(_signal.getsignal, _SIGNALS)]
-
-
-def _set_handlers(before: list[Any]) -> None:
-    for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
-        signal.setitimer(timer, 0)  # their signals would kill the worker without a handler
-    for number, handler in zip(_SIGNALS, before):
-        if handler is not None:  # None: it was not set by Python
-            signal.signal(number, handler)
-
-
-def _set_mask(before: set[int]) -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _limits() -> list[tuple[int, int]]:
-    return [resource.getrlimit(number) for number in _LIMITS]
-
-
-def _set_limits(before: list[tuple[int, int]]) -> None:
-    for number, limits in zip(_LIMITS, before):
-        resource.setrlimit(number, limits)
-
-
-def _users() -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    return os.getresuid(), os.getresgid()
-
-
-def _set_users(before: tuple[tuple[int, int, int], tuple[int, int, int]]) -> None:
-    os.setresuid(*before[0])
-    os.setresgid(*before[1])
-
-
-def _interpreter() -> tuple[Any, ...]:
-    return (
-        sys.getrecursionlimit(),
-        sys.getswitchinterval(),
-        gc.isenabled(),
-        socket.getdefaulttimeout(),
-        list(warnings.filters),
-    )
-
-
-def _set_interpreter(before: tuple[Any, ...]) -> None:
-    sys.setrecursionlimit(before[0])
-    sys.setswitchinterval(before[1])
-    (gc.enable if before[2] else gc.disable)()
-    socket.setdefaulttimeout(before[3])
-    warnings.filters[:] = before[4]  # type: ignore[index]
-    warnings._filters_mutated()  # type: ignore[attr-defined]
-
-
-_ASPECTS = [
-    Aspect(_interpreter, _set_interpreter),
-    Aspect(_folder, _set_folder),
-    Aspect(_environment, _set_environment),
-    Aspect(lambda: list(sys.path), _set_path),
-    Aspect(_handlers, _set_handlers),
-    Aspect(partial(_signal.pthread_sigmask, _signal.SIG_BLOCK, ()), _set_mask),
-    *([Aspect(_users, _set_users)] if os.geteuid() == 0 else []),  # others cannot change them
-    Aspect(
-        partial(os.getpriority, os.PRIO_PROCESS, 0),
-        lambda nice: os.setpriority(os.PRIO_PROCESS, 0, nice),
-    ),
-    Aspect(partial(os.sched_getaffinity, 0), partial(os.sched_setaffinity, 0)),
-    Aspect(
-        partial(_locale.setlocale, _locale.LC_ALL),
-        lambda name: (locale.setlocale(locale.LC_ALL, name), None)[1],
-    ),
-]
-
-_READS = [aspect.read for aspect in _ASPECTS]
-_LIMITS_ASPECT = Aspect(_limits, _set_limits)

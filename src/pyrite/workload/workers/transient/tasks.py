@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from pyrite.workload.input.commands.large_data import NO_LUGGAGE, Luggage
+from pyrite.workload.input.sources.sources import Source
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.workers.orders import Order
 from pyrite.workload.workers.running.doing import do
+from pyrite.workload.workers.running.loaded_sources import LoadedSources
 from pyrite.workload.workers.transient.capturing import LogEnd, capturing
 from pyrite.workload.workers.transient.executors import can_leave, leave_with
 
@@ -30,6 +32,7 @@ class Task:
     path: tuple[str, ...]
     log: LogEnd
     master: int  # its process id
+    sources: tuple[Source, ...] = ()
     luggage: Luggage = NO_LUGGAGE
 
 
@@ -48,12 +51,14 @@ def run_task(task: Task) -> Outcome:
             sys.path.append(folder)
     _leave_interrupts_to(task.master)
     inputs = [_reader(found) for found in task.inputs]
+    sources = LoadedSources(lambda _: task.sources)
     with capturing(task.log) as output, task.luggage.unpacked():
         ending = do(
             task.order,
             task.blob,
             lambda span: pickle.loads(task.command),
             inputs,
+            sources,
             _give_up if can_leave() else None,
         )
     return Outcome(ending, b"".join(output))

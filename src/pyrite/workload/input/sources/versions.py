@@ -1,0 +1,69 @@
+"""Which version of a module this process has in memory: the digest of the source that the module
+was loaded from."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+from pyrite.workload.input.fingerprints.digests import digest
+
+UNKNOWN = b""
+_TICK_NS = 20_000_000  # the clock of a file system may be behind by as much
+
+_known: dict[str, tuple[ModuleType, bytes]] = {}
+
+
+def version_in_memory(name: str) -> bytes | None:
+    """UNKNOWN if the source was changed after this process had started: the module may have been
+    loaded before that or after it. None if the module is not loaded, or has no source file. After
+    the first call, it does not matter what happens to the file."""
+    module = sys.modules.get(name)
+    if module is None:
+        return None
+    known = _known.get(name)
+    if known is not None and known[0] is module:
+        return known[1]
+    path = source_file(module)
+    if path is None:
+        return None
+    try:
+        found = digest(Path(path).read_bytes())
+        if was_changed_since_start(path):  # afterwards, so that no change is missed
+            found = UNKNOWN
+    except NotADirectoryError:  # it is inside of an archive
+        return None
+    except OSError:
+        found = UNKNOWN
+    remember(name, found)
+    return found
+
+
+def remember(name: str, version: bytes) -> None:
+    """The module is known to have been loaded from this version."""
+    _known[name] = (sys.modules[name], version)
+
+
+def source_file(module: ModuleType) -> str | None:
+    path = getattr(module, "__file__", None)
+    return path if isinstance(path, str) and path.endswith(".py") else None
+
+
+def was_changed_since_start(path: str) -> bool:
+    """Whether a file was changed, or put in its place, after this process had started."""
+    status = os.stat(path)
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    return changed + _TICK_NS > _started(os.getpid())
+
+
+@functools.cache
+def _started(pid: int) -> int:
+    """When this process was started or forked, in nanoseconds since 1970."""
+    with open("/proc/self/stat") as file:
+        ticks = int(file.read().rpartition(")")[2].split()[19])  # since the start of the machine
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time_ns() - int(age * 1e9)

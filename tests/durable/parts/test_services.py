@@ -1,0 +1,59 @@
+"""Steps with clients in durable jobs: calls in flight are part of the state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+from pyrite import Pipeline
+from pyrite import processors as p
+from pyrite.durable.parts.committing import PartStopped
+from tests.durable.parts.bench import Bench
+from tests.durable.parts.test_running import commits_at_once, stop_after_commit
+from tests.http_server import HttpServer
+from tests.services import answer_of, noted, noted_session
+
+__all__ = ["commits_at_once"]
+
+
+def test_a_part_makes_and_closes_a_client(tmp_path: Path, server: HttpServer) -> None:
+    pipe = Pipeline()
+    urls = pipe.read_from([f"{server.url}/double/{n}" for n in range(100)])
+    urls.map_with(noted_session(tmp_path / "notes"), answer_of).write_to(p.write_list("out"))
+    bench = Bench(tmp_path, pipe.to_dag(), members=1)
+    bench.work_all()
+    assert bench.found() == Counter(2 * n for n in range(100))
+    assert sorted(noted(tmp_path / "notes").values()) == [1, 1]
+    assert server.most_at_once > 1
+    bench.close()
+
+
+calls: Counter[int] = Counter()
+
+
+async def hangs_once(n: int) -> int:
+    calls[n] += 1
+    if n == 20 and calls[n] == 1:
+        await asyncio.Event().wait()
+    return n
+
+
+def test_calls_in_flight_are_made_again_if_a_peer_dies(
+    tmp_path: Path, commits_at_once: None
+) -> None:
+    pipe = Pipeline()
+    pipe.read_from(range(40)).map(hangs_once, in_flight=64).write_to(p.write_list("out"))
+    bench = Bench(tmp_path, pipe.to_dag(), members=1)
+    stop = stop_after_commit(bench, bench.parts[0])
+
+    def check() -> None:
+        with nullcontext() if calls[20] else suppress(PartStopped):
+            stop()
+
+    assert not bench.work(bench.parts[0], check)
+    bench.work_all()
+    assert calls[20] == 2
+    assert bench.found() == Counter(range(40))
+    bench.close()
