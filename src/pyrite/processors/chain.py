@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
+from types import CoroutineType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from pyrite.bad_records import Handler, Handling
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
+from pyrite.errors import ProcessorError
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt, HandlesErrors
@@ -361,6 +363,8 @@ class ChainProcessor(HandlesErrors):
                 self._run(items, out, room, self._counts, self._state, self._spill)
             except BaseException as error:
                 self._raise_located(error)
+        if not self._received and out and type(out[-1]) is CoroutineType:
+            self._raise_not_awaited(out)
         self._received += len(items)
         self._deliver()
         return len(items)
@@ -488,6 +492,18 @@ class ChainProcessor(HandlesErrors):
                 raise
             self._spill.watch(len(self._state))
         return True
+
+    def _raise_not_awaited(self, out: list[Any]) -> NoReturn:
+        for each in out:
+            if type(each) is CoroutineType:
+                each.close()
+        step = self.chain.step_count - 1
+        error = ProcessorError(
+            f"vertex '{self.chain.links[self.chain.link_at(step)].vertex}' emitted a coroutine, "
+            "which nobody awaits; give map() an async def, or say in_flight=, or use map_async()"
+        )
+        self._failure = Failure(step, None, error)
+        raise error
 
     def _raise_located(self, error: BaseException) -> NoReturn:
         self._failure = self.chain.loop.explain(error)

@@ -40,6 +40,7 @@ class Caller:
         self._calls = calls
         self._loops: Loops | None = None
         self._call: Callable[[Any], Any] = calls.function
+        self._patience = PATIENCE
         self._slots = asyncio.Semaphore(calls.in_flight)
         self._closing: asyncio.Future[BaseException | None] | None = None
         self._client: concurrent.futures.Future[None] | None = None
@@ -163,7 +164,7 @@ class Caller:
             if self._client is not None:
                 self._close_client(self._client, error)
         finally:
-            self._loops.release()
+            self._loops.release(self._patience)
 
     def _close_client(
         self, client: concurrent.futures.Future[None], error: BaseException | None
@@ -181,16 +182,18 @@ class Caller:
                 error.__traceback__ = traceback
 
     def _wait(self, ending: concurrent.futures.Future[None], what: str) -> None:
-        done, _ = concurrent.futures.wait([ending], PATIENCE)
+        done, _ = concurrent.futures.wait([ending], self._patience)
         if done:
             ending.result()
-        else:
+            return
+        if self._patience:
             logger.warning(
                 "vertex '%s': %s has not ended after %.0f s and is left behind",
                 self._vertex,
                 what,
-                PATIENCE,
+                self._patience,
             )
+        self._patience = 0.0  # what blocks the thread blocks everything that follows
 
 
 def _is_awaited(made: Any, spreads: bool) -> bool:
