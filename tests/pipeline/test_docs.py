@@ -20,3 +20,9 @@ def test_the_programs_print_what_the_page_is_about() -> None:
     assert eval(second) == {"orders": 2, "total": 4.5}
     assert "   combines before the exchange" in others
     assert "['10.00 euros', '25.00 euros']" in others
+    bad_records = others[others.index("good: [2, 4]") + 1 :]
+    assert sorted(bad_records[:2]) == [
+        "divide 0 ZeroDivisionError: integer division or modulo by zero",
+        "parse 'x' ValueError: invalid literal for int() with base 10: 'x'",
+    ]
+    assert bad_records[2:4] == ["bad: 1", "then: [2, 4, 33]"]

@@ -37,7 +37,11 @@ def compiled(ends: Iterable[Node]) -> DAG:
             where = f"vertex '{names[node]}' (added in {node.where})"
             supplier = replace(supplier, where=where)
         vertex = dag.vertex(
-            names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
+            names[node],
+            supplier,
+            local_parallelism=node.parallelism,
+            on_error=node.on_error,
+            retry=node.retry,
         )
         vertex.origin = node.where
         vertices[node] = vertex
