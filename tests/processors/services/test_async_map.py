@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import threading
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -192,6 +193,18 @@ def test_a_cancel_of_the_job_cancels_its_calls(pyr: Instance, server: HttpServer
     assert isinstance(execution.exception(20), JobCancelled)
     server.wait_for(0)
     assert server.answered == 0
+
+
+def test_calls_that_wait_for_others_are_cancelled_without_a_trace(
+    pyr: Instance, server: HttpServer, recwarn: pytest.WarningsRecorder
+) -> None:
+    step = p.map_async(get, in_flight=4)
+    execution = start(pyr, [f"{server.url}/double/1?held=1"] * 40, step, local_parallelism=3)
+    server.wait_for(4)
+    execution.cancel()
+    assert isinstance(execution.exception(20), JobCancelled)
+    gc.collect()
+    assert [str(each.message) for each in recwarn] == []
 
 
 async def cancelled(n: int) -> int:

@@ -199,6 +199,15 @@ def test_a_client_that_cannot_be_made_fails_the_job(pyr: Instance, function: str
     assert isinstance(error.__cause__, ConnectionRefusedError)
 
 
+def test_a_client_that_exits_the_program_fails_only_its_job(pyr: Instance) -> None:
+    async def exits() -> Client:
+        raise SystemExit(3)
+
+    error = start(pyr, [7], p.map_with(exits, double_later)).exception(20)
+    assert isinstance(error, JobFailed)
+    assert "SystemExit: 3" in str(error)
+
+
 def test_a_cancel_ends_the_making_of_a_client(pyr: Instance) -> None:
     begun = threading.Event()
 
