@@ -28,6 +28,8 @@ PRINTED = {
     "members.py": "2631 takes 190 steps\n2463 takes 208 steps\n2919 takes 216 steps\n",
     "durable.py": "the first program was killed: True\njob 'count words' is there\n"
     "220000 words, 60000 times 'the'\n",
+    "orders_customers.py": "Chile: 1263 orders, 611.85\nGhana: 1109 orders, 528.78\n"
+    "Japan: 1129 orders, 566.86\nLatvia: 1216 orders, 609.89\nthe files have the same: True\n",
     "primes.py": "there are 167 odd primes below 1000\n",
 }
 
