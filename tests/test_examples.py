@@ -20,6 +20,8 @@ PRINTED = {
     "87 of them ended at the checkout\nthe longest has 15 pages\n",
     "recommend.py": "Alibi: Ledger 0.60, Witness 0.58, Heist 0.55\n",
     "word_count.py": "",
+    "enrich_http.py": "Chile: 334 orders, 4343 in all\nGhana: 333 orders, 4325 in all\n"
+    "Norway: 333 orders, 4329 in all\n",
     "enrich.py": "priced [('ann', 6), ('bob', 4)]\nunknown [('ann', 'plum', 5)]\n",
     "nightly.py": "revenue 15\nattempts {'prices': 1, 'orders': 2, 'revenue': 1}\n"
     "second run {'prices': 'SKIPPED', 'orders': 'SKIPPED', 'revenue': 'SKIPPED'}\n",
