@@ -17,6 +17,7 @@ from pyrite.bad_records import FAIL, ErrorPolicy, OnError, checked_policy, skip
 from pyrite.deadlocks import check_priorities
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
+from pyrite.retries import Retry, checked_retry
 from pyrite.where import users_line
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ class Vertex:
         *,
         local_parallelism: int = -1,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidDAG(
@@ -96,6 +98,7 @@ class Vertex:
         self._name = name
         self._supplier = supplier
         self._on_error = checked_policy(on_error, f"vertex '{name}'")
+        self._retry = checked_retry(retry, f"vertex '{name}'")
         self.local_parallelism = local_parallelism
         self.origin: str | None = None
         """The file and line that added the vertex, if they are known. Errors name them."""
@@ -111,6 +114,10 @@ class Vertex:
     @property
     def on_error(self) -> ErrorPolicy:
         return FAIL if self._on_error is None else self._on_error
+
+    @property
+    def retry(self) -> Retry | None:
+        return self._retry
 
     @property
     def policy(self) -> OnError | None:
@@ -348,10 +355,18 @@ class DAG:
         *,
         local_parallelism: int = -1,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Vertex:
         """Adds a vertex whose processors come from `supplier`, and returns it. `on_error` is
-        "fail", `pyrite.skip(...)` or `pyrite.dead_letter(sink, ...)`."""
-        vertex = Vertex(name, supplier, local_parallelism=local_parallelism, on_error=on_error)
+        "fail", `pyrite.skip(...)` or `pyrite.dead_letter(sink, ...)`; `retry` is
+        `pyrite.Retry(times, ...)`."""
+        vertex = Vertex(
+            name,
+            supplier,
+            local_parallelism=local_parallelism,
+            on_error=on_error,
+            retry=retry,
+        )
         if name in self._vertices:
             raise InvalidDAG(
                 f"this DAG already has a vertex '{name}'; give the second one another name"
@@ -466,6 +481,7 @@ class DAG:
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
                 on_error=skip() if drops_bad_records and vertex.policy else vertex.on_error,
+                retry=vertex.retry,
             )
             copied.origin = vertex.origin
         for edge in self.edges:
@@ -567,7 +583,8 @@ class DAG:
 
     def _contents(self) -> tuple[Any, ...]:
         vertices = {
-            v.name: (v.local_parallelism, v.supplier, v.on_error) for v in self._vertices.values()
+            v.name: (v.local_parallelism, v.supplier, v.on_error, v.retry)
+            for v in self._vertices.values()
         }
         edges = {
             (e.source.name, e.destination.name): (

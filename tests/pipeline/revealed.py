@@ -233,6 +233,7 @@ assert_type(
 # Ends
 assert_type(words.collect(), list[str])
 assert_type(words.preview(3), Preview)
+assert_type(words.verify(3), Verification)
 words.write_to(p.write_files("out"))
 words.write_to(p.write_list("list"))
 words.write_to(p.noop())

@@ -156,3 +156,22 @@ def test_elements_that_are_paths_count_by_content(folder: Path) -> None:
     (folder / "a").write_text("x")
     after = states(ran(workload))
     assert (after.pop("write"), set(after.values())) == (DONE, {SKIPPED})
+
+
+def test_a_resumed_run_makes_outputs_that_are_gone_or_changed_again(folder: Path) -> None:
+    workload = Workload().add("fail", ["cat", "there"])
+    for name in ("kept", "gone", "changed"):
+        write = ["sh", "-c", f"echo . >> {name}.log; echo 1 > {name}.txt"]
+        workload.add(name, write, files_out=[f"{name}.txt"])
+        workload.add(f"below-{name}", ["cp", f"{name}.txt", f"{name}.copy"], after=name)
+    ran(workload)
+    (folder / "gone.txt").unlink()
+    (folder / "changed.txt").write_text("2\n")
+    run = Run.resume("store", executor=lambda: ThreadPoolExecutor(2)).wait()
+    assert {path.stem: path.read_text() for path in folder.glob("*.log")} == {
+        "kept": ".\n",
+        "gone": ".\n.\n",
+        "changed": ".\n.\n",
+    }
+    assert (folder / "changed.copy").read_text() == "1\n"
+    assert run.counts()[DONE] + run.counts().get(SKIPPED, 0) == 6

@@ -10,25 +10,24 @@ class Parking:
     it on the worker's thread."""
 
     def __init__(self) -> None:
-        # Free if somebody has called `wake`. A lock, because a SimpleQueue may wait for ever after
-        # a short timeout: if it was woken for an item that is gone, the time that is left may be
-        # negative, which means no limit to it.
-        self._woken = threading.Lock()
-        self._woken.acquire()
+        # Released by a wake. A SimpleQueue will not do: if its `get` with a timeout finds the time
+        # over after it has waited for nothing, it waits forever.
+        self._gate = threading.Lock()
+        self._gate.acquire()
 
     def turn(self) -> bool:
         """Called before each round. Whether there was anything to deal with."""
-        self._woken.acquire(blocking=False)  # the worker looks for itself what it was woken for
+        self._gate.acquire(blocking=False)  # the worker looks for itself what it was woken for
         return False
 
     def park(self, seconds: float | None) -> None:
         """Waits until `wake` is called, or was since the last turn, but at most for so many
         seconds."""
-        self._woken.acquire(timeout=-1 if seconds is None else seconds)
+        self._gate.acquire(timeout=-1 if seconds is None else seconds)
 
     def wake(self) -> None:
-        """There is something to do. Any thread may call this, also in a signal handler."""
+        """There is something to do. Any thread may call this."""
         try:
-            self._woken.release()
-        except RuntimeError:  # it is free already
-            pass
+            self._gate.release()
+        except RuntimeError:
+            pass  # another wake was not seen yet

@@ -38,7 +38,11 @@ def compiled(ends: Iterable[Node]) -> DAG:
             supplier = replace(supplier, where=f"vertex '{names[node]}'")
         with _naming_line(node):
             vertex = dag.vertex(
-                names[node], supplier, local_parallelism=node.parallelism, on_error=node.on_error
+                names[node],
+                supplier,
+                local_parallelism=node.parallelism,
+                on_error=node.on_error,
+                retry=node.retry,
             )
             vertex.origin = node.where
             vertices[node] = vertex

@@ -10,12 +10,14 @@ from pyrite.engine.fusion import Stretch, fuse, step_of
 from pyrite.engine.plan import plan_topology
 from pyrite.exchange.sections import plan_sections
 from pyrite.processors.aggregating import AllLocally, GroupLocally
+from pyrite.processors.dead_letters import with_dead_letters
 from pyrite.processors.ordering import Limit, SortLocally
 
 
 def explained(dag: DAG) -> str:
     """A heading for each stage, and in it a numbered paragraph for each vertex, or for vertices
     that run as one loop. Items are exchanged between stages, on Spark and between members."""
+    dag = with_dead_letters(dag)
     topology = plan_topology(dag, member_count=2, default_parallelism=1)
     suppliers = {vertex.name: vertex.supplier for vertex in dag.vertices}
     sections = plan_sections(topology, suppliers)

@@ -46,7 +46,8 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
 
     All steps take `name=`, the name of the vertex, and `parallelism=`, its processors per member.
     Those that call a function take `on_error=`: "fail", `pyrite.skip(...)` or
-    `pyrite.dead_letter(sink, ...)`.
+    `pyrite.dead_letter(sink, ...)`. Those that call it for one item at a time also take
+    `retry=pyrite.Retry(times, ...)`.
     """
 
     __slots__ = ()

@@ -23,7 +23,7 @@ from pyrite.workload.input.commands.command import Call
 from pyrite.workload.masters.hooks import ENDED
 from pyrite.workload.outcomes import row_of
 from pyrite.workload.run import Run
-from pyrite.workload.storage.hook_files import ends_of, on_end_of, read_ends
+from pyrite.workload.storage.hook_files import ends_of, note_called, on_end_of, read_ends
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
 
@@ -32,11 +32,13 @@ HOOK_SECONDS = float(os.environ.get("PYRITE_HOOK_SECONDS", "60"))
 
 
 class _Due(NamedTuple):
-    """A hook that has to be called: its pickled function, what to call it with, and its name."""
+    """A hook that has to be called: its pickled function, what to call it with, and its name. If it
+    is of a job, `end` is the job and its attempt."""
 
     function: bytes
     argument: Callable[[], Any]
     name: str
+    end: tuple[int, int] | None = None
 
 
 def main(config: dict[str, Any]) -> NoReturn:
@@ -59,6 +61,7 @@ def main(config: dict[str, Any]) -> NoReturn:
 class _Caller:
     def __init__(self, store: Store, number: int, session: int, heard: int) -> None:
         self._store = store
+        self._number = number
         self._heard = heard
         plan = store.read_plan(number)
         self._ids = plan.ids
@@ -82,14 +85,14 @@ class _Caller:
             moment = min(self._late, self._give_up)
             seconds = None if moment == inf else max(0.0, moment - time.monotonic())
             ready = select.select(files, [], [], seconds)[0]
-            if 0 in ready and not self._hear():
-                return
-            if self._child and self._begun in ready:
+            if self._child and self._begun in ready:  # first, so that what was called is noted
                 self._watch_child()
             elif time.monotonic() >= moment:
                 self._end_child("did not end in time and was stopped")
                 if time.monotonic() >= self._give_up:
                     return
+            if 0 in ready and not self._hear():
+                return
 
     def _hear(self) -> bool:
         """The master has told of ends, or that the run has ended. Returns False if the master was
@@ -104,7 +107,8 @@ class _Caller:
             self._read_to = position
             row = row_of(self._ids[job], entry)
             name = f"of job '{self._ids[job]}'"
-            self._due.append(_Due(self._hooks[job], partial(dict, row), name))
+            end = (job, entry.attempt)
+            self._due.append(_Due(self._hooks[job], partial(dict, row), name, end))
         if has_ended and self._on_end.exists():
             # Now, because another run may begin in the store before the hook is due. The table is
             # read, so the handle keeps it.
@@ -133,7 +137,8 @@ class _Caller:
 
     def _watch_child(self) -> None:
         begun = os.read(self._begun, 4096)
-        for _ in begun:  # a hook is called at most once, so it is not due any more
+        for _ in begun:  # a hook that has begun is not due any more
+            self._note_last()
             self._last = self._due.popleft()
         self._late = time.monotonic() + HOOK_SECONDS
         if not begun:
@@ -151,8 +156,14 @@ class _Caller:
             why = why or f"ended its process ({processes.cause_of(code)})"
             _say(f"the on_end hook {self._last.name if self._last else ''} {why}")
         os.close(self._begun)
+        self._note_last()
         self._child = 0
         self._late = inf
+
+    def _note_last(self) -> None:
+        """The last hook that has begun has ended."""
+        if self._last is not None and self._last.end is not None:
+            note_called(self._store, self._number, *self._last.end)
 
 
 def _call(due: _Due) -> None:

@@ -147,3 +147,31 @@ def test_a_job_without_a_hook_starts_no_process(tmp_path: Path) -> None:
     run = Workload().add("a", commands.nothing).run(store=tmp_path / "run", workers=1).wait(60)
     assert run.table()[0]["state"] is JobState.DONE
     assert not list((tmp_path / "run").glob("hooks*"))
+
+
+def hang_once(row: dict[str, Any]) -> None:
+    if not os.path.exists("resumed"):
+        commands.note(os.environ["ROWS"], f"begun {row['job']}")
+        Path("gate").read_text()
+    note_row(row)
+
+
+def test_hooks_that_were_due_when_the_master_was_killed_are_called_when_the_run_is_resumed(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("gate")
+    workload = Workload().add("first", commands.nothing, on_end=note_row)
+    workload.add("a", commands.nothing, after="first", on_end=hang_once)
+    workload.add("b", commands.nothing, after="a", on_end=hang_once)
+    workload.add("c", ["sh", "-c", "test -e resumed || cat gate"], after="b", on_end=note_row)
+    run = workload.run(workers=1, store="run", on_end=note_run)
+    when_last(rows, "begun a")
+    wait_until(lambda: run.table()[3]["state"] is JobState.RUNNING, 60)
+    assert run.pid is not None
+    os.kill(run.pid, signal.SIGKILL)
+    Path("resumed").touch()
+    Run.resume("run").wait()
+    lines = when_last(rows, "run ended")
+    assert lines == ["first DONE 1", "begun a", "a DONE 1", "b DONE 1", *lines[4:]]
+    assert [line.split()[0] for line in lines[4:]] == ["c", "run"]

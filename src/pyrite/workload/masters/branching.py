@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from pyrite.workload.input.branches import extend, extended
 from pyrite.workload.input.fingerprints import digest
+from pyrite.workload.input.fingerprints.files import ABSENT, Files
+from pyrite.workload.input.fingerprints.parts import SHORT, Parts
 from pyrite.workload.input.jobs import maps
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.storage.element_reading import read_digests
@@ -28,11 +30,14 @@ class Branching:
         plan: Plan,
         entries: list[Entry],
         digest_of: Callable[[int], bytes],
+        *,
+        folder: str = "",
     ) -> None:
         self._store = store
         self._journal = journal
         self._entries = entries
         self._digest_of = digest_of
+        self._files = Files(folder)
         self._places: dict[int, tuple[int, int]] = {}  # of the elements of maps that just came
         self._elements: dict[int, list[bytes]] = {}  # their digests
         self._gathered: dict[int, bytes] = {}  # digests of the results of maps
@@ -54,7 +59,7 @@ class Branching:
             for n, entry in enumerate(self._entries)
             if entry.state.has_result
             and n not in plan.maps
-            and (n in plan.given or self._is_there(n))
+            and (n in plan.given or (self._is_there(n) and self._has_outputs(n)))
         }
         if done and not plan.maps:  # what is below a result that is gone is looked at again
             for job in plan.order:
@@ -124,3 +129,16 @@ class Branching:
 
     def _is_there(self, job: int) -> bool:
         return has_result(self._store, self._entries[job])
+
+    def _has_outputs(self, job: int) -> bool:
+        """Whether the files that a job with a result has written are as it left them. Branches
+        have no files_out."""
+        plan, result = self.plan, self._entries[job].result
+        if job not in plan.files or job in plan.branch or result is None:
+            return True
+        known = self._journal.results.find(plan.ids[job], result.fingerprint)
+        parts = Parts.unpack(known.parts) if known is not None and known.parts else Parts()
+        if not parts.made:
+            return True
+        now = self._files.contents(plan.files[job])
+        return all(now.get(path, ABSENT)[:SHORT] == parts.files[path] for path in parts.made)

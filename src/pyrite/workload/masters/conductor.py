@@ -72,6 +72,8 @@ class Conductor:
             grow=self._grow,
             gathering=list(plan.branches),
         )
+        if hooks is not None:
+            hooks.tell_missed(plan, self._entries, self._branching.done)
         for job, (entry, state) in enumerate(zip(self._entries, self._scheduler.states)):
             # In a resumed run, jobs that were running or failed start again.
             if entry.state is not state and entry.state is not JobState.SKIPPED:

@@ -11,10 +11,19 @@ import select
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable, Sequence
 
 from pyrite.workload.input.plan import Plan
+from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.entries import Entry
-from pyrite.workload.storage.hook_files import ends_of, on_end_of, pack_ends, write_process
+from pyrite.workload.storage.hook_files import (
+    ends_of,
+    on_end_of,
+    pack_ends,
+    read_called,
+    read_process,
+    write_process,
+)
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
 from pyrite.workload.system.alive import Identity
@@ -26,12 +35,16 @@ ENDED = b"e"
 """Sent through the pipe: the final status of the run has been written."""
 
 HEARD_SECONDS = 10.0
+LEAVING_SECONDS = 2.0
 
 
 class Hooks:
     def __init__(
         self, store: Store, number: int, status: Status, *, origin: Origin | None = None
     ) -> None:
+        self._store = store
+        self._number = number
+        self._earlier = read_process(store)
         self._ends = open_private(ends_of(store, status.session), os.O_WRONLY | os.O_TRUNC)
         heard, tell_heard = own_pipe()
         self._heard = OwnFile(heard)
@@ -68,6 +81,21 @@ class Hooks:
         except OSError:  # the disk or the pipe is full, or the process was killed
             pass
 
+    def tell_missed(self, plan: Plan, entries: Sequence[Entry], done: Iterable[int]) -> None:
+        """Tells of the jobs that were done before this session, and whose hooks were not called,
+        because the master was killed."""
+        hooked = [job for job in done if job in plan.hooks and job not in plan.given]
+        if not hooked or not self._earlier.wait(LEAVING_SECONDS):
+            return  # that process ends with its master; so its master was not killed
+        called = read_called(self._store, self._number)
+        missed = [
+            (job, entries[job]._replace(state=_result_state(entries[job])))
+            for job in hooked
+            if (job, entries[job].attempt) not in called
+        ]
+        if missed:
+            self.tell(sorted(missed, key=lambda end: end[1].ended or 0.0))
+
     def close(self) -> None:
         """The final status of the run has been written."""
         try:
@@ -79,6 +107,11 @@ class Hooks:
         self._pipe.close()
         self._heard.close()
         os.close(self._ends)
+
+
+def _result_state(entry: Entry) -> JobState:
+    """A map may be waiting in the journal although all its branches are done."""
+    return entry.state if entry.state.has_result else JobState.DONE
 
 
 def start_hooks(

@@ -41,7 +41,7 @@ class UpToDate:
         self._store = store
         self._results = journal.results
         self._entries = entries
-        self.branching = Branching(store, journal, plan, entries, self._digest_of)
+        self.branching = Branching(store, journal, plan, entries, self._digest_of, folder=folder)
         self.results_id = self.branching.results_id
         self._plan = plan = self.branching.plan
         self._files = FilesOfJobs(plan.files, folder)

@@ -15,4 +15,4 @@ def why_edited(store: Store, plan: int, found: Record | Found | None) -> tuple[s
     if source is None:
         return ()
     name = OpenSources(store.plan(plan)).name(source)
-    return (f"its source {name} was changed after the run started",)
+    return (f"its source {name} was changed, and the worker may have run another version",)

@@ -1,9 +1,10 @@
 """The files of the on_end hooks of a run: the function for the end of the run, the process that
-calls the hooks, and the ends of the jobs, which the master tells it."""
+calls the hooks, the ends of the jobs, which the master tells it, and the hooks that were called."""
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import struct
 from collections.abc import Iterator, Sequence
@@ -12,10 +13,11 @@ from pathlib import Path
 
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import ON_END, Store
-from pyrite.workload.system.alive import Identity
-from pyrite.workload.system.private import write_private
+from pyrite.workload.system.alive import NOBODY, Identity
+from pyrite.workload.system.private import open_private, write_private
 
 _LENGTH = struct.Struct("<I")
+_CALLED = struct.Struct("<II")
 
 
 def on_end_of(store: Store, plan: int) -> Path:
@@ -29,15 +31,39 @@ def write_process(store: Store, process: Identity) -> None:
 
 def wait_for_hooks(store: Store, seconds: float) -> bool:
     """Waits up to `seconds` for the hooks to end. Returns whether they have ended."""
+    return read_process(store).wait(seconds)
+
+
+def read_process(store: Store) -> Identity:
     try:
-        process = Identity(**json.loads(_process_of(store).read_bytes()))
+        return Identity(**json.loads(_process_of(store).read_bytes()))
     except (OSError, ValueError):
-        return True
-    return process.wait(seconds)
+        return NOBODY
 
 
 def _process_of(store: Store) -> Path:
     return store.folder / "hooks.json"
+
+
+def note_called(store: Store, plan: int, job: int, attempt: int) -> None:
+    """The hook of a job has been called for the end of this attempt."""
+    file = open_private(_called_of(store, plan), os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(file, _CALLED.pack(job, attempt))
+    finally:
+        os.close(file)
+
+
+def read_called(store: Store, plan: int) -> set[tuple[int, int]]:
+    """The jobs whose hooks were called in all sessions of the run, each with its attempt."""
+    path = _called_of(store, plan)
+    data = path.read_bytes() if path.exists() else b""
+    whole = len(data) - len(data) % _CALLED.size
+    return set(_CALLED.iter_unpack(data[:whole]))
+
+
+def _called_of(store: Store, plan: int) -> Path:
+    return store.plan(plan) / "hooks.called"
 
 
 def ends_of(store: Store, session: int) -> Path:

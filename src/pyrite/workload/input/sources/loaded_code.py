@@ -4,6 +4,7 @@ after the module was imported, as it happens in a notebook."""
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,8 @@ from typing import Any
 
 from pyrite.workload.input.fingerprints.survey import digest_of
 
-_ATOMS = (int, float, complex, str, bytes, bool, tuple, type(None))
+_Cached = type(functools.lru_cache(len))
+_ATOMS = frozenset((int, float, complex, str, bytes, bool, tuple, type(None)))
 
 
 def is_of(module: ModuleType, source: bytes, path: str) -> bool:
@@ -39,19 +41,25 @@ def _codes(code: CodeType) -> Iterator[tuple[str, bytes]]:
             yield from _codes(constant)
 
 
-def _functions(space: Mapping[str, Any], module: str) -> Iterator[FunctionType]:
+def _functions(
+    space: Mapping[str, Any], module: str, met: frozenset[type] = frozenset()
+) -> Iterator[FunctionType]:
     for value in list(space.values()):
         if (function := _function(value)) is not None:
             yield function
-        if isinstance(value, type) and value.__module__ == module:
-            yield from _functions(vars(value), module)
+        if isinstance(value, type) and value.__module__ == module and value not in met:
+            yield from _functions(vars(value), module, met | {value})
 
 
 def _function(value: Any) -> FunctionType | None:
     """The function inside of a decorated one, of a method or of a property."""
-    found = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
-    found = inspect.unwrap(found) if callable(found) else found
-    return found if isinstance(found, FunctionType) else None
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    elif isinstance(value, property):
+        value = value.fget
+    if isinstance(value, (FunctionType, _Cached)):
+        value = inspect.unwrap(value)
+    return value if isinstance(value, FunctionType) else None
 
 
 def _pairs(
@@ -68,8 +76,9 @@ def _pairs(
             yield from zip(given, line.args.defaults)
         elif isinstance(line, (ast.Assign, ast.AnnAssign)) and line.value is not None:
             for target in line.targets if isinstance(line, ast.Assign) else [line.target]:
-                if isinstance(target, ast.Name) and stored[target.id] == 1:
-                    yield space.get(target.id), line.value
+                name = target.id if isinstance(target, ast.Name) else ""
+                if name in space and stored[name] == 1:
+                    yield space[name], line.value
 
 
 def _stored(tree: ast.Module) -> Iterator[str]:
@@ -79,10 +88,11 @@ def _stored(tree: ast.Module) -> Iterator[str]:
 
 
 def _is_equal(value: Any, expression: ast.expr) -> bool:
-    """True also if the expression is not a constant."""
+    """True also if one of them is not a constant: classes make other things of their variables."""
     try:
         written = ast.literal_eval(expression)
     except (ValueError, TypeError):
         return True
-    is_constant = isinstance(written, _ATOMS)
-    return not is_constant or (type(value) is type(written) and bool(value == written))
+    if type(value) not in _ATOMS or type(written) not in _ATOMS:
+        return True
+    return type(value) is type(written) and bool(value == written)

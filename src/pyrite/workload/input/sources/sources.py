@@ -17,12 +17,7 @@ from pyrite.workload.input.fingerprints.digests import digest
 from pyrite.workload.input.fingerprints.imports import imports_at_load, with_parents
 from pyrite.workload.input.fingerprints.users_code import is_users
 from pyrite.workload.input.sources.loaded_code import is_of
-from pyrite.workload.input.sources.versions import (
-    UNKNOWN,
-    remember,
-    source_file,
-    was_changed_since_start,
-)
+from pyrite.workload.input.sources.versions import UNKNOWN, remember, source_file, was_changed
 from pyrite.workload.system.private import write_private
 
 _FILE = "sources.json"
@@ -119,7 +114,7 @@ class Sources:
         if source.module in self._compared:
             return
         self._compared.add(source.module)
-        is_same = not was_changed_since_start(source.path) or is_of(
+        is_same = not was_changed(source.path) or is_of(
             module, Path(source.path).read_bytes(), source.path
         )
         remember(source.module, source.digest if is_same else UNKNOWN)

@@ -13,17 +13,19 @@ from types import ModuleType
 from pyrite.workload.input.fingerprints.digests import digest
 
 UNKNOWN = b""
-_TICK_NS = 20_000_000  # the clock of a file system may be behind by as much
 
 _known: dict[str, tuple[ModuleType, bytes]] = {}
+_absent: dict[str, int] = {}  # when a module was not loaded yet
 
 
 def version_in_memory(name: str) -> bytes | None:
-    """UNKNOWN if the source was changed after this process had started: the module may have been
-    loaded before that or after it. None if the module is not loaded, or has no source file. After
-    the first call, it does not matter what happens to the file."""
+    """UNKNOWN if the source was changed after this process had started, or after the module was
+    seen not to be loaded: it may have been loaded before the change or after it. None if the module
+    is not loaded, or has no source file. Once a version is known, it does not matter what happens
+    to the file."""
     module = sys.modules.get(name)
     if module is None:
+        _absent[name] = time.time_ns()
         return None
     known = _known.get(name)
     if known is not None and known[0] is module:
@@ -33,7 +35,7 @@ def version_in_memory(name: str) -> bytes | None:
         return None
     try:
         found = digest(Path(path).read_bytes())
-        if was_changed_since_start(path):  # afterwards, so that no change is missed
+        if was_changed(path, since=_absent.get(name, 0)):  # afterwards, so that none is missed
             found = UNKNOWN
     except NotADirectoryError:  # it is inside of an archive
         return None
@@ -53,16 +55,19 @@ def source_file(module: ModuleType) -> str | None:
     return path if isinstance(path, str) and path.endswith(".py") else None
 
 
-def was_changed_since_start(path: str) -> bool:
-    """Whether a file was changed, or put in its place, after this process had started."""
+def was_changed(path: str, *, since: int = 0) -> bool:
+    """Whether a file was changed, or put in its place, after this process had started, or after a
+    later time."""
+    # The clock of a file system is behind by some milliseconds. A change that this does not see is
+    # no harm: it was made just before the module was loaded, and then this version was loaded; or
+    # just after it, and then this version is not taken for that of the plan.
     status = os.stat(path)
-    changed = max(status.st_mtime_ns, status.st_ctime_ns)
-    return changed + _TICK_NS > _started(os.getpid())
+    return max(status.st_mtime_ns, status.st_ctime_ns) > max(since, _started(os.getpid()))
 
 
 @functools.cache
 def _started(pid: int) -> int:
-    """When this process was started or forked, in nanoseconds since 1970."""
+    """When this process was started or forked, in nanoseconds since 1970, or a tick earlier."""
     with open("/proc/self/stat") as file:
         ticks = int(file.read().rpartition(")")[2].split()[19])  # since the start of the machine
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
