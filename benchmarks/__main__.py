@@ -10,6 +10,7 @@ import sys
 from rich.console import Console
 
 from benchmarks import (
+    async_calls,
     chain,
     durable,
     durable_jobs,
@@ -29,6 +30,7 @@ COMPARISONS = {
     "members": members.run,
     "chain": chain.run,
     "spots": spots.run,
+    "async": async_calls.run,
     "on_spark": on_spark.run,
     "pipelines": pipelines.run,
     "scale": scale.run,

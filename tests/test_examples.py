@@ -20,12 +20,16 @@ PRINTED = {
     "87 of them ended at the checkout\nthe longest has 15 pages\n",
     "recommend.py": "Alibi: Ledger 0.60, Witness 0.58, Heist 0.55\n",
     "word_count.py": "",
+    "enrich_http.py": "Chile: 334 orders, 4343 in all\nGhana: 333 orders, 4325 in all\n"
+    "Norway: 333 orders, 4329 in all\n",
     "enrich.py": "priced [('ann', 6), ('bob', 4)]\nunknown [('ann', 'plum', 5)]\n",
     "nightly.py": "revenue 15\nattempts {'prices': 1, 'orders': 2, 'revenue': 1}\n"
     "second run {'prices': 'SKIPPED', 'orders': 'SKIPPED', 'revenue': 'SKIPPED'}\n",
     "members.py": "2631 takes 190 steps\n2463 takes 208 steps\n2919 takes 216 steps\n",
     "durable.py": "the first program was killed: True\njob 'count words' is there\n"
     "220000 words, 60000 times 'the'\n",
+    "orders_customers.py": "Chile: 1263 orders, 611.85\nGhana: 1109 orders, 528.78\n"
+    "Japan: 1129 orders, 566.86\nLatvia: 1216 orders, 609.89\nthe files have the same: True\n",
     "primes.py": "there are 167 odd primes below 1000\n",
 }
 

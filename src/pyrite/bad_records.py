@@ -4,14 +4,16 @@ keeps it as a dead letter. Plain data and pure functions; the engines act on it.
 from __future__ import annotations
 
 import re
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os.path import basename
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, TypeAlias
 
 from pyrite.errors import InvalidDAG, PyriteError
 from pyrite.functions import message_of, shorten
+from pyrite.retries import Retry
 from pyrite.tracebacks import is_pyrites
 
 FAIL: Final = "fail"
@@ -155,12 +157,37 @@ def without_addresses(text: str) -> str:
 def stable_traceback(error: BaseException) -> str:
     """The traceback of an error and its causes, without the frames of Pyrite. It names files
     without their folders, and has no lines of source code: another host may not have them."""
+    if _is_plain(error):
+        return _plain_traceback(error)
     try:
         found = traceback.TracebackException.from_exception(error, lookup_lines=False)
         _make_stable(found, set())
         return "".join(found.format())
     except Exception:  # the error raises another one when it is printed
         return f"{message_of(error)}\n"
+
+
+def _is_plain(error: BaseException) -> bool:
+    """Whether there is nothing to print but the frames and the error. Most errors are so, and
+    Python's own formatting takes 30 times as long."""
+    return (
+        error.__cause__ is None
+        and (error.__context__ is None or error.__suppress_context__)
+        and not isinstance(error, (BaseExceptionGroup, SyntaxError))
+        and not hasattr(error, "__notes__")
+    )
+
+
+def _plain_traceback(error: BaseException) -> str:
+    frames: list[str] = []
+    entry = error.__traceback__
+    while entry is not None and len(frames) < MOST_FRAMES:
+        code = entry.tb_frame.f_code
+        if not is_pyrites(code.co_filename):
+            file = basename(code.co_filename)
+            frames.append(f'  File "{file}", line {entry.tb_lineno}, in {code.co_name}\n')
+        entry = entry.tb_next
+    return "".join(["Traceback (most recent call last):\n", *frames, f"{message_of(error)}\n"])
 
 
 def _make_stable(found: traceback.TracebackException, seen: set[int]) -> None:
@@ -201,17 +228,24 @@ class BadRecord:
 class Handling:
     """How the engine handles the errors of a vertex."""
 
-    keeps: bool
+    keeps: bool = False
     """Whether there is an edge for dead letters."""
     at_most: int | float | None = None
+    retry: Retry | None = None
+    fails: bool = False
+    """Whether an error fails the job, after the last try."""
 
 
 class Handler:
     """Takes the items that one processor of a vertex cannot process: `handler(item, error)`. It
     counts them, and adds dead letters to `letters`. The handlers of a vertex in one process know
-    each other, and fail the job as soon as there are too many."""
+    each other, and fail the job as soon as there are too many. It also says when an item is tried
+    again."""
 
-    __slots__ = ("_at_most", "_letters", "_others", "count", "vertex")
+    __slots__ = (
+        *("_at_most", "_blocks", "_clock", "_letters", "_others", "_retry"),
+        *("count", "fails", "is_waiting", "vertex"),
+    )
 
     def __init__(
         self,
@@ -219,11 +253,21 @@ class Handler:
         handling: Handling,
         letters: list[Any] | None,
         others: list[Handler] | None = None,
+        *,
+        blocks: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """If it `blocks`, it sleeps before an item is tried again: a task that must do the same in
+        each attempt cannot do other things meanwhile."""
         self.vertex = vertex
         self.count = 0
         self._at_most = handling.at_most if isinstance(handling.at_most, int) else None
         self._letters = letters
+        self._retry = handling.retry
+        self._blocks = blocks
+        self._clock = clock
+        self.fails = handling.fails
+        self.is_waiting = False
         self._others = [] if others is None else others
         self._others.append(self)
 
@@ -232,6 +276,8 @@ class Handler:
         return self._letters is not None
 
     def __call__(self, item: Any, error: BaseException) -> None:
+        if self.fails:
+            raise error
         if isinstance(error, NotAboutOneItem):
             raise error.__cause__ or error
         self.count += 1
@@ -246,13 +292,23 @@ class Handler:
         if self._letters is not None:
             self._letters.append(letter_of(self.vertex, item, error))
 
+    def seconds(self, error: BaseException, failures: int) -> float | None:
+        """How long to wait before an item is tried again; None if it is not."""
+        return None if self._retry is None else self._retry.seconds(error, failures)
 
-@runtime_checkable
-class HandlesErrors(Protocol):
-    """A processor that passes the items that it cannot process to a handler itself."""
+    def again(self, error: BaseException, failures: int) -> float | None:
+        """When an item is to be tried again; None if it is not."""
+        seconds = self.seconds(error, failures)
+        return None if seconds is None else self._clock() + seconds
 
-    def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
-        """Gives it a handler for each of its vertices, or None. Called before `init`."""
+    def waits(self, until: float) -> bool:
+        """Whether to wait on for that time."""
+        left = until - self._clock()
+        if left > 0 and self._blocks:
+            time.sleep(left)
+            left = 0.0
+        self.is_waiting = left > 0
+        return self.is_waiting
 
 
 def over_limit(handling: Handling, counts: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ each vertex has a supplier for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -16,6 +17,8 @@ from pyrite.bad_records import FAIL, ErrorPolicy, OnError, checked_policy, skip
 from pyrite.deadlocks import check_priorities
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
+from pyrite.retries import Retry, checked_retry
+from pyrite.where import users_line
 
 T = TypeVar("T")
 
@@ -78,6 +81,7 @@ class Vertex:
         *,
         local_parallelism: int = -1,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidDAG(
@@ -94,6 +98,7 @@ class Vertex:
         self._name = name
         self._supplier = supplier
         self._on_error = checked_policy(on_error, f"vertex '{name}'")
+        self._retry = checked_retry(retry, f"vertex '{name}'")
         self.local_parallelism = local_parallelism
         self.origin: str | None = None
         """The file and line that added the vertex, if they are known. Errors name them."""
@@ -109,6 +114,10 @@ class Vertex:
     @property
     def on_error(self) -> ErrorPolicy:
         return FAIL if self._on_error is None else self._on_error
+
+    @property
+    def retry(self) -> Retry | None:
+        return self._retry
 
     @property
     def policy(self) -> OnError | None:
@@ -346,14 +355,23 @@ class DAG:
         *,
         local_parallelism: int = -1,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Vertex:
         """Adds a vertex whose processors come from `supplier`, and returns it. `on_error` is
-        "fail", `pyrite.skip(...)` or `pyrite.dead_letter(sink, ...)`."""
-        vertex = Vertex(name, supplier, local_parallelism=local_parallelism, on_error=on_error)
+        "fail", `pyrite.skip(...)` or `pyrite.dead_letter(sink, ...)`; `retry` is
+        `pyrite.Retry(times, ...)`."""
+        vertex = Vertex(
+            name,
+            supplier,
+            local_parallelism=local_parallelism,
+            on_error=on_error,
+            retry=retry,
+        )
         if name in self._vertices:
             raise InvalidDAG(
                 f"this DAG already has a vertex '{name}'; give the second one another name"
             )
+        vertex.origin = users_line()
         self._vertices[name] = vertex
         self._inbound[name], self._outbound[name] = [], []
         return vertex
@@ -416,6 +434,27 @@ class DAG:
     def validate(self) -> None:
         """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or would
         deadlock."""
+        with self.naming_lines():
+            self._validate()
+
+    @contextmanager
+    def naming_lines(self) -> Iterator[None]:
+        """An InvalidDAG that is raised inside the block says where the vertices that it names were
+        added."""
+        try:
+            yield
+        except InvalidDAG as error:
+            text = str(error)
+            added = [
+                f"'{vertex.name}' in {vertex.origin}"
+                for vertex in self.vertices
+                if vertex.origin is not None and _names(text, vertex.name)
+            ]
+            if added and "added in " not in text:
+                error.args = (f"{text} (added in: {', '.join(added)})",)
+            raise
+
+    def _validate(self) -> None:
         if not self._vertices:
             raise InvalidDAG("the DAG is empty; add a vertex with dag.vertex(name, supplier)")
         for vertex in self._vertices.values():
@@ -442,6 +481,7 @@ class DAG:
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
                 on_error=skip() if drops_bad_records and vertex.policy else vertex.on_error,
+                retry=vertex.retry,
             )
             copied.origin = vertex.origin
         for edge in self.edges:
@@ -543,7 +583,8 @@ class DAG:
 
     def _contents(self) -> tuple[Any, ...]:
         vertices = {
-            v.name: (v.local_parallelism, v.supplier, v.on_error) for v in self._vertices.values()
+            v.name: (v.local_parallelism, v.supplier, v.on_error, v.retry)
+            for v in self._vertices.values()
         }
         edges = {
             (e.source.name, e.destination.name): (
@@ -605,6 +646,11 @@ class DAG:
                 f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out"
             )
         return order
+
+
+def _names(text: str, vertex: str) -> bool:
+    """Whether a message names a vertex: in quotes, in an edge, or in a cycle."""
+    return any(part in text for part in (f"'{vertex}'", f"{vertex} -> ", f" -> {vertex}"))
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from pyrite.pipeline import Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.processors.ready_made import Sink, Source
 from pyrite.processors.services.service import Service, service
+from pyrite.retries import Retry
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.traverser import Traverser, traverse
 from pyrite.version import __version__
@@ -49,6 +50,7 @@ __all__ = [
     "ProcessorSupplier",
     "PyriteError",
     "PyriteWarning",
+    "Retry",
     "Service",
     "Sink",
     "Source",

@@ -3,11 +3,12 @@ that handles one item at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
@@ -98,6 +99,14 @@ class Processor:
     def failed_at(self, inbox: Inbox) -> FailedAt:
         """Called after another method raised. Returns the item that it was working on."""
         return FailedAt(item=inbox.last_taken())
+
+
+class HandlesErrors(Processor):
+    """A processor of Pyrite that passes the items that it cannot process to handlers itself."""
+
+    def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
+        """Gives it a handler for each of its vertices, or None. Called before `init`."""
+        raise NotImplementedError
 
 
 class AbstractProcessor(Processor):

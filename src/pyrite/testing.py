@@ -216,6 +216,7 @@ class _Trial:
                 report = getattr(processor, "report", None)
                 if error is None and report is not None:
                     sink.commit([report])
+                    sink.seal()
                     sink.finish()
                 else:
                     sink.discard()

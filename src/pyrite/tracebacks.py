@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from functools import lru_cache
 from pathlib import Path
 
 _HERE = str(Path(__file__).parent)
@@ -75,6 +76,7 @@ def _blocks(lines: list[str]) -> list[list[str]]:
     return blocks
 
 
+@lru_cache(maxsize=1024)
 def is_pyrites(file: str) -> bool:
     """Whether a file of a frame belongs to Pyrite, or is code that Pyrite has generated."""
     return file.startswith((_HERE, "<pyrite")) or _package_of(file) == "pyrite"

@@ -71,3 +71,17 @@ def test_too_many_bad_records_fail_a_durable_job(
         execution.result(SECONDS)
     assert failed.value.vertex == "invert"
     assert not list(tmp_path.glob("out/[!.]*"))  # peers remove the folder a moment later
+
+
+def test_tasks_of_a_durable_job_share_a_sink_of_dead_letters(pyr: Instance) -> None:
+    bad = pyrite.dead_letter(p.write_list("shared"))
+    pipe = Pipeline()
+    numbers = pipe.read_from(["1", "x", "2", "2"]).map(int, name="parse", on_error=bad)
+    by_number = numbers.group_by(lambda n: n).count()
+    by_number.map(lambda t: t[0] // (t[1] - 1), name="late", on_error=bad).write_to(
+        p.write_list("numbers")
+    )
+    pyr.new_durable_job(pipe, JobConfig(members=2)).execute().result(SECONDS)
+    assert list(pyr.list("numbers")) == [2]
+    found = {(letter.vertex, letter.item) for letter in pyr.list("shared")}
+    assert found == {("parse", "x"), ("late", (1, 1))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +129,16 @@ def test_dead_letters_are_committed_with_the_outputs(pyr: Instance, tmp_path: Pa
     assert sorted(again.map(lambda letter: letter["item"]).collect()) == ["", "x"]
 
 
+def test_json_takes_dead_letters_of_items_that_are_no_json(pyr: Instance, tmp_path: Path) -> None:
+    bad = pyrite.dead_letter(p.write_files(tmp_path, format="jsonl", single_file="bad.jsonl"))
+    pipe = Pipeline()
+    items: list[Any] = [b"x", {"a": 1}, {(1, 2): 3}, object]
+    pipe.read_from(items).filter(lambda item: item + 1, on_error=bad).write_to(p.noop())
+    run(pyr, pipe)
+    found = [json.loads(line)["item"] for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert found == ["b'x'", {"a": 1}, "{(1, 2): 3}", "<class 'object'>"]
+
+
 def test_a_job_that_fails_elsewhere_leaves_no_dead_letters(pyr: Instance, tmp_path: Path) -> None:
     bad = pyrite.dead_letter(p.write_files(tmp_path / "bad"))
     pipe = Pipeline()
@@ -185,6 +196,27 @@ def test_a_fold_leaves_out_what_it_cannot_add(pyr: Instance) -> None:
     assert sorted(pyr.list("out")) == [("a", 1), ("b", 2)]
     assert [letter.item for letter in letters(pyr)] == ["ax", "", "c?"]
     assert (counts["received"], counts["emitted"], counts["dead_letters"]) == (5, 2, 3)
+
+
+def test_a_group_that_cannot_be_finished_is_a_bad_record(pyr: Instance) -> None:
+    count = p.group_and_accumulate(
+        lambda n: n % 3, 0, lambda n, _: n + 1, finish=lambda key, n: (key, 4 // key, n)
+    )
+    dag = line_of(
+        ("numbers", p.read_items(range(8)), "fail"),
+        ("count", count, bad_list()),
+        ("out", p.write_list("out"), "fail"),
+    )
+    counts = run(pyr, dag)["count"]
+    assert sorted(pyr.list("out")) == [(1, 4, 3), (2, 2, 2)]
+    assert [letter.item for letter in letters(pyr)] == [(0, 3)]
+    assert (counts["received"], counts["emitted"], counts["dead_letters"]) == (8, 2, 1)
+
+
+def test_explain_shows_where_dead_letters_go() -> None:
+    pipe = Pipeline()
+    pipe.read_from(WORDS).map(int, on_error=bad_list()).write_to(p.noop(), name="end")
+    assert pipe.explain().splitlines()[-2:] == ["2. dead-letters", "   from map: dead letters"]
 
 
 def test_a_group_of_bad_records_alone_has_no_container(pyr: Instance) -> None:

@@ -23,7 +23,7 @@ def lines_of(loop: Loop) -> Any:
 def test_a_loop_without_handlers_is_what_it_was() -> None:
     steps = [(name, step.step) for name, step in STEPS.items()]
     plain = write_loop(steps, emits=True, check_first=None)  # type: ignore[arg-type]
-    also = write_loop(steps, emits=True, check_first=None, handled=())  # type: ignore[arg-type]
+    also = write_loop(steps, emits=True, check_first=None, handled={})  # type: ignore[arg-type]
     assert lines_of(plain) == lines_of(also)
     assert "bad" not in plain.run.__code__.co_varnames
     assert not plain.run.__code__.co_exceptiontable or plain.pauses
@@ -60,7 +60,8 @@ PLAIN: dict[str, Callable[[int], list[int]]] = {
 )
 def test_the_same_items_survive_as_in_plain_python(items: list[int], names: list[str]) -> None:
     steps: Any = [(name, STEPS[name].step) for name in names]
-    loop = write_loop(steps, emits=True, check_first=None, handled=range(len(names)))
+    handled = dict.fromkeys(range(len(names)), Handling(True))
+    loop = write_loop(steps, emits=True, check_first=None, handled=handled)
     bad: list[list[Any]] = [[] for _ in names]
     handlers = [Handler(name, Handling(True), bad[n]) for n, name in enumerate(names)]
     counts, out = [0] * len(names), []  # type: ignore[var-annotated]

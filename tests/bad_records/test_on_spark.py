@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import pyrite
-from pyrite import Instance, JobConfig, JobFailed, Pipeline
+from pyrite import Instance, JobConfig, JobFailed, Pipeline, Retry
 from pyrite import processors as p
 from tests.bad_records.light import line_of
+from tests.bad_records.test_retries import file_flaky
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +95,20 @@ def test_a_processor_of_ones_own_on_spark(local_spark: Instance) -> None:
 
     stage = Pipeline().read_from([0, 1, 2]).process(Inverse, on_error=pyrite.skip())
     assert sorted(stage.collect(on=local_spark)) == [1, 2, 3, 6]
+
+
+def test_a_task_on_spark_tries_again(local_spark: Instance, tmp_path: Path) -> None:
+    stage = Pipeline().read_from(range(10)).map(file_flaky(tmp_path), retry=Retry(1, wait=0.01))
+    assert sorted(stage.rebalance().collect(on=local_spark)) == list(range(10))
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_data_frame_skips_but_keeps_no_dead_letters(local_spark: Instance) -> None:
+    def dag(on_error: Any) -> pyrite.DAG:
+        return line_of(("words", p.read_items(["1", "x"]), "fail"), ("n", p.map(int), on_error))
+
+    spark = local_spark.spark
+    frame = dag(pyrite.skip()).to_dataframe(spark, "n long")
+    assert [row.n for row in frame.collect()] == [1]
+    with pytest.raises(pyrite.InvalidDAG, match="vertex 'n' keeps dead letters"):
+        dag(pyrite.dead_letter(p.write_list("bad"))).to_dataframe(spark)

@@ -11,7 +11,7 @@ import pytest
 import pyrite
 from pyrite import DAG, DeadLetter, InvalidDAG, Pipeline
 from pyrite import processors as p
-from pyrite.bad_records import Handling, letter_of, over_limit
+from pyrite.bad_records import Handling, letter_of, over_limit, stable_traceback
 
 
 @pytest.mark.parametrize("at_most", [-1, 1.5, -0.1, True, "3", float("nan")])
@@ -45,7 +45,7 @@ def test_a_sink_cannot_skip(pyr: pyrite.Instance) -> None:
     source = dag.vertex("source", p.read_items([1]))
     sink = dag.vertex("sink", p.write_list("out"), on_error=pyrite.skip())
     dag.edge(pyrite.between(source, sink))
-    with pytest.raises(InvalidDAG, match="vertex 'sink' is a sink"):
+    with pytest.raises(InvalidDAG, match=r"vertex 'sink', added in .*, is a sink"):
         pyr.new_light_job(dag)
 
 
@@ -88,6 +88,17 @@ def test_a_dead_letter_of_a_recursion_does_not_depend_on_its_depth() -> None:
             sink(depth)
         letters.append(letter_of("deep", "x", raised.value))
     assert letters[0] == letters[1]
+
+
+def test_plain_errors_are_printed_as_python_prints_them() -> None:
+    def fail(depth: int) -> None:
+        fail(depth - 1) if depth else int("x")
+
+    with pytest.raises(ValueError) as raised:
+        fail(1)
+    plain = stable_traceback(raised.value)
+    raised.value.__cause__ = ValueError()
+    assert stable_traceback(raised.value).endswith(plain)
 
 
 def test_a_dead_letter_has_the_cause_of_its_error() -> None:

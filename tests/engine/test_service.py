@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyrite
-from pyrite import DAG, AbstractProcessor, Instance, Processor, between
+from pyrite import DAG, AbstractProcessor, Instance, Processor, ProcessorContext, between
 from pyrite import processors as p
 from pyrite.engine.failure import Halt
 from pyrite.engine.service import ExecutionService
@@ -206,6 +206,40 @@ def test_a_waiting_job_parks_its_worker(pyr: Instance) -> None:
     assert time.process_time() - used < 0.25
     execution.cancel()
     assert execution.exception(5)
+
+
+class WaitsForThread(Processor):
+    def __init__(self) -> None:
+        self.calls = 0
+        self.began = threading.Event()
+        self.is_over = False
+
+    def init(self, context: ProcessorContext) -> None:
+        self.wake = context.wake
+
+    @property
+    def is_waiting(self) -> bool:
+        return not self.is_over
+
+    def complete(self) -> bool:
+        self.calls += 1
+        self.began.set()
+        return self.is_over
+
+
+def test_a_processor_that_waits_for_a_thread_is_called_when_that_wakes_it(pyr: Instance) -> None:
+    processor = WaitsForThread()
+    dag = DAG()
+    dag.vertex("waits", lambda: processor)
+    execution = pyr.new_light_job(dag).execute()
+    assert processor.began.wait(10)
+    threading.Event().wait(0.2)
+    before = processor.calls
+    processor.is_over = True
+    processor.wake()
+    execution.result(10)
+    assert before < 40
+    assert processor.calls <= before + 2  # one may have begun before
 
 
 def test_a_processor_that_is_not_cooperative_has_its_own_thread_and_holds_nobody_up(

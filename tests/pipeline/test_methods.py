@@ -80,7 +80,7 @@ def test_chains_give_what_plain_python_gives(pool: Instance) -> None:
 def test_chains_give_on_spark_what_plain_python_gives(local_spark: Instance) -> None:
     """Several chains in each job, because a job on Spark takes long to start."""
 
-    @settings(max_examples=5)
+    @settings(max_examples=2)
     @given(st.lists(cases(), min_size=6, max_size=6))
     def check(several: list[Case]) -> None:
         pipe = Pipeline()

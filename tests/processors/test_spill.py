@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pyrite import Inbox, Outbox, ProcessorContext
 from pyrite import processors as p
+from pyrite.bad_records import Handler, Handling
 from pyrite.collections import MemoryCollections
 from pyrite.processors import spill
 from pyrite.processors.chain import Chain, ChainProcessor, Link, StepSupplier
@@ -24,9 +25,16 @@ class AlwaysShort(spill.Memory):
         return True
 
 
-def grouped(supplier: StepSupplier, batches: list[list[Any]]) -> list[Any]:
-    processor = ChainProcessor(Chain([Link("grouping", supplier.step)], emits=True))
+def grouped(
+    supplier: StepSupplier, batches: list[list[Any]], bad: list[Any] | None = None
+) -> list[Any]:
+    """What a grouping emits. If `bad` is given, it gets the dead letters."""
+    handling = None if bad is None else Handling(keeps=True)
+    link = Link("grouping", supplier.step, handling=handling)
+    processor = ChainProcessor(Chain([link], emits=True))
     processor.attach(Outbox([7], "grouping"))
+    if handling is not None:
+        processor.handle_errors([Handler("grouping", handling, bad)])
     processor.init(
         ProcessorContext(
             vertex_name="grouping",
@@ -88,3 +96,14 @@ def test_memory_is_short_when_the_process_has_grown_by_more_than_the_budget() ->
     block = bytearray(64 << 20)
     assert memory.is_short()
     del block
+
+
+def test_items_that_were_spilled_can_be_bad_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
+    monkeypatch.setattr(spill, "FEWEST_GROUPS", 3)
+    bad: list[Any] = []
+    total = p.group_and_accumulate(lambda n: n, 0, lambda total, n: total + 12 // (n % 4))
+    batches = [[n] for n in range(40)]
+    found = grouped(total, batches, bad)
+    assert sorted(found) == [(n, 12 // (n % 4)) for n in range(40) if n % 4]
+    assert sorted(letter.item for letter in bad) == list(range(0, 40, 4))

@@ -539,7 +539,7 @@ class NetworkParking(Parking):
         """A short wait polls for the work of other threads, which do not wake this one. Without
         such threads only the network can bring work, and it ends the wait."""
         if seconds is not None and not self._member.service.threads.is_busy:
-            seconds = LONGEST_PARK
+            seconds = max(seconds, LONGEST_PARK)
         self._member.park(seconds)
 
     def wake(self) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
-from pyrite.processor import AbstractProcessor, FailedAt, Processor
+from pyrite.processor import AbstractProcessor, FailedAt, HandlesErrors, Processor
 
 _UNLIMITED = 1 << 30
 
 
-class Forgiving(Processor):
+class Forgiving(HandlesErrors):
     """What the processor emits for an item is held until the item is done, and dropped if it
     raises. What it has changed in its own state before it raises stays changed. An error in
     another method than `process` is not about an item, so it fails the job."""
@@ -22,11 +22,17 @@ class Forgiving(Processor):
     def __init__(self, processor: Processor) -> None:
         self.processor = processor
         self.cooperative = processor.cooperative
-        self.polls = processor.polls
         self._one = Inbox()
         """Holds the item that the processor works on. It also stays in the engine's inbox."""
         self._item: Any = None
+        self._failures = 0
+        self._until: float | None = None
+        """When the item is tried again, after it has failed."""
         self._handler: Handler | None = None
+
+    @property
+    def polls(self) -> bool:  # type: ignore[override]
+        return self.processor.polls or (self._handler is not None and self._handler.is_waiting)
 
     def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
         (self._handler,) = handlers
@@ -40,10 +46,13 @@ class Forgiving(Processor):
         self.processor.init(context)
 
     def process(self, ordinal: int, inbox: Inbox) -> None:
-        assert self._handler is not None
+        handler = self._handler
+        assert handler is not None
         # The processor must be able to finish an item, whatever it emits.
         self._own.high_water_marks[:] = [_UNLIMITED] * len(self._own.buckets)
         while inbox and not self.outbox.is_full():
+            if self._until is not None and handler.waits(self._until):
+                return
             if not self._one:
                 self._item = inbox.peek()
                 self._one.extend([self._item])
@@ -51,12 +60,15 @@ class Forgiving(Processor):
                 self.processor.process(ordinal, self._one)
             except Exception as error:
                 self._drop()
-                inbox.remove()
-                self._handler(self._item, error)
+                self._failures += 1
+                self._until = handler.again(error, self._failures)
+                if self._until is None:
+                    self._done(inbox)
+                    handler(self._item, error)
                 continue
             if self._one:  # it waits for something, or has worked for long enough
                 return
-            inbox.remove()
+            self._done(inbox)
             self._emit()
 
     def try_process(self) -> bool | None:
@@ -69,6 +81,10 @@ class Forgiving(Processor):
     def complete(self) -> bool | None:
         self._own.high_water_marks[:] = self.outbox.high_water_marks
         return self._emitting(self.processor.complete())
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.processor.is_waiting
 
     def close(self, error: BaseException | None) -> None:
         self.processor.close(error)
@@ -89,6 +105,10 @@ class Forgiving(Processor):
     def keep_steady_pace(self) -> None:
         if isinstance(self.processor, AbstractProcessor):
             self.processor.keep_steady_pace()
+
+    def _done(self, inbox: Inbox) -> None:
+        inbox.remove()
+        self._failures, self._until = 0, None
 
     def _emitting(self, answer: bool | None) -> bool | None:
         self._emit()

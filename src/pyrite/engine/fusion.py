@@ -113,7 +113,7 @@ def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topolo
         if step is None:
             return None
         guard = _guard(vertex.inbound[0], topology) if position else None
-        links.append(Link(vertex.name, step, guard, vertex.handling is not None))
+        links.append(Link(vertex.name, step, guard, vertex.handling))
     return Chain(links, emits=bool(run[-1].emitting))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyrite.bad_records import Handler, HandlesErrors
+from pyrite.bad_records import Handler
 from pyrite.context import Collections, MemberShare, ProcessorContext, SupplierContext
 from pyrite.engine.assembly import Assembly
 from pyrite.engine.ends import Links
@@ -21,7 +21,7 @@ from pyrite.engine.plan import Topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.pace import SteadyPace
-from pyrite.processor import AbstractProcessor, Processor
+from pyrite.processor import AbstractProcessor, HandlesErrors, Processor
 from pyrite.processors.chain import ChainProcessor
 from pyrite.processors.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
@@ -164,6 +164,7 @@ class MemberRun:
                 vertex.handling,
                 next(letters) if vertex.handling.keeps else None,
                 self._run.once(("bad records", vertex.name), list),
+                blocks=self._run.must_repeat,
             )
             for vertex in stretch.vertices
         ]

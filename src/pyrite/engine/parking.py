@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queue import Empty, SimpleQueue
+import threading
 
 
 class Parking:
@@ -10,22 +10,24 @@ class Parking:
     it on the worker's thread."""
 
     def __init__(self) -> None:
-        self._wakes: SimpleQueue[None] = SimpleQueue()
+        # Released by a wake. A SimpleQueue will not do: if its `get` with a timeout finds the time
+        # over after it has waited for nothing, it waits forever.
+        self._gate = threading.Lock()
+        self._gate.acquire()
 
     def turn(self) -> bool:
         """Called before each round. Whether there was anything to deal with."""
-        while not self._wakes.empty():
-            self._wakes.get()  # the worker looks for itself what it was woken for
+        self._gate.acquire(blocking=False)  # the worker looks for itself what it was woken for
         return False
 
     def park(self, seconds: float | None) -> None:
         """Waits until `wake` is called, or was since the last turn, but at most for so many
         seconds."""
-        try:
-            self._wakes.get(timeout=seconds)
-        except Empty:
-            pass
+        self._gate.acquire(timeout=-1 if seconds is None else seconds)
 
     def wake(self) -> None:
         """There is something to do. Any thread may call this."""
-        self._wakes.put(None)
+        try:
+            self._gate.release()
+        except RuntimeError:
+            pass  # another wake was not seen yet

@@ -56,16 +56,12 @@ class VertexPlan:
     @property
     def emitting(self) -> tuple[EdgePlan, ...]:
         """The edges for what its processors emit."""
-        return self.outbound[: -self.keeps_letters or None]
+        return tuple(edge for edge in self.outbound if not edge.settings.for_dead_letters)
 
     @property
     def letters(self) -> tuple[EdgePlan, ...]:
         """The edge for dead letters, if there is one."""
-        return self.outbound[-1:] if self.keeps_letters else ()
-
-    @property
-    def keeps_letters(self) -> bool:
-        return self.handling is not None and self.handling.keeps
+        return tuple(edge for edge in self.outbound if edge.settings.for_dead_letters)
 
 
 @dataclass(frozen=True, slots=True)

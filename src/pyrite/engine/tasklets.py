@@ -419,6 +419,10 @@ class ReceiverTasklet(Tasklet):
     def is_quiet(self) -> bool:
         return self._waiting is None or not self._waiting.pending
 
+    @property
+    def is_woken(self) -> bool:
+        return True  # what arrives wakes the thread
+
     def call(self) -> int:
         if self.halt.is_set:
             return DONE_NOW

@@ -29,6 +29,7 @@ from pyrite.processors.checks import (
     checked_function,
     checked_optional_function,
 )
+from pyrite.where import users_line
 
 __all__ = [
     "Aggregate",
@@ -273,10 +274,13 @@ def checked(
     for aggregate in aggregates:
         if not isinstance(aggregate, Aggregate):
             raise InvalidDAG(
-                f"{method}() needs aggregates, such as agg.count(); got {shorten(aggregate)}"
+                f"{method}() in {users_line()} needs aggregates, such as agg.count(); got "
+                f"{shorten(aggregate)}"
             )
     if not aggregates:
-        raise InvalidDAG(f"{method}() needs at least one aggregate, such as agg.count()")
+        raise InvalidDAG(
+            f"{method}() in {users_line()} needs at least one aggregate, such as agg.count()"
+        )
     return aggregates
 
 

@@ -10,9 +10,10 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline.edges import Shape, side_by_side, to_one
 from pyrite.pipeline.nodes import Inlet, Node, separate
-from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.steps import Fold
+from pyrite.retries import Retry, checked_retry
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.steps.point import Point
@@ -24,10 +25,11 @@ class Options(NamedTuple):
     name: str | None = None
     parallelism: int | None = None
     on_error: ErrorPolicy = FAIL
+    retry: Retry | None = None
 
     def without_name(self) -> Options:
-        """For a vertex that comes before the one that has the name."""
-        return self._replace(name=None)
+        """For a vertex that comes before the one that has the name. It is not tried again."""
+        return self._replace(name=None, retry=None)
 
 
 def node_after(
@@ -41,6 +43,7 @@ def node_after(
     inputs = list(inputs)
     check_stages(*(stage for stage, _ in inputs), name=options.name or name)
     checked_policy(options.on_error, f"'{options.name or name}' in {where}")
+    checked_retry(options.retry, f"'{options.name or name}' in {where}")
     parallelism = -1 if options.parallelism is None else options.parallelism
     inlets = [stage._inlet(in_order(stage, shape, parallelism)) for stage, shape in inputs]
     return Node(
@@ -51,6 +54,7 @@ def node_after(
         where=where,
         parallelism=parallelism,
         on_error=options.on_error,
+        retry=options.retry,
     )
 
 

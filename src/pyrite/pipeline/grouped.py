@@ -13,6 +13,7 @@ from pyrite.processors.aggregates import Aggregate, composed
 from pyrite.processors.aggregating import GroupLocally, GroupTotals
 from pyrite.processors.checks import checked_function
 from pyrite.processors.transforms import flat_map
+from pyrite.retries import Retry
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
@@ -292,6 +293,7 @@ class Grouped(Generic[K, T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[U]:
         """Emits all items of the iterable that `fn(key, items)` returns for each group. The group
         is held in memory as a list.
@@ -302,7 +304,7 @@ class Grouped(Generic[K, T]):
         [2]
         """
         checked_function("map_groups", "fn", fn)
-        options = self._options(name, parallelism, on_error)
+        options = self._options(name, parallelism, on_error)._replace(retry=retry)
         groups = self._aggregated(
             f"{name or 'map_groups'}-group", (agg.to_list(),), options.without_name()
         )

@@ -10,6 +10,7 @@ from typing import Any
 from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline.edges import Shape, side_by_side
 from pyrite.processors.transforms import noop
+from pyrite.retries import Retry
 
 _numbers = itertools.count()
 
@@ -35,6 +36,7 @@ class Node:
     where: str
     parallelism: int = -1
     on_error: ErrorPolicy = FAIL
+    retry: Retry | None = None
     number: int = field(default_factory=lambda: next(_numbers))
     """A node has a higher number than the nodes that it reads."""
 

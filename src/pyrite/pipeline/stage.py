@@ -21,12 +21,12 @@ from pyrite.pipeline.steps.all_items import AllItems
 from pyrite.pipeline.steps.one_by_one import OneByOne
 from pyrite.pipeline.steps.services import WithServices
 from pyrite.pipeline.steps.several import Several
-from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
 from pyrite.processors.collections import write_list
 from pyrite.processors.steps import ReadStep
 from pyrite.processors.transforms import noop
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.instances import Instance
@@ -46,7 +46,8 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
 
     All steps take `name=`, the name of the vertex, and `parallelism=`, its processors per member.
     Those that call a function take `on_error=`: "fail", `pyrite.skip(...)` or
-    `pyrite.dead_letter(sink, ...)`.
+    `pyrite.dead_letter(sink, ...)`. Those that call it for one item at a time also take
+    `retry=pyrite.Retry(times, ...)`.
     """
 
     __slots__ = ()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pyrite.bad_records import Handling
 from pyrite.partitioning import canonical_bytes
 from pyrite.processors.aggregates import Aggregate, Nothing
 from pyrite.processors.grouping import Grouping, known_group, spilling
@@ -83,7 +84,12 @@ class GroupLocally(Grouping):
         return self.grouping_lines(index, value, self.key, check_new_key, code, names)
 
     def handling_lines(
-        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+        self,
+        index: int,
+        value: str,
+        vertex: str,
+        check_new_key: Callable[[Any], Any] | None,
+        handling: Handling,
     ) -> Lines:
         # A group is stored when all its states have the item: one that only has bad records does
         # not exist. A key that no edge could carry is found here, with its item.
@@ -105,7 +111,7 @@ class GroupLocally(Grouping):
             f"state[key{index}] = " + (f"[{', '.join(news)}]" if several else news[0]),
         ]
         lines = self.grouping_lines(index, value, self.key, check_new_key, code, names)
-        return lines.handling_errors(index, value)
+        return lines.handling_errors(index, value, handling)
 
     @property
     def only_counts(self) -> bool:  # type: ignore[override]
@@ -201,12 +207,17 @@ class AllLocally(Fold):
         return Lines(value, code, names)
 
     def handling_lines(
-        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+        self,
+        index: int,
+        value: str,
+        vertex: str,
+        check_new_key: Callable[[Any], Any] | None,
+        handling: Handling,
     ) -> Lines:
         olds = [f"state[{number}]" for number in range(len(self.aggregates))]
         code, news, names = updated_states(self.aggregates, index, olds, value)
         code.append(f"state[:] = [{', '.join(news)}]")
-        return Lines(value, code, names).handling_errors(index, value)
+        return Lines(value, code, names).handling_errors(index, value, handling)
 
     def results(self, state: list[Any]) -> list[Any]:
         return [state]

@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
+from types import CoroutineType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from pyrite.bad_records import Handler
+from pyrite.bad_records import Handler, Handling
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
+from pyrite.errors import ProcessorError
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
-from pyrite.processor import FailedAt, Processor
+from pyrite.processor import FailedAt, HandlesErrors
 from pyrite.processors.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.spill import Memory, Spill, Unlimited, batches_of
 from pyrite.processors.steps import BadItem, Fold, ReadStep, Step, Transform, Writer, WriteStep
@@ -49,8 +51,8 @@ class Link:
     vertex: str
     step: Step
     guard: Guard | None = None
-    handles_errors: bool = False
-    """Whether items for which the step raises are passed to a handler."""
+    handling: Handling | None = None
+    """How errors of the step are handled; None if they just fail the job."""
 
 
 class Chain:
@@ -69,14 +71,14 @@ class Chain:
         self._handled: dict[int, int] = {}
         """By step of the loop whose errors are handled, its link. Step -1 is the source."""
         for index, link in enumerate(links):
-            if link.handles_errors and isinstance(link.step, ReadStep):
+            if link.handling is not None and isinstance(link.step, ReadStep):
                 self._handled[-1] = index
             if link.guard is not None:
                 steps.append((link.vertex, link.guard))
                 self._link_of_step.append(index)
                 self._guards.append(True)
             if isinstance(link.step, (Transform, Fold)):
-                if link.handles_errors:
+                if link.handling is not None:
                     self._handled[len(steps)] = index
                 steps.append((link.vertex, link.step))
                 self._link_of_step.append(index)
@@ -87,7 +89,14 @@ class Chain:
         emits = self.sink is not None or (emits and self.fold is None)
         self.is_bare = not steps and check_first is None and emits and not self._handled
         self.loop: Loop = write_loop(
-            steps, emits=emits, check_first=check_first, handled=self._handled
+            steps,
+            emits=emits,
+            check_first=check_first,
+            handled={
+                step: handling
+                for step, link in self._handled.items()
+                if (handling := links[link].handling) is not None
+            },
         )
         self.step_count = len(steps)
         self.may_block = any(link.step.may_block for link in links)
@@ -97,7 +106,8 @@ class Chain:
         """The loop of the fold alone. It is for spilled items, which have already passed the other
         steps."""
         assert self.fold is not None
-        handled = {0} if self.step_count - 1 in self._handled else ()
+        handling = self.links[-1].handling
+        handled = {} if handling is None else {0: handling}
         return write_loop(
             [(self.links[-1].vertex, self.fold)], emits=False, check_first=None, handled=handled
         )
@@ -148,10 +158,8 @@ class Chain:
         return numbers
 
 
-class ChainProcessor(Processor):
+class ChainProcessor(HandlesErrors):
     """Runs a chain: takes batches of items from the inbox or the source, and emits the results."""
-
-    polls = False
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -188,6 +196,10 @@ class ChainProcessor(Processor):
         self._bad = self.chain.handlers_by_step(handlers)
         if self._bad:
             self._run = partial(self.chain.loop.run, bad=self._bad)
+
+    @property
+    def polls(self) -> bool:  # type: ignore[override]
+        return any(handler is not None and handler.is_waiting for handler in self._handlers)
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
@@ -347,6 +359,8 @@ class ChainProcessor(Processor):
                 self._run(items, out, room, self._counts, self._state, self._spill)
             except BaseException as error:
                 self._raise_located(error)
+        if not self._received and out and type(out[-1]) is CoroutineType:
+            self._raise_not_awaited(out)
         self._received += len(items)
         self._deliver()
         return len(items)
@@ -410,6 +424,9 @@ class ChainProcessor(Processor):
         return not self._results and not self._group_spilled(fold)
 
     def _finished(self, fold: Fold, results: list[Any]) -> list[Any]:
+        handler = self._bad[-2] if self._bad else None
+        if handler is not None:
+            return self._finished_one_by_one(fold, results, handler)
         rest: Any = iter(results)
         try:
             return fold.finished(rest)
@@ -417,6 +434,18 @@ class ChainProcessor(Processor):
             at = len(results) - rest.__length_hint__() - 1
             self._failure = Failure(self.chain.step_count, results[at], error, is_result=True)
             raise
+
+    def _finished_one_by_one(self, fold: Fold, results: list[Any], handler: Handler) -> list[Any]:
+        """A result for which the user's function raises is a bad record itself."""
+        items: list[Any] = []
+        for result in results:
+            try:
+                items += fold.finished([result])
+            except Exception as error:
+                self._failure = Failure(self.chain.step_count, result, error)
+                handler(result, error)
+                self._failure = None
+        return items
 
     def _group_spilled(self, fold: Fold) -> bool:
         """Groups the next file of spilled items, so that its groups are emitted next. Returns False
@@ -444,6 +473,18 @@ class ChainProcessor(Processor):
                 raise
             self._spill.watch(len(self._state))
         return True
+
+    def _raise_not_awaited(self, out: list[Any]) -> NoReturn:
+        for each in out:
+            if type(each) is CoroutineType:
+                each.close()
+        step = self.chain.step_count - 1
+        error = ProcessorError(
+            f"vertex '{self.chain.links[self.chain.link_at(step)].vertex}' emitted a coroutine, "
+            "which nobody awaits; give map() an async def, or say in_flight=, or use map_async()"
+        )
+        self._failure = Failure(step, None, error)
+        raise error
 
     def _raise_located(self, error: BaseException) -> NoReturn:
         self._failure = self.chain.loop.explain(error)

@@ -11,7 +11,7 @@ from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
 from pyrite.functions import same
 from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import ReadStep, WriteStep
+from pyrite.processors.steps import Fold, ReadStep, WriteStep
 
 NAME = "dead-letters"
 
@@ -19,14 +19,16 @@ NAME = "dead-letters"
 def with_dead_letters(dag: DAG) -> DAG:
     """The DAG that runs for a DAG: with the sinks of its dead letters, and with sources that go on
     after a bad record if they are asked to. Without any of these it is the DAG itself."""
-    if all(vertex.policy is None for vertex in dag.vertices) or _is_complete(dag):
+    if all(handling_of(vertex) is None for vertex in dag.vertices) or _is_complete(dag):
         return dag
     return dag.derived(NAME, _completed)
 
 
 def handling_of(vertex: Vertex) -> Handling | None:
-    policy = vertex.policy
-    return None if policy is None else Handling(policy.sink is not None, policy.at_most)
+    policy, retry = vertex.policy, vertex.retry
+    if policy is not None:
+        return Handling(policy.sink is not None, policy.at_most, retry)
+    return None if retry is None else Handling(retry=retry, fails=True)
 
 
 def _is_complete(dag: DAG) -> bool:
@@ -59,8 +61,15 @@ def _completed(dag: DAG) -> DAG:
 def _check_kind(vertex: Vertex) -> None:
     supplier = vertex.supplier
     step = supplier.step if isinstance(supplier, StepSupplier) else None
+    added = f", added in {vertex.origin}," if vertex.origin else ""
+    if vertex.retry is not None and isinstance(step, (ReadStep, Fold, WriteStep)):
+        kinds = {ReadStep: "reads", Fold: "adds items to a state", WriteStep: "writes"}
+        does = next(word for kind, word in kinds.items() if isinstance(step, kind))
+        raise InvalidDAG(
+            f"vertex '{vertex.name}'{added} {does}, so it cannot have retry=; do what may fail in "
+            "a step of its own, such as a map, which can"
+        )
     if vertex.policy is not None and isinstance(step, WriteStep):
-        added = f", added in {vertex.origin}," if vertex.origin else ""
         raise InvalidDAG(
             f"vertex '{vertex.name}'{added} is a sink, which writes many items at a time, so it "
             f"cannot have on_error={vertex.policy.word}(...); check the items in a step before it, "

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyrite.bad_records import Handling
 from pyrite.keys import one_nan
 from pyrite.processors.checks import checked_function, checked_optional_function
 from pyrite.processors.initial import checked_initial, maker_of
@@ -274,14 +275,19 @@ class GroupAndCollect(Grouping):
         return self.grouping_lines(index, value, self.key, check_new_key, code, names)
 
     def handling_lines(
-        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+        self,
+        index: int,
+        value: str,
+        vertex: str,
+        check_new_key: Callable[[Any], Any] | None,
+        handling: Handling,
     ) -> Lines:
         # A new container is stored only when it has taken the item.
         lines = self.lines(index, value, vertex, check_new_key)
         stored, unstored = f"old{index} = state[key{index}] = new", f"old{index} = new"
         code = [line.replace(stored, unstored) for line in lines.code]
         code.append(f"state[key{index}] = old{index}")
-        return replace(lines, code=code).handling_errors(index, value)
+        return replace(lines, code=code).handling_errors(index, value, handling)
 
     @property
     def finishes(self) -> bool:  # type: ignore[override]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pyrite.bad_records import Handling
 from pyrite.processors.aggregates import Nothing
 from pyrite.processors.aggregating import check_key, first_of
 from pyrite.processors.grouping import Grouping, known_group, spilling
@@ -33,12 +34,12 @@ class Keyed(Transform):
         names = {f"keyof{index}": self.key, f"none{index}": Nothing.KEY}
         return Lines(f"v{index}", code, names, counts=self.matches_only)
 
-    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+    def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
         lines = self.lines(index, value, vertex)
         # A key that no edge could carry is found here, with its item.
         lines.code.insert(1, f"valid{index}(key{index})")
         lines.names[f"valid{index}"] = check_key
-        return lines.handling_errors(index, value)
+        return lines.handling_errors(index, value, handling)
 
     def carried(self, value: str) -> str:
         """What travels with the key."""

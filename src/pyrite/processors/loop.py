@@ -8,13 +8,13 @@ in the traceback tells which vertex the function belongs to, so the loop need no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
-from pyrite.bad_records import BadRecord
+from pyrite.bad_records import BadRecord, Handling
 from pyrite.boxes import none_emitted
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, same, shorten
@@ -132,12 +132,15 @@ def unhashable_key(function: object, key: Any) -> ProcessorError | None:
     return None
 
 
+_NONE: Mapping[int, Handling] = {}
+
+
 def write_loop(
     steps: Sequence[tuple[str, Transform | Fold | Guard]],
     *,
     emits: bool,
     check_first: str | None,
-    handled: Collection[int] = (),
+    handled: Mapping[int, Handling] = _NONE,
 ) -> Loop:
     """The loop for (vertex, step) pairs. If `emits` is false, results are dropped. `check_first` is
     the vertex to name if an input item is None; if it is None itself, the input is not checked.
@@ -161,10 +164,16 @@ def write_loop(
                 continue
             lines = step.lines(index, value)
         elif isinstance(step, Fold):
-            write = step.handling_lines if index in handled else step.lines
-            lines = write(index, value, vertex, guarded_key.check if guarded_key else None)
+            check = guarded_key.check if guarded_key else None
+            lines = (
+                step.handling_lines(index, value, vertex, check, handled[index])
+                if index in handled
+                else step.lines(index, value, vertex, check)
+            )
+        elif index in handled:
+            lines = step.handling_lines(index, value, vertex, handled[index])
         else:
-            lines = (step.handling_lines if index in handled else step.lines)(index, value, vertex)
+            lines = step.lines(index, value, vertex)
         whole = _counted_whole(steps[index + 1 :], index, lines)
         if whole is not None and whole[0] in handled:  # each item that raises must be found
             whole = None

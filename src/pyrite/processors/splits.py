@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyrite.bad_records import BadRecord
+from pyrite.bad_records import BadRecord, Handling
 from pyrite.boxes import none_emitted
 from pyrite.processors.loop import raises_for_none
 from pyrite.processors.steps import Lines, Transform
@@ -29,7 +29,7 @@ class ReadSplits(Transform):
         lines.names_item = False  # a split is no item of the user's
         return lines
 
-    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+    def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
         lines = lines_of_parts(index, f"read{index}({value})", None)
         lines.names[f"read{index}"] = self.read
         lines.names_item = False

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pyrite.bad_records import Handling
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import ProcessorError
 
@@ -37,19 +38,43 @@ class Lines:
     names_item: bool = True
     """Whether an error of the lines names the item that they work on."""
 
-    def handling_errors(self, index: int, value: str) -> Lines:
-        """The same lines, which pass the item to `bad<index>` if they raise. They have no loops
-        that later steps are in."""
-        code = [
+    def handling_errors(self, index: int, value: str, handling: Handling) -> Lines:
+        """The same lines, which try again if they raise, and then pass the item to `bad<index>`.
+        They have no loops that later steps are in."""
+        code = tried(self.code or ["pass"], index, value, handling)
+        if not self.counts:
+            code.append(f"n{index} += 1")
+        return replace(self, code=code, counts=True)
+
+
+def tried(code: list[str], index: int, value: str, handling: Handling) -> list[str]:
+    """The lines that do what `code` does and handle its errors. `code` may go on with the next item
+    by `continue`."""
+    if handling.retry is None:
+        return [
             "try:",
-            *(f"    {line}" for line in self.code or ["pass"]),
+            *(f"    {line}" for line in code),
             f"except Exception as error{index}:",
             f"    bad{index}({value}, error{index})",
             "    continue",
         ]
-        if not self.counts:
-            code.append(f"n{index} += 1")
-        return replace(self, code=code, counts=True)
+    return [
+        f"failures{index} = 0",
+        "while True:",
+        "    try:",
+        *("        " + line.replace("continue", f"drop{index} = True; break") for line in code),
+        f"        drop{index} = False",
+        "        break",
+        f"    except Exception as error{index}:",
+        f"        failures{index} += 1",
+        f"        until{index} = bad{index}.again(error{index}, failures{index})",
+        f"        if until{index} is None:",
+        f"            bad{index}({value}, error{index})",
+        f"            drop{index} = True",
+        "            break",
+        f"    while bad{index}.waits(until{index}): yield",
+        f"if drop{index}: continue",
+    ]
 
 
 class Step:
@@ -100,10 +125,10 @@ class Transform(Step):
     def lines(self, index: int, value: str, vertex: str) -> Lines:
         raise NotImplementedError
 
-    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+    def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
         """The lines that pass an item for which a function raises to `bad<index>`. What was made of
         it before is not emitted."""
-        return self.lines(index, value, vertex).handling_errors(index, value)
+        return self.lines(index, value, vertex).handling_errors(index, value, handling)
 
 
 class Fold(Step):
@@ -133,11 +158,17 @@ class Fold(Step):
         raise NotImplementedError
 
     def handling_lines(
-        self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
+        self,
+        index: int,
+        value: str,
+        vertex: str,
+        check_new_key: Callable[[Any], Any] | None,
+        handling: Handling,
     ) -> Lines:
         """The lines that pass an item for which a function raises to `bad<index>`. They leave the
         state as it was, unless a function has changed it in place before it raised."""
-        return self.lines(index, value, vertex, check_new_key).handling_errors(index, value)
+        lines = self.lines(index, value, vertex, check_new_key)
+        return lines.handling_errors(index, value, handling)
 
     def key_function(self) -> Callable[[Any], Any] | None:
         """The function from an item to its key. None if the fold does not group by key."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pyrite.bad_records import Handling
 from pyrite.boxes import holds_none
 from pyrite.processors.checks import checked_function
 from pyrite.processors.inlining import call_or_inline
 from pyrite.processors.loop import PAUSE_EVERY, returned_none
 from pyrite.processors.ready_made import Inner
-from pyrite.processors.steps import Lines, Transform
+from pyrite.processors.steps import Lines, Transform, tried
 from pyrite.traverser import iterate
 
 
@@ -97,24 +98,23 @@ class FlatMap(Transform):
         lines.names.update({f"fn{index}": self.fn, f"parts{index}": parts_of})
         return lines
 
-    def handling_lines(self, index: int, value: str, vertex: str) -> Lines:
+    def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
         # Everything that is made of an item is held until it is known that all of it is good.
         made = f"made{index}"
+        making = [
+            f"{made} = fn{index}({value})",
+            f"if type({made}) is not list:",
+            f"    rest{index} = parts{index}(iterate{index}({made}, fn{index}))",
+            f"    {made} = []",
+            f"    for part{index} in rest{index}:",
+            f"        {made} += part{index}",
+            "        yield",
+            f"if holds_none{index}({made}): nothing{index}()",
+        ]
         return Lines(
             f"v{index}",
             [
-                "try:",
-                f"    {made} = fn{index}({value})",
-                f"    if type({made}) is not list:",
-                f"        rest{index} = parts{index}(iterate{index}({made}, fn{index}))",
-                f"        {made} = []",
-                f"        for part{index} in rest{index}:",
-                f"            {made} += part{index}",
-                "            yield",
-                f"    if holds_none{index}({made}): nothing{index}()",
-                f"except Exception as error{index}:",
-                f"    bad{index}({value}, error{index})",
-                "    continue",
+                *tried(making, index, value, handling),
                 f"n{index} += len({made})",
                 f"since{index} += len({made})",
                 f"if since{index} >= {PAUSE_EVERY}:",

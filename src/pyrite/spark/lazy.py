@@ -17,6 +17,7 @@ from pyrite.errors import InvalidDAG
 from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.sections import plan_sections
 from pyrite.exchange.serializable import check_serializable
+from pyrite.processors.dead_letters import with_dead_letters
 from pyrite.processors.steps import WriteStep
 from pyrite.spark.execution import for_tasks, section_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
@@ -32,7 +33,14 @@ OUTPUT = "<the rows of the DataFrame>"
 def dag_frame(dag: DAG, spark: SparkSession, schema: str | None) -> DataFrame:
     """The DataFrame of the items that the last vertex of a DAG emits. The DAG must not have sinks,
     because nothing would commit them."""
+    dag = with_dead_letters(dag)
     dag.validate()
+    for vertex in dag.vertices:
+        if vertex.policy is not None and vertex.policy.sink is not None:
+            raise InvalidDAG(
+                f"vertex '{vertex.name}' keeps dead letters, but nothing commits them with a "
+                "DataFrame; use on_error=skip(), or run the DAG as a job"
+            )
     check_serializable(dag)
     suppliers: dict[str, Any] = {vertex.name: vertex.supplier for vertex in dag.vertices}
     ends = [vertex for vertex in dag if not dag.outbound(vertex)]

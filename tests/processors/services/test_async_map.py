@@ -50,6 +50,31 @@ def test_results_keep_the_order_of_the_items(server: HttpServer) -> None:
     assert server.most_at_once > 1
 
 
+def test_the_order_of_a_sort_is_kept() -> None:
+    async def jittered(n: int) -> int:
+        await asyncio.sleep(0.001 * (n % 3))
+        return n
+
+    stage = Pipeline().read_from([5, 3, 9, 1, 7, 2]).sort().map(jittered, parallelism=3)
+    assert stage.collect() == [1, 2, 3, 5, 7, 9]
+
+
+def test_a_map_at_the_end_of_a_dag_drops_its_results(pyr: Instance) -> None:
+    called: list[int] = []
+
+    async def call(n: int) -> bool:
+        called.append(n)
+        return True
+
+    dag = DAG()
+    calls = dag.vertex("calls", p.map_async(call, in_flight=3))
+    dag.edge(between(dag.vertex("source", p.read_items(range(50))), calls))
+    execution = pyr.new_light_job(dag).execute()
+    execution.result(20)
+    assert called == list(range(50))
+    assert execution.metrics()["calls"]["received"] == 50
+
+
 def test_no_more_than_in_flight_are_awaited(pyr: Instance, server: HttpServer) -> None:
     urls = [f"{server.url}/double/{n}?held=1" for n in range(100)]
     execution = start(pyr, urls, p.map_async(get, in_flight=7))
@@ -111,6 +136,12 @@ def test_all_kinds_of_async_functions_are_awaited(name: str) -> None:
 def test_what_a_lambda_returns_is_awaited_if_in_flight_is_given() -> None:
     stage = Pipeline().read_from([1, 2]).map(lambda n: added(1, n), in_flight=2)
     assert stage.collect() == [2, 3]
+
+
+def test_a_plain_map_refuses_coroutines() -> None:
+    stage = Pipeline().read_from([1, 2]).map(lambda n: added(1, n), name="sums")
+    with pytest.raises(JobFailed, match=r"'sums' emitted a coroutine.*in_flight="):
+        stage.collect()
 
 
 @pytest.mark.parametrize("method", ["filter", "filter_map", "flat_map", "inspect", "group_by"])

@@ -229,6 +229,14 @@ def test_a_client_itself_is_refused(given: Any) -> None:
         p.map_with(given, Client.double)
 
 
+def test_a_generator_that_is_not_decorated_is_refused() -> None:
+    async def client() -> AsyncIterator[Client]:
+        yield Client()
+
+    with pytest.raises(InvalidDAG, match=r"decorate it with @contextlib\.asynccontextmanager"):
+        p.map_with(client, Client.double)
+
+
 def test_an_async_generator_is_refused_where_one_value_is_needed() -> None:
     async def two(client: Client, n: int) -> AsyncIterator[int]:
         yield n

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +158,30 @@ def test_a_staging_table_that_is_gone_is_an_error(numbers: Database) -> None:
     sink.discard(context())
     with pytest.raises(ProcessorError, match="cannot find its staging table"):
         sink.resume(context()).commit([report])
+
+
+def test_the_next_job_removes_what_a_killed_one_has_left(numbers: Database, tmp_path: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from tests.databases import Database\n"
+        "from tests.processors.sql.test_commits import context, sink_to, staged\n"
+        "sink = sink_to(Database(sys.argv[1]))\n"
+        "sink.begin(context('killed'))\n"
+        "sink.prepare(context('durable'))\n"
+        "staged(sink, [1, 2, 3], execution='killed')\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", program, numbers.url]
+    subprocess.run(command, cwd=Path(__file__).parents[3], check=False)
+
+    def left() -> int:
+        files = [each.name for each in tmp_path.iterdir() if each.name[-4:] not in ("-wal", "-shm")]
+        names = files if numbers.is_sqlite else numbers.tables()
+        return sum("-pyrite-" in name or "_staging_" in name for name in names)
+
+    assert left() == 2
+    sink = sink_to(numbers)
+    complete(sink.begin(context()), [staged(sink, [7])])
+    assert (found(numbers), left()) == ([7], 1)
+    sink.discard(context("durable"))
+    assert left() == 0

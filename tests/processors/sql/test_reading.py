@@ -13,6 +13,7 @@ from pyrite import processors as p
 from pyrite.processors.sql import ReadSql
 from pyrite.processors.sql.ranges import KeyRange
 from tests.databases import Database
+from tests.postgres import PostgresServer
 
 
 def read(pyr: Instance, source: Any, parallelism: int = 1) -> list[Any]:
@@ -136,6 +137,7 @@ def test_what_the_database_says_about_a_query_is_told(database: Database, pyr: I
     error = str(why_not(pyr, p.read_sql(database.url, "SELECT price FROM orders")))
     assert "vertex 'orders' cannot read from" in error
     assert "price" in error
+    assert error.endswith("; look at the names of the table and its columns")
     assert "sqlalche.me" not in error
 
 
@@ -181,7 +183,7 @@ def test_a_variable_that_is_not_set_is_named(pyr: Instance) -> None:
     [
         (("no url", "orders"), {}, "cannot be read as one"),
         (("sqlite://", "orders"), {}, "in the memory of one connection"),
-        (("sqlite:///x.db", ""), {}, "needs the name of a table"),
+        (("sqlite:///x.db", ""), {}, "needs a SELECT, or the name of a table"),
         (("sqlite:///x.db", "orders"), {"key": 7}, "must be the name of a column"),
         (("sqlite:///x.db", "orders"), {"parameters": {"a": 1}}, "can have no parameters"),
         (("sqlite:///x.db", "orders"), {"batch_size": 0}, "batch_size of read_sql"),
@@ -226,3 +228,39 @@ def test_rows_come_in_the_order_of_the_key(database: Database, pyr: Instance) ->
     for what in ("orders", "SELECT * FROM orders"):
         found = read(pyr, p.read_sql(database.url, what, key="id"))
         assert [row["id"] for row in found] == list(range(100))
+
+
+def test_a_preview_looks_at_some_rows(database: Database) -> None:
+    orders(database, *(f"({n}, 'x')" for n in range(1000)))
+    pipe = Pipeline()
+    rows = pipe.read_from(p.read_sql(database.url, "orders", key="id"), name="orders")
+    rows.write_to(p.write_sql(database.url, "nowhere"))
+    assert "'id': 0" in str(pipe.preview(3))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "gen_random_uuid()",
+        "(ARRAY['sad', 'happy']::mood[])[1 + n % 2]",
+        "random()::real",
+        "now() + n * interval '1 hour'",
+        "n::text::bytea",
+        "n % 2 = 0",
+        "CASE n % 3 WHEN 0 THEN 'NaN'::float ELSE n END",
+    ],
+)
+def test_any_key_that_postgresql_can_order_divides_the_rows(
+    shared_postgres: PostgresServer, value: str
+) -> None:
+    database = Database(shared_postgres.new_schema())
+    database.run(
+        "CREATE TYPE mood AS ENUM ('sad', 'happy')",
+        f"CREATE TABLE keyed AS SELECT n, {value} AS k FROM generate_series(1, 100) AS n",
+    )
+    step = p.read_sql(database.url, "SELECT * FROM keyed", key="k").step
+    assert isinstance(step, ReadSql)
+    ranges = step.found("keyed", 3).ranges or ()
+    assert len(ranges) > 2
+    found = [row["n"] for rows in step.read(ranges, "keyed") for row in rows]
+    assert sorted(found) == list(range(1, 101))

@@ -12,6 +12,7 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, JobCancelled, JobFailed, between, from_
 from pyrite import processors as p
+from pyrite.testing import verify_processor
 from tests.databases import Database
 from tests.postgres import PostgresServer
 
@@ -108,6 +109,12 @@ def test_a_missing_table_is_made(database: Database, pyr: Instance) -> None:
     assert database.rows("SELECT * FROM made") == [(1, None)]
 
 
+def test_the_harness_for_processors_writes_rows(tmp_path: Path) -> None:
+    database = with_orders(Database(f"sqlite:///{tmp_path}/shop.db"))
+    verify_processor(p.write_sql(database.url, "orders", key="id"), orders([1, 2]), [])
+    assert database.rows("SELECT count(*) FROM orders") == [(2,)]
+
+
 def test_no_items_are_no_rows(database: Database, pyr: Instance) -> None:
     with_orders(database)
     write(pyr, [], p.write_sql(database.url, "orders"))
@@ -120,8 +127,9 @@ def test_a_job_that_fails_changes_nothing(
     with_orders(database, "INSERT INTO orders VALUES (1, 'old', 1)")
     items = [*orders(range(2, 100)), {"id": 1, "item": "twice", "n": 1}]
     error = why_not(pyr, items, p.write_sql(database.url, "orders", batch_size=10))
-    assert "vertex 'orders' cannot write its rows to table 'orders'" in str(error)
+    assert "vertex 'orders' cannot write item {'id': 1, 'item': 'twice', 'n': 1}" in str(error)
     assert "key=..." in str(error)
+    assert error.item == items[-1]
     assert database.rows("SELECT id FROM orders") == [(1,)]
     assert database.tables() == ["orders"]
     assert [each.name for each in tmp_path.iterdir()] in ([], ["shop.db"])
@@ -130,7 +138,7 @@ def test_a_job_that_fails_changes_nothing(
 def test_a_job_that_fails_makes_no_table(database: Database, pyr: Instance, tmp_path: Path) -> None:
     items = [{"id": 1}, {"id": 1}]
     sink = p.write_sql(database.url, "made", create={"id": int}, key="id", mode="append")
-    assert "cannot write its rows to table 'made'" in str(why_not(pyr, items, sink))
+    assert "cannot write item {'id': 1} to table 'made'" in str(why_not(pyr, items, sink))
     assert list(tmp_path.iterdir()) == []
     assert database.tables() == []
 
@@ -293,3 +301,11 @@ def test_an_error_does_not_have_the_password(
     assert error.item == {"id": "x"}
     assert b"hunter2" not in pickle.dumps(error)
     assert b"hunter2" not in str(error).encode()
+
+
+def test_the_first_item_that_breaks_a_rule_is_named(database: Database, pyr: Instance) -> None:
+    database.run("CREATE TABLE small (id INTEGER PRIMARY KEY, n INTEGER CHECK (n < 50))")
+    items = [{"id": id, "n": id % 60} for id in range(200)]
+    error = why_not(pyr, items, p.write_sql(database.url, "small", key="id", batch_size=30))
+    assert error.item == {"id": 50, "n": 50}
+    assert database.rows("SELECT * FROM small") == []

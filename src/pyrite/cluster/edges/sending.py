@@ -81,10 +81,18 @@ class SenderTasklet(Tasklet):
             self.halt.fail(Failed(error, vertex=self._edge.source, edge=self._edge.name))
         return DONE_NOW
 
+    @property
+    def is_woken(self) -> bool:
+        return self._may_send
+
+    @property
+    def _may_send(self) -> bool:
+        return self.limit.is_open and self._to.unsent <= MOST_UNSENT
+
     def _send(self) -> int:
         answer = IDLE
         for _ in range(PACKETS_PER_CALL):
-            if not self.limit.is_open or self._to.unsent > MOST_UNSENT:
+            if not self._may_send:
                 return answer
             # Checked before the queues are read: a producer finishes after its last item.
             all_finished = len(self._finished) == self._producers

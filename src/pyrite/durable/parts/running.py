@@ -188,7 +188,7 @@ class Running:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a processor waits for another thread."""
+        """Whether a processor waits for another thread, or before it tries an item again."""
         return self._driven.is_waiting
 
     @property

@@ -60,6 +60,10 @@ class _FirstOfSource(ReadStep):
     def may_hold_none(self) -> bool:  # type: ignore[override]
         return self.source.may_hold_none
 
+    @property
+    def may_block(self) -> bool:  # type: ignore[override]
+        return self.source.may_block
+
     def going_on(self) -> ReadStep:
         return replace(self, source=self.source.going_on())
 

@@ -10,11 +10,12 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import is_async, shorten
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
-from pyrite.pipeline.where import users_line
 from pyrite.processors import selecting, transforms
 from pyrite.processors.batching import Batch, Sample
 from pyrite.processors.checks import checked_count, checked_function
 from pyrite.processors.services.calling import map_async
+from pyrite.retries import Retry
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
@@ -37,6 +38,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[U]: ...
     @overload
     def map(
@@ -46,6 +48,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[U]: ...
     def map(
         self,
@@ -55,6 +58,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[Any]:
         """Emits `fn(item)` for each item.
 
@@ -66,7 +70,7 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from([1, 2]).map(lambda n: n * 10).collect()
         [10, 20]
         """
-        options = Options(name, parallelism, on_error)
+        options = Options(name, parallelism, on_error, retry)
         if in_flight is None and not is_async(fn):
             return self._locally("map", transforms.map(fn), options)
         step = map_async(fn, in_flight=16 if in_flight is None else in_flight)
@@ -79,6 +83,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[T]:
         """Emits the items for which `predicate(item)` is true.
 
@@ -87,7 +92,7 @@ class OneByOne(Point[T]):
         [1, 3]
         """
         return self._locally(
-            "filter", transforms.filter(predicate), Options(name, parallelism, on_error)
+            "filter", transforms.filter(predicate), Options(name, parallelism, on_error, retry)
         )
 
     def filter_map(
@@ -97,6 +102,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[U]:
         """Emits `fn(item)` for each item, except where it is None.
 
@@ -105,7 +111,7 @@ class OneByOne(Point[T]):
         [1]
         """
         return self._locally(
-            "filter_map", selecting.filter_map(fn), Options(name, parallelism, on_error)
+            "filter_map", selecting.filter_map(fn), Options(name, parallelism, on_error, retry)
         )
 
     def flat_map(
@@ -115,6 +121,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[U]:
         """Emits all items of the iterable that `fn(item)` returns.
 
@@ -123,7 +130,7 @@ class OneByOne(Point[T]):
         ['a', 'b', 'c']
         """
         return self._locally(
-            "flat_map", transforms.flat_map(fn), Options(name, parallelism, on_error)
+            "flat_map", transforms.flat_map(fn), Options(name, parallelism, on_error, retry)
         )
 
     def inspect(
@@ -133,6 +140,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[T]:
         """Calls `fn(item)` for each item, and emits the item.
 
@@ -142,7 +150,9 @@ class OneByOne(Point[T]):
         2
         [1, 2]
         """
-        return self._locally("inspect", selecting.inspect(fn), Options(name, parallelism, on_error))
+        return self._locally(
+            "inspect", selecting.inspect(fn), Options(name, parallelism, on_error, retry)
+        )
 
     def batch(
         self, size: int, *, name: str | None = None, parallelism: int | None = None
@@ -164,6 +174,7 @@ class OneByOne(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[U]:
         """Calls `fn` with lists of up to `size` items, and emits all items of what it returns.
 
@@ -177,7 +188,7 @@ class OneByOne(Point[T]):
             Options(parallelism=parallelism),
         )
         step = transforms.flat_map(checked_function("map_batches", "fn", fn))
-        return batches._locally("map_batches", step, Options(name, parallelism, on_error))
+        return batches._locally("map_batches", step, Options(name, parallelism, on_error, retry))
 
     def sample(
         self,

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
 from pyrite.processors.services import calling
 from pyrite.processors.services.service import Service
+from pyrite.retries import Retry
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
@@ -34,6 +36,8 @@ class CallOptions(TypedDict, total=False):
     in_flight: int
     name: str | None
     parallelism: int | None
+    on_error: ErrorPolicy
+    retry: Retry | None
 
 
 class WithServices(Point[T]):
@@ -119,6 +123,8 @@ class WithServices(Point[T]):
         in_flight: int = 16,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[Any]:
         """Emits `fn(client, item)` for each item, in the order of the items. `service` makes the
         client, once on each member, and closes it at the end: a function or a class that makes a
@@ -138,7 +144,7 @@ class WithServices(Point[T]):
         [2, 4]
         """
         supplier = calling.map_with(service, fn, in_flight=in_flight)
-        return self._locally("map_with", supplier, Options(name, parallelism))
+        return self._locally("map_with", supplier, Options(name, parallelism, on_error, retry))
 
     @overload
     def flat_map_with(
@@ -183,6 +189,8 @@ class WithServices(Point[T]):
         in_flight: int = 16,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[Any]:
         """Emits all items of what `fn(client, item)` returns, with a client as in `map_with`. `fn`
         may be an async generator. What it makes of one item is held in memory.
@@ -193,4 +201,4 @@ class WithServices(Point[T]):
         [1, 2, 3]
         """
         supplier = calling.flat_map_with(service, fn, in_flight=in_flight)
-        return self._locally("flat_map_with", supplier, Options(name, parallelism))
+        return self._locally("flat_map_with", supplier, Options(name, parallelism, on_error, retry))

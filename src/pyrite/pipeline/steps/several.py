@@ -14,11 +14,12 @@ from pyrite.pipeline.building import Options, node_after
 from pyrite.pipeline.joins import co_group, hash_join
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.point import Point
-from pyrite.pipeline.where import users_line
 from pyrite.processors import transforms
 from pyrite.processors.checks import checked_function, checked_optional_function
 from pyrite.processors.hash_join import HOWS, HashJoin, How
 from pyrite.processors.splitting import Split
+from pyrite.retries import Retry
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage
@@ -98,6 +99,7 @@ class Several(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> tuple[Stage[T], Stage[T]]:
         """Two stages: with the items for which `predicate(item)` is true, and with the others. It
         is called once for each item.
@@ -109,7 +111,10 @@ class Several(Point[T]):
         """
         supplier = Split(checked_function("split", "predicate", predicate))
         node = node_after(
-            [(self, self._local_shape())], "split", supplier, Options(name, parallelism, on_error)
+            [(self, self._local_shape())],
+            "split",
+            supplier,
+            Options(name, parallelism, on_error, retry),
         )
         return (
             self._stage(node, branch=0, in_order=self._in_order),
@@ -239,6 +244,7 @@ class Several(Point[T]):
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
+        retry: Retry | None = None,
     ) -> Stage[Any]:
         """Passes the items to a processor of one's own. It gets this stage at ordinal 0, and the
         others at ordinals 1, 2, and so on. `edge` sets how the items travel to it.
@@ -254,5 +260,7 @@ class Several(Point[T]):
         """
         shape = edge or self._local_shape()
         inputs: list[tuple[Point[Any], edges.Shape]] = [(stage, shape) for stage in (self, *others)]
-        node = node_after(inputs, name_of(supplier), supplier, Options(name, parallelism, on_error))
+        node = node_after(
+            inputs, name_of(supplier), supplier, Options(name, parallelism, on_error, retry)
+        )
         return self._stage(node)

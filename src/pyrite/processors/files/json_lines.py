@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from pyrite.bad_records import DeadLetter, without_addresses
 from pyrite.functions import shorten
 from pyrite.processors.files.bad_lines import Place, bad_text, holds_bad_text
 from pyrite.processors.files.field_types import Column, folder_fields
@@ -121,8 +122,20 @@ class _JsonLinesWriter(TextWriter):
         try:
             text = "\n".join(map(_encode, items)) + "\n"
         except (TypeError, ValueError, RecursionError) as error:
-            self._raise_for_value(items, error)
-        self.write_text(text, items, _encode)
+            if not any(type(item) is DeadLetter for item in items):
+                self._raise_for_value(items, error)
+            text = "\n".join(map(self._line, items)) + "\n"
+        self.write_text(text, items, self._line)
+
+    def _line(self, item: Any) -> str:
+        """An item that JSON cannot express becomes its repr if it is in a dead letter: it may be
+        bad just because of that."""
+        try:
+            return _encode(item)
+        except (TypeError, ValueError, RecursionError) as error:
+            if type(item) is DeadLetter:
+                return _encode({**item, "item": without_addresses(shorten(item.item, 10_000))})
+            self._raise_for_value([item], error)
 
     def _raise_for_value(self, items: Sequence[Any], otherwise: Exception) -> NoReturn:
         for item in items:

@@ -9,7 +9,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from types import CoroutineType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pyrite.context import SupplierContext
 from pyrite.errors import ProcessorError
@@ -21,8 +21,14 @@ from pyrite.processors.services.window import Call
 
 logger = logging.getLogger("pyrite.services")
 
+SecondsToWait: TypeAlias = Callable[[BaseException, int], float | None]
+
 LOOK_SECONDS: Final = 0.05
 """How often to look whether the job was cancelled while a client is made."""
+
+
+def _no_retry(error: BaseException, failures: int) -> None:
+    return None
 
 
 class Caller:
@@ -34,6 +40,7 @@ class Caller:
         self._calls = calls
         self._loops: Loops | None = None
         self._call: Callable[[Any], Any] = calls.function
+        self._patience = PATIENCE
         self._slots = asyncio.Semaphore(calls.in_flight)
         self._closing: asyncio.Future[BaseException | None] | None = None
         self._client: concurrent.futures.Future[None] | None = None
@@ -75,24 +82,39 @@ class Caller:
             if error is not None:
                 raise error
 
-    def start(self, calls: Iterable[Call]) -> None:
-        self._loop.call_soon_threadsafe(self._begin, calls)
+    def start(self, calls: Iterable[Call], seconds: SecondsToWait = _no_retry) -> None:
+        """Begins calls. `seconds(error, failures)` says how long to wait before one that has failed
+        is tried again; None if it is not."""
+        self._loop.call_soon_threadsafe(self._begin, calls, seconds)
 
-    def _begin(self, calls: Iterable[Call]) -> None:
+    def _begin(self, calls: Iterable[Call], seconds: SecondsToWait) -> None:
         for call in calls:
             if call.is_cancelled:
                 continue
             try:
                 made = self._call(call.item)
                 if _is_awaited(made, self._calls.spreads):
-                    call.task = self._loop.create_task(self._finish(call, made))
+                    call.task = self._loop.create_task(self._finish(call, made, seconds))
                     continue
                 call.made = self._listed(made) if self._calls.spreads else made
             except BaseException as error:
-                call.error = error
-            call.end()
+                self._failed(call, error, seconds)
+            else:
+                call.end()
 
-    async def _finish(self, call: Call, made: Any) -> None:
+    def _failed(self, call: Call, error: BaseException, seconds: SecondsToWait) -> None:
+        call.failures += 1
+        try:
+            wait = None if call.is_cancelled else seconds(error, call.failures)
+        except BaseException as raised:
+            wait, error = None, raised
+        if wait is None:
+            call.error = error
+            call.end()
+        else:
+            self._loop.call_later(wait, self._begin, [call], seconds)
+
+    async def _finish(self, call: Call, made: Any, seconds: SecondsToWait) -> None:
         # No error may leave the task: the loop would end with a KeyboardInterrupt or SystemExit.
         try:
             async with self._slots:
@@ -102,10 +124,11 @@ class Caller:
                     call.made = [each async for each in made]
                 else:
                     call.made = self._listed(await made)
-        except asyncio.CancelledError as error:
-            call.error = error if call.is_cancelled else self._cancelled_itself(error)
         except BaseException as error:
-            call.error = error
+            call.task = None
+            is_own = isinstance(error, asyncio.CancelledError) and not call.is_cancelled
+            self._failed(call, self._cancelled_itself(error) if is_own else error, seconds)
+            return
         call.task = None
         call.end()
 
@@ -117,7 +140,7 @@ class Caller:
             )
         return list(made)
 
-    def _cancelled_itself(self, error: asyncio.CancelledError) -> ProcessorError:
+    def _cancelled_itself(self, error: BaseException) -> ProcessorError:
         failed = ProcessorError(
             f"{describe(self._calls.function)} raised asyncio.CancelledError, although the job was "
             "not cancelled: something that it awaits was cancelled"
@@ -141,7 +164,7 @@ class Caller:
             if self._client is not None:
                 self._close_client(self._client, error)
         finally:
-            self._loops.release()
+            self._loops.release(self._patience)
 
     def _close_client(
         self, client: concurrent.futures.Future[None], error: BaseException | None
@@ -159,16 +182,18 @@ class Caller:
                 error.__traceback__ = traceback
 
     def _wait(self, ending: concurrent.futures.Future[None], what: str) -> None:
-        done, _ = concurrent.futures.wait([ending], PATIENCE)
+        done, _ = concurrent.futures.wait([ending], self._patience)
         if done:
             ending.result()
-        else:
+            return
+        if self._patience:
             logger.warning(
                 "vertex '%s': %s has not ended after %.0f s and is left behind",
                 self._vertex,
                 what,
-                PATIENCE,
+                self._patience,
             )
+        self._patience = 0.0  # what blocks the thread blocks everything that follows
 
 
 def _is_awaited(made: Any, spreads: bool) -> bool:

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, holds_none, none_emitted
 from pyrite.context import ProcessorContext, SupplierContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe
-from pyrite.processor import FailedAt, Processor
+from pyrite.processor import FailedAt, HandlesErrors, Processor
 from pyrite.processors.checks import checked_count, checked_function
 from pyrite.processors.services.calls import Calls
 from pyrite.processors.services.service import as_service
@@ -113,7 +114,7 @@ class _OnMember(ProcessorSupplier):
             caller.close(error)
 
 
-class CallProcessor(Processor):
+class CallProcessor(HandlesErrors):
     """Starts calls for its items, and emits what they return, in the order of the items."""
 
     def __init__(self, calls: Calls, caller: Caller) -> None:
@@ -126,6 +127,10 @@ class CallProcessor(Processor):
         self._at_work: Any = None
         self._is_told = False
         self._came = threading.Event()
+        self._handler: Handler | None = None
+
+    def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
+        (self._handler,) = handlers
 
     def init(self, context: ProcessorContext) -> None:
         self._vertex = context.vertex_name
@@ -144,7 +149,7 @@ class CallProcessor(Processor):
                     break
                 self._wait_and_emit()
             some = items[taken : taken + self._window.room]
-            self._caller.start(self._window.add(some))
+            self._start(some)
             taken += len(some)
         inbox.remove(taken)
 
@@ -179,13 +184,20 @@ class CallProcessor(Processor):
         if key == "made":
             self._rest = value
         else:
-            self._caller.start(self._window.add([value]))
+            self._start([value])
+
+    def _start(self, items: list[Any]) -> None:
+        calls = self._window.add(items)
+        if self._handler is None:
+            self._caller.start(calls)
+        else:
+            self._caller.start(calls, self._handler.seconds)
 
     # Results
 
     def _tell(self, call: Call) -> None:
         """Called on another thread, when a call is done."""
-        if call.error is not None and self._failed is None:
+        if call.error is not None and self._failed is None and not self._goes_on_after(call.error):
             self._failed = call
         first = self._window.first
         # Results before which another one is missing cannot be emitted yet.
@@ -228,10 +240,23 @@ class CallProcessor(Processor):
         finally:
             self.outbox.add_all(items)
 
+    def _goes_on_after(self, error: BaseException) -> bool:
+        handler = self._handler
+        return handler is not None and not handler.fails and isinstance(error, Exception)
+
     def _results(self, call: Call) -> list[Any]:
         """What a call has made of its item. This alone decides what becomes of an item whose call
         has failed."""
         self._at_work = call.item
+        try:
+            return self._checked_results(call)
+        except Exception as error:
+            if self._handler is None or not self._goes_on_after(error):
+                raise
+            self._handler(call.item, error)
+            return []
+
+    def _checked_results(self, call: Call) -> list[Any]:
         if call.error is not None:
             raise call.error
         made: list[Any] = call.made if self._calls.spreads else [call.made]

@@ -14,14 +14,15 @@ from pyrite.forks import repair_after_fork
 logger = logging.getLogger("pyrite.services")
 
 PATIENCE: Final = 10.0
-"""How many seconds to wait for code of the user's that was cancelled."""
+"""How many seconds to wait for the user's code to end."""
 
 
 class Loops(Protocol):
     def acquire(self) -> asyncio.AbstractEventLoop:
         """A loop that runs. Call `release` when it is not used any more."""
 
-    def release(self) -> None: ...
+    def release(self, patience: float) -> None:
+        """Waits for so many seconds until the thread has ended, if nobody else uses the loop."""
 
 
 class SharedLoop:
@@ -44,14 +45,14 @@ class SharedLoop:
             self._users += 1
             return self._thread.loop
 
-    def release(self) -> None:
+    def release(self, patience: float) -> None:
         with self._lock:
             self._users -= 1
             if self._users:
                 return
             thread, self._thread = self._thread, None
         if thread is not None:
-            thread.stop()
+            thread.stop(patience)
 
 
 class OwnLoop:
@@ -65,9 +66,9 @@ class OwnLoop:
         self._thread = _LoopThread(self._name)
         return self._thread.loop
 
-    def release(self) -> None:
+    def release(self, patience: float) -> None:
         if self._thread is not None:
-            self._thread.stop()
+            self._thread.stop(patience)
 
 
 shared_loop: Final = SharedLoop()
@@ -83,9 +84,9 @@ class _LoopThread:
         self._thread.start()
         self.loop = started.result()
 
-    def stop(self) -> None:
+    def stop(self, patience: float) -> None:
         self.loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(PATIENCE)
+        self._thread.join(patience)
         if self._thread.is_alive():
             logger.warning(
                 "the thread '%s' goes on, because an async task ignores that it was cancelled, or "
@@ -94,9 +95,14 @@ class _LoopThread:
             )
 
     def _run(self, started: Future[asyncio.AbstractEventLoop]) -> None:
-        # A runner cancels the tasks that the user's code has left, and closes the loop.
-        with asyncio.Runner() as runner:
-            runner.run(self._serve(started))
+        try:
+            # A runner cancels the tasks that the user's code has left, and closes the loop.
+            with asyncio.Runner() as runner:
+                runner.run(self._serve(started))
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)  # for example, there are too many open files
 
     async def _serve(self, started: Future[asyncio.AbstractEventLoop]) -> None:
         started.set_result(asyncio.get_running_loop())

@@ -84,6 +84,12 @@ def _checked(processor: str, create: Any) -> Callable[[], Any]:
             f"own: a function without arguments, a class, or pyrite.service(create, close); got "
             f"{shorten(create)}. If that is the client, pass a function that makes it"
         )
+    if inspect.isgeneratorfunction(create) or inspect.isasyncgenfunction(create):
+        decorator = "asynccontextmanager" if is_async(create) else "contextmanager"
+        raise InvalidDAG(
+            f"{processor}() needs something that makes a client, but {describe(create)} is a "
+            f"generator; decorate it with @contextlib.{decorator}"
+        )
     made: Callable[[], Any] = create
     return made
 

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 class Call:
     """The call for one item. Whoever makes it sets `made` or `error`, and then calls `end`."""
 
-    __slots__ = ("_tell", "error", "is_cancelled", "is_done", "item", "made", "task")
+    __slots__ = ("_tell", "error", "failures", "is_cancelled", "is_done", "item", "made", "task")
 
     def __init__(self, item: Any, tell: Callable[[Call], None]) -> None:
         self.item = item
         self.made: Any = None
         self.error: BaseException | None = None
+        self.failures = 0
+        """How many tries have failed."""
         self.is_done = False
         self.is_cancelled = False
         """Nobody needs the result any more."""

@@ -9,10 +9,9 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 
 
-def checked_table(processor: str, table: Any) -> str:
+def checked_table(processor: str, table: Any, needed: str) -> None:
     if not isinstance(table, str) or not table.strip():
-        raise InvalidDAG(f"{processor}() needs the name of a table; got {shorten(table)}")
-    return table
+        raise InvalidDAG(f"{processor}() needs {needed}; got {shorten(table)}")
 
 
 def checked_columns(

@@ -24,13 +24,15 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from pyrite.context import MetaSupplierContext
 from pyrite.errors import ProcessorError
+from pyrite.functions import shorten
 from pyrite.processors.sql.databases import connected, engine_at, is_missing_file
 from pyrite.processors.sql.faults import cause_of, explained, reason
-from pyrite.processors.sql.staging import FIELDS, ROW, TAG, Staged, Staging, columns_of
+from pyrite.processors.sql.moving import Moving
+from pyrite.processors.sql.staging import FIELDS, TAG, Staged, Staging, columns_of
 from pyrite.processors.sql.tables import (
     found_table,
     has_table,
@@ -39,7 +41,7 @@ from pyrite.processors.sql.tables import (
     new_table,
 )
 from pyrite.processors.sql.transactions import Transaction
-from pyrite.processors.steps import Commit
+from pyrite.processors.steps import BadItem, Commit
 
 if TYPE_CHECKING:
     from pyrite.processors.sql.writing import WriteSql
@@ -49,19 +51,24 @@ RECORDS = "pyrite_commits"
 REMEMBERED = timedelta(days=30)
 
 
-def target_of(sink: WriteSql, vertex: str) -> tuple[Table, bool]:
-    """The table that a sink writes to, and whether it exists. Does not make a file for SQLite."""
+def target_of(sink: WriteSql, vertex: str, *, is_checked: bool = False) -> tuple[Table, bool]:
+    """The table that a sink writes to, and whether it exists. Does not make a file for SQLite. With
+    `is_checked`, it is known that the rows can be written."""
     url = sink.address.resolved()
     if sink.create is not None and is_missing_file(url):
         return new_table(sink.table, dict(sink.create), sink.key, url.get_backend_name()), False
     with connected(sink.address) as connection:
-        return _target_in(connection, sink, vertex)
+        return _target_in(connection, sink, vertex, is_checked=is_checked)
 
 
-def _target_in(connection: Connection, sink: WriteSql, vertex: str) -> tuple[Table, bool]:
+def _target_in(
+    connection: Connection, sink: WriteSql, vertex: str, *, is_checked: bool
+) -> tuple[Table, bool]:
     if sink.create is not None and not has_table(connection, sink.table):
         return new_table(sink.table, dict(sink.create), sink.key, connection.dialect.name), False
     table = found_table(connection, sink.table, vertex)
+    if is_checked:
+        return table, True
     if missing := missing_columns(table, [*(sink.columns or ()), *(sink.key or ())]):
         raise ProcessorError(
             f"vertex '{vertex}' writes column '{missing[0]}' of table '{sink.table}', which has no "
@@ -144,7 +151,7 @@ class SqlCommit(Commit):
                 "which had the rows that the job has written; somebody has removed it; run the job "
                 "again"
             )
-        target, exists = _target_in(connection, sink, self._vertex)
+        target, exists = _target_in(connection, sink, self._vertex, is_checked=True)
         if not exists:
             target.create(connection)
         rows = self._staging.table(target, self._staging.schema_to_commit)
@@ -173,30 +180,25 @@ class SqlCommit(Commit):
         self, connection: Connection, rows: Table, target: Table, fields: str, tags: Sequence[str]
     ) -> None:
         """Moves the rows with these fields."""
-        names, key = columns_of(fields), self._sink.key
+        moving = Moving(rows, target, columns_of(fields), self._upserted)
         chosen = (rows.c[FIELDS] == fields, rows.c[TAG].in_(tags))
-        kind = postgresql if connection.dialect.name == "postgresql" else sqlite
-        insert: Any = kind.insert(target)
-        if self._sink.mode != "upsert" or key is None:
-            moved = select(*(rows.c[name] for name in names)).where(*chosen)
-            insert = insert.from_select(names, moved.order_by(rows.c[TAG], rows.c[ROW]))
-        else:
-            # PostgreSQL refuses to change a row twice in one statement.
-            last = func.row_number().over(
-                partition_by=[rows.c[name] for name in key],
-                order_by=(rows.c[TAG].desc(), rows.c[ROW].desc()),
-            )
-            ranked = select(*(rows.c[name] for name in names), last.label("pyrite_rank"))
-            ranks = ranked.where(*chosen).subquery("pyrite_ranked")
-            latest = select(*(ranks.c[name] for name in names)).where(ranks.c.pyrite_rank == 1)
-            insert = insert.from_select(names, latest)
-            changed = {name: insert.excluded[name] for name in names if name not in key}
-            insert = (
-                insert.on_conflict_do_update(index_elements=list(key), set_=changed)
-                if changed
-                else insert.on_conflict_do_nothing(index_elements=list(key))
-            )
-        connection.execute(insert)
+        try:
+            with connection.begin_nested():
+                connection.execute(moving.insert(connection, chosen))
+        except (IntegrityError, DataError) as error:
+            item = moving.refused(connection, chosen)
+            if item is None:
+                raise
+            raise BadItem(
+                f"vertex '{self._vertex}' cannot write item {shorten(item)} to table "
+                f"'{self._sink.table}': {reason(error, self._sink.address)}",
+                item,
+            ) from cause_of(error)
+
+    @property
+    def _upserted(self) -> Sequence[str]:
+        """The columns by which rows are updated; none if all rows are added."""
+        return (self._sink.key or ()) if self._sink.mode == "upsert" else ()
 
     def _is_recorded(self, connection: Connection) -> bool:
         """Whether the rows are committed already. If not, the record is added to the transaction;

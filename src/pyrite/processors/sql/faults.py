@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,8 @@ from pyrite.functions import shorten_text
 from pyrite.processors.sql.address import Address
 
 _LONGEST = 600
+_POINTER = re.compile(r"LINE \d+: |CONTEXT: |\s*\^\s*$")
+"""Lines of PostgreSQL that point into a statement which the user has not written."""
 
 
 @contextmanager
@@ -45,7 +48,8 @@ def reason(error: BaseException, address: Address) -> str:
     said: BaseException = error
     if isinstance(error, DBAPIError) and error.orig is not None:
         said = error.orig
-    text = address.scrubbed(" ".join(str(said).split()))
+    lines = [line for line in str(said).splitlines() if not _POINTER.match(line)]
+    text = address.scrubbed(" ".join(" ".join(lines).split()))
     text = shorten_text(text or type(said).__name__, _LONGEST)
     return text + next((hint for applies, hint in _HINTS if applies(error, text)), "")
 
@@ -67,7 +71,10 @@ def _has(*words: str) -> Callable[[BaseException, str], bool]:
 
 
 _HINTS: list[tuple[Callable[[BaseException, str], bool], str]] = [
-    (_has("no such table", "undefinedtable"), "; look at the name of the table"),
+    (
+        _has("no such table", "no such column", "does not exist"),
+        "; look at the names of the table and its columns",
+    ),
     (
         _has("database is locked"),
         "; another connection has been writing to this file for a minute: let it commit",

@@ -52,7 +52,7 @@ def read_sql(
     [{'id': 1, 'price': 2.5}]
     """
     address = checked_address("read_sql", url)
-    checked_table("read_sql", query)
+    checked_table("read_sql", query, "a SELECT, or the name of a table")
     if key is not None and (not isinstance(key, str) or not key):
         raise InvalidDAG(f"key of read_sql() must be the name of a column; got {shorten(key)}")
     if parameters is not None and not isinstance(parameters, Mapping):

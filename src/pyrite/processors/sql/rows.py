@@ -19,6 +19,7 @@ from pyrite.processors.sql.committing import target_of
 from pyrite.processors.sql.faults import cause_of, explained, is_of_row, reason
 from pyrite.processors.sql.kinds import allowed_types, misfit
 from pyrite.processors.sql.staging import OWN, Staged, Staging, fields_of
+from pyrite.processors.sql.tables import IS_MADE
 from pyrite.processors.sql.writing import WriteSql
 from pyrite.processors.steps import BadItem, Writer
 
@@ -86,7 +87,7 @@ class RowWriter(Writer):
         sink, vertex = self._sink, self._vertex
         with explained(sink.address, vertex, f"write to table '{sink.table}' of"):
             staging = Staging.of(sink, self._context)
-            self._target, _ = target_of(sink, vertex)
+            self._target, _ = target_of(sink, vertex, is_checked=True)
             self._staging = staging.table(self._target, staging.schema_to_write)
             self._connection = staging.connect()
             dialect = self._connection.dialect
@@ -220,12 +221,6 @@ def _send(connection: Connection, shape: _Shape, rows: list[tuple[Any, ...]]) ->
 def _cell(column: Any, table: Table, dialect: Dialect) -> _Cell:
     if column.name in OWN:
         raise ProcessorError(f"table '{table.name}' has a column '{column.name}'; rename it")
-    is_made = (
-        column.server_default is not None
-        or column.identity is not None
-        or column.computed is not None
-        or table.autoincrement_column is column
-    )
     allowed = allowed_types(column.type)
     if allowed is None:
         allowed = frozenset()
@@ -235,7 +230,7 @@ def _cell(column: Any, table: Table, dialect: Dialect) -> _Cell:
         column.name,
         column.type,
         allowed,
-        column.nullable or table.autoincrement_column is column,
-        column.nullable or is_made,
+        column.nullable,
+        column.nullable or column.info.get(IS_MADE, False),
         column.type.dialect_impl(dialect).bind_processor(dialect),
     )

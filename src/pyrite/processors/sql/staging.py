@@ -16,17 +16,26 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, inspect, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateTable, SetTableComment
 
 from pyrite.context import MetaSupplierContext
 from pyrite.errors import ProcessorError
+from pyrite.processors.files.manifest import Owner
 from pyrite.processors.sql.address import Address
 from pyrite.processors.sql.databases import ATTACHED, engine_at
+from pyrite.processors.sql.leftovers import (
+    drop_dead_files,
+    drop_dead_tables,
+    mark_file,
+    mark_table,
+    remove_database,
+)
 from pyrite.processors.sql.tables import name_and_schema
 
 if TYPE_CHECKING:
     from pyrite.processors.sql.writing import WriteSql
 
+PREFIX = "pyrite_staging_"
 TAG = "pyrite_tag"
 ROW = "pyrite_row"
 FIELDS = "pyrite_fields"
@@ -55,8 +64,9 @@ class Staging:
 
     def __init__(self, sink: WriteSql, context: MetaSupplierContext, url: URL) -> None:
         of = f"{context.execution_id}/{context.vertex_name}".encode()
-        self.name = f"pyrite_staging_{hashlib.blake2b(of, digest_size=8).hexdigest()}"
+        self.name = f"{PREFIX}{hashlib.blake2b(of, digest_size=8).hexdigest()}"
         self.url = url
+        self._context = context
         self.vertex = context.vertex_name
         self.schema = name_and_schema(sink.table)[1]
 
@@ -114,6 +124,7 @@ class InDatabase(Staging):
     def create(self, target: Table, *, exists: bool, is_durable: bool) -> None:
         staging = self.table(target, self.schema)
         with engine_at(self.url).begin() as connection:
+            drop_dead_tables(connection, self.schema, PREFIX)
             quoted = connection.dialect.identifier_preparer
             # A table that is not logged is empty after a crash of the server, and then the numbers
             # of rows do not agree.
@@ -129,6 +140,8 @@ class InDatabase(Staging):
             else:
                 made = str(CreateTable(staging).compile(dialect=connection.dialect))
                 connection.exec_driver_sql(made.replace("CREATE TABLE", f"CREATE {kind}", 1))
+            owner = Owner.of(self._context, is_durable=is_durable)
+            connection.execute(SetTableComment(mark_table(staging, owner)))
 
     def exists(self, connection: Connection) -> bool:
         return inspect(connection).has_table(self.name, schema=self.schema)
@@ -167,6 +180,7 @@ class InFile(Staging):
         self.path = f"{url.database}-pyrite-{context.execution_id}"
 
     def create(self, target: Table, *, exists: bool, is_durable: bool) -> None:
+        drop_dead_files(f"{self.url.database}-pyrite-", but=self.path)
         engine = engine_at(self.url.set(database=self.path), must_exist=False)
         try:
             with engine.connect() as connection:
@@ -174,6 +188,7 @@ class InFile(Staging):
                 # Others can read while one writes, and a process that is killed does no harm.
                 raw.execute("PRAGMA journal_mode=WAL")
                 raw.execute(f"PRAGMA user_version={int(is_durable)}")
+                mark_file(raw, Owner.of(self._context, is_durable=is_durable))
             with engine.begin() as connection:
                 self.table(target, None).create(connection)
         except SQLAlchemyError:
@@ -187,9 +202,7 @@ class InFile(Staging):
         self.drop()
 
     def drop(self) -> None:
-        for end in ("", "-wal", "-shm"):
-            if os.path.exists(self.path + end):
-                os.unlink(self.path + end)
+        remove_database(self.path)
 
     def connect(self) -> Connection:
         if not os.path.exists(self.path):

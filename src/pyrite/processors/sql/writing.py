@@ -57,7 +57,7 @@ def write_sql(
     [{'id': 1, 'price': 0.25}, {'id': 2, 'price': 0.5}]
     """
     address = checked_address("write_sql", url)
-    checked_table("write_sql", table)
+    checked_table("write_sql", table, "the name of a table")
     keys = checked_columns("write_sql", key, argument="key")
     if mode is None:
         mode = "append" if keys is None else "upsert"

@@ -44,6 +44,8 @@ _FIRST_ROWS = 32
 _NEARLY = 0.9
 """A file that has this share of its size is full: the rest is not worth a row group."""
 
+pa.array([0])  # the first one imports pandas: not in a cooperative call, which that would hold up
+
 
 class ParquetWriter(FileWriter):
     """Rows are gathered to row groups. When the rows of a group need another schema than those

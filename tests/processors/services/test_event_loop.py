@@ -1,0 +1,120 @@
+"""The event loop of a process, and code of the user's that does not end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+
+import pytest
+
+from pyrite import Instance, JobCancelled, Pipeline
+from pyrite import processors as p
+from pyrite.processors.services import caller, event_loop
+from pyrite.processors.services.event_loop import shared_loop
+from tests.processors.services.test_async_map import start
+
+
+async def doubled(n: int) -> int:
+    return 2 * n
+
+
+def test_the_thread_ends_with_the_last_user() -> None:
+    loop = shared_loop.acquire()
+    assert shared_loop.acquire() is loop
+    shared_loop.release(10)
+    assert loop.is_running()
+    shared_loop.release(10)
+    assert loop.is_closed()
+
+
+def test_a_loop_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: object) -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(asyncio, "Runner", refused)
+    with pytest.raises(OSError, match="too many open files"):
+        shared_loop.acquire()
+    monkeypatch.undo()
+    assert Pipeline().read_from([1]).map(doubled).collect() == [2]
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_has_its_own_loop() -> None:
+    shared_loop.acquire()
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if Pipeline().read_from([1]).map(doubled).collect() == [2] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    shared_loop.release(10)
+
+
+def test_background_tasks_that_a_call_leaves_are_cancelled(pyr: Instance) -> None:
+    ended: list[str] = []
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("background")
+
+    async def call(n: int) -> int:
+        tasks.add(asyncio.create_task(wait()))
+        await asyncio.sleep(0)
+        return n
+
+    tasks: set[asyncio.Task[None]] = set()
+    start(pyr, [1], p.map_async(call)).result(20)
+    assert ended == ["background"]
+
+
+def test_a_call_that_blocks_does_not_keep_a_cancelled_job(
+    pyr: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(caller, "PATIENCE", 0.01)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def blocks(client: None, n: int) -> int:
+        begun.set()
+        go_on.wait(20)
+        return n
+
+    execution = start(pyr, range(9), p.map_with(lambda: None, blocks))
+    assert begun.wait(20)
+    execution.cancel()
+    assert isinstance(execution.exception(20), JobCancelled)
+    assert "vertex 'calls': a call has not ended after" in caplog.text
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("pyrite-service"):
+            thread.join(20)
+
+
+def test_a_call_that_ignores_its_cancel_does_not_keep_the_job(
+    pyr: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(caller, "PATIENCE", 0.01)
+    begun = threading.Event()
+    go_on: list[asyncio.Event] = []
+
+    async def ignores(n: int) -> int:
+        go_on.append(asyncio.Event())
+        begun.set()
+        while not go_on[0].is_set():
+            try:
+                await go_on[0].wait()
+            except asyncio.CancelledError:
+                continue
+        return n
+
+    loop = shared_loop.acquire()
+    execution = start(pyr, [1], p.map_async(ignores))
+    assert begun.wait(20)
+    execution.cancel()
+    assert isinstance(execution.exception(20), JobCancelled)
+    assert "vertex 'calls': a call has not ended after" in caplog.text
+    loop.call_soon_threadsafe(go_on[0].set)
+    shared_loop.release(event_loop.PATIENCE)
