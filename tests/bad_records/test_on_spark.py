@@ -107,7 +107,7 @@ def test_a_data_frame_skips_but_keeps_no_dead_letters(local_spark: Instance) -> 
     def dag(on_error: Any) -> pyrite.DAG:
         return line_of(("words", p.read_items(["1", "x"]), "fail"), ("n", p.map(int), on_error))
 
-    spark = local_spark.spark
+    spark = local_spark.spark()
     frame = dag(pyrite.skip()).to_dataframe(spark, "n long")
     assert [row.n for row in frame.collect()] == [1]
     with pytest.raises(pyrite.InvalidDAG, match="vertex 'n' keeps dead letters"):
