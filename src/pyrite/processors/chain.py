@@ -202,8 +202,12 @@ class ChainProcessor(HandlesErrors):
             self._run = partial(self.chain.loop.run, bad=self._bad)
 
     @property
-    def polls(self) -> bool:  # type: ignore[override]
+    def is_waiting(self) -> bool:
         return any(handler is not None and handler.is_waiting for handler in self._handlers)
+
+    @property
+    def polls(self) -> bool:  # type: ignore[override]
+        return self.is_waiting
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
