@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,13 +14,16 @@ from aiohttp import web
 
 class HttpServer:
     """`GET /double/21` answers 42. `?delay=` waits for so many seconds, `?status=` answers with an
-    error, and `?held=1` waits for `release()`."""
+    error, `?refuses=2` does so only at the first two requests for that number, and `?held=1` waits
+    for `release()`."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._released = asyncio.Event()
         self._changed = threading.Condition()
         self.at_once = self.most_at_once = self.answered = 0
+        self.requests: Counter[str] = Counter()
+        """By number."""
         self.url = ""
 
     def release(self) -> None:
@@ -36,11 +40,12 @@ class HttpServer:
             if request.query.get("held"):
                 await self._released.wait()
             await asyncio.sleep(float(request.query.get("delay", 0)))
+            number = request.match_info["number"]
+            self.requests[number] += 1
+            refuses = self.requests[number] <= int(request.query.get("refuses", 0))
+            status = 503 if refuses else int(request.query.get("status", 200))
             self.answered += 1
-            return web.json_response(
-                2 * int(request.match_info["number"]),
-                status=int(request.query.get("status", 200)),
-            )
+            return web.json_response(2 * int(number), status=status)
         finally:
             self._count(-1)
 

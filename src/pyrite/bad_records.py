@@ -211,11 +211,6 @@ class TooManyBadRecords(PyriteError):
     """A vertex had more items that it could not process than its `at_most` allows."""
 
 
-class NotAboutOneItem(Exception):
-    """Raised from an error that several items together have caused. No handler takes it: the job
-    fails with that error."""
-
-
 @dataclass(frozen=True, slots=True)
 class BadRecord:
     """Stands for an item that a source could not read."""
@@ -278,8 +273,6 @@ class Handler:
     def __call__(self, item: Any, error: BaseException) -> None:
         if self.fails:
             raise error
-        if isinstance(error, NotAboutOneItem):
-            raise error.__cause__ or error
         self.count += 1
         if self._at_most is not None:
             count = sum(other.count for other in self._others)

@@ -7,6 +7,7 @@ each vertex has a supplier for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -17,6 +18,7 @@ from pyrite.deadlocks import check_priorities
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
 from pyrite.retries import Retry, checked_retry
+from pyrite.where import users_line
 
 T = TypeVar("T")
 
@@ -369,6 +371,7 @@ class DAG:
             raise InvalidDAG(
                 f"this DAG already has a vertex '{name}'; give the second one another name"
             )
+        vertex.origin = users_line()
         self._vertices[name] = vertex
         self._inbound[name], self._outbound[name] = [], []
         return vertex
@@ -431,6 +434,27 @@ class DAG:
     def validate(self) -> None:
         """Raises InvalidDAG if the DAG is empty, has a cycle or a gap in its ordinals, or would
         deadlock."""
+        with self.naming_lines():
+            self._validate()
+
+    @contextmanager
+    def naming_lines(self) -> Iterator[None]:
+        """An InvalidDAG that is raised inside the block says where the vertices that it names were
+        added."""
+        try:
+            yield
+        except InvalidDAG as error:
+            text = str(error)
+            added = [
+                f"'{vertex.name}' in {vertex.origin}"
+                for vertex in self.vertices
+                if vertex.origin is not None and _names(text, vertex.name)
+            ]
+            if added and "added in " not in text:
+                error.args = (f"{text} (added in: {', '.join(added)})",)
+            raise
+
+    def _validate(self) -> None:
         if not self._vertices:
             raise InvalidDAG("the DAG is empty; add a vertex with dag.vertex(name, supplier)")
         for vertex in self._vertices.values():
@@ -622,6 +646,11 @@ class DAG:
                 f"the DAG has a cycle: {' -> '.join(cycle)}; take one of its edges out"
             )
         return order
+
+
+def _names(text: str, vertex: str) -> bool:
+    """Whether a message names a vertex: in quotes, in an edge, or in a cycle."""
+    return any(part in text for part in (f"'{vertex}'", f"{vertex} -> ", f" -> {vertex}"))
 
 
 @runtime_checkable

@@ -100,7 +100,8 @@ class Job:
                 "this job was restored from a pickle and belongs to no instance; call "
                 "instance.execute(job)"
             )
-        return self._submit(self)
+        with self.dag.naming_lines():
+            return self._submit(self)
 
     @property
     def name(self) -> str:

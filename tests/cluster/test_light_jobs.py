@@ -248,7 +248,8 @@ def test_a_light_job_of_another_client_tells_how_it_ended(
         (found,) = running(client, 1)
         client.map("signs")["end"] = sign
         error = found.exception(10)
-        assert str(error) == str(execution.exception(10))
+        # The one who has submitted it knows its DAG, too, and so the line of the vertex.
+        assert str(execution.exception(10)).startswith(str(error))
         assert (error is None) == (sign == "well")
         if error is not None:
             assert isinstance(error, JobFailed)

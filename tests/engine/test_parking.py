@@ -34,3 +34,21 @@ def test_a_park_without_an_end_ends_with_a_wake_before_or_during_it() -> None:
     parked = threading.Thread(target=parking.park, args=(None,))
     threading.Timer(0.01, parking.wake).start()
     assert ends(parked)
+
+
+def test_a_turn_takes_note_of_all_wakes_before() -> None:
+    parking = Parking()
+    parking.wake()
+    parking.wake()
+    assert not parking.turn()
+    waits = threading.Thread(target=parking.park, args=(None,), daemon=True)
+    waits.start()
+    waits.join(0.01)
+    assert waits.is_alive()
+    parking.wake()
+    waits.join(10)
+    assert not waits.is_alive()
+
+
+def test_a_wait_ends_after_its_time() -> None:
+    Parking().park(0.001)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pyrite import DAG, AbstractProcessor, Instance, Pipeline, PyriteError, between, instance
+from pyrite import DAG, AbstractProcessor, Instance, InvalidDAG, Pipeline, between, instance
 from pyrite import processors as p
 from pyrite.cluster.light.plans import PackedDag
 from pyrite.exchange.serializable import check_serializable
@@ -124,7 +124,7 @@ def test_what_can_be_pickled_has_no_culprit() -> None:
 def test_the_error_says_what_to_do(value: Any, advice: str) -> None:
     dag = DAG()
     dag.vertex("v", p.map(closure(value)))
-    with pytest.raises(PyriteError, match=advice):
+    with pytest.raises(InvalidDAG, match=advice):
         check_serializable(dag)
 
 
@@ -132,14 +132,14 @@ def test_an_open_file_is_to_be_opened_inside(tmp_path: Path) -> None:
     dag = DAG()
     with (tmp_path / "f").open("w") as file:
         dag.vertex("v", p.map(closure(file)))
-        with pytest.raises(PyriteError, match=r"`value`, an? .*Open the file inside the function"):
+        with pytest.raises(InvalidDAG, match=r"`value`, an? .*Open the file inside the function"):
             check_serializable(dag)
 
 
 def test_a_step_of_a_pipeline_is_named_with_its_line() -> None:
     pipe = Pipeline()
     pipe.read_from([1]).map(closure(LOCK), name="enrich").write_to(p.noop())
-    with pytest.raises(PyriteError) as info:
+    with pytest.raises(InvalidDAG) as info:
         check_serializable(pipe.to_dag())
     text = str(info.value)
     assert text.startswith("vertex 'enrich' (added in test_unpicklable.py line ")
@@ -151,7 +151,7 @@ def test_the_key_of_an_edge_is_named() -> None:
     dag = DAG()
     a, b = dag.vertex("a", p.noop()), dag.vertex("b", p.noop())
     dag.edge(between(a, b).partitioned(closure(LOCK)))
-    with pytest.raises(PyriteError, match=r"edge 'a -> b' cannot be sent .* variable `value`"):
+    with pytest.raises(InvalidDAG, match=r"edge 'a -> b' cannot be sent .* variable `value`"):
         check_serializable(dag)
 
 
@@ -164,8 +164,9 @@ def test_a_durable_job_is_refused_when_it_is_submitted(tmp_path: Path) -> None:
     pipe.read_from([1]).map(closure(LOCK), name="enrich").write_to(p.write_list("out"))
     with instance(durable=tmp_path, peers=1) as pyr:
         job = pyr.new_durable_job(pipe)
-        with pytest.raises(PyriteError, match=r"'enrich' \(added in .* peers .* `value`"):
+        with pytest.raises(InvalidDAG, match=r"'enrich' \(added in .* peers .* `value`") as info:
             job.execute()
+        assert str(info.value).count("added in ") == 1
         assert pyr.jobs() == []
 
 
@@ -173,7 +174,7 @@ def test_a_light_job_on_members_is_refused_when_it_is_packed() -> None:
     pipe = Pipeline()
     pipe.read_from(n for n in [1]).write_to(p.write_list("out"))
     with pytest.raises(
-        PyriteError,
+        InvalidDAG,
         match=r"'read_items' \(added in .* cannot be sent to the members: its argument `items` is "
         r"a generator, .* Use a list",
     ):

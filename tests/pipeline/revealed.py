@@ -8,11 +8,21 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, assert_type
 
-from pyrite import AbstractProcessor, Grouped, Pipeline, Sink, Source, Stage, agg, service
+from pyrite import (
+    AbstractProcessor,
+    Grouped,
+    Instance,
+    JobFailed,
+    Pipeline,
+    Sink,
+    Source,
+    Stage,
+    agg,
+    service,
+)
 from pyrite import processors as p
-from pyrite.pipeline import Preview
+from pyrite.pipeline import Preview, Verification
 from pyrite.pipeline.agg import Aggregate
-from pyrite.pipeline.looking.verification import Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -258,3 +268,13 @@ def of_frame(df: DataFrame) -> Source[dict[str, Any]]:
 
 assert_type(orders.pipe(larger, 2.0), Stage[Order])
 assert_type(words.pipe(of_anything), Stage[str])
+
+
+# Looking before and after
+def looked_at(failed: JobFailed, on: Instance) -> None:
+    assert_type(pipe.preview(5, on=on), Preview)
+    assert_type(words.preview()["flat_map"].items, tuple[Any, ...])
+    assert_type(words.preview()["flat_map"].per_item, float | None)
+    assert_type(pipe.verify(5, on=on), Verification)
+    assert_type(words.verify().findings[0].vertex, str)
+    assert_type(failed.replay(debugger=True), list[Any])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite.pipeline.looking.comparing import Difference, difference, only_in
+from pyrite.pipeline.looking.types import types_of
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 VALUES = st.recursive(
@@ -28,6 +30,16 @@ VALUES = st.recursive(
 class Plain:
     def __init__(self, n: int) -> None:
         self.n = n
+
+
+class Called(Plain):
+    def __call__(self) -> int:
+        return self.n
+
+
+class Color(Enum):
+    RED = 1
+    BLUE = 2
 
 
 @dataclass
@@ -64,6 +76,9 @@ def test_sums_in_another_order_differ_by_rounding_at_most(
     [
         ([Plain(1)], [Plain(1)], Difference.NONE),
         ([Plain(1)], [Plain(2)], Difference.ITEMS),
+        ([Called(1)], [Called(1)], Difference.NONE),
+        ([len, Plain], [Plain, len], Difference.NONE),
+        ([Color.RED], [Color.BLUE], Difference.ITEMS),
         ([Point(1.0)], [Point(1.0 + 1e-12)], Difference.ROUNDING),
         ([0.1 + 0.2, 5], [5, 0.3], Difference.ROUNDING),
         ([{"a": 0.1 + 0.2}], [{"a": 0.3}], Difference.ROUNDING),
@@ -87,3 +102,16 @@ def test_arrays_are_compared_by_their_elements() -> None:
     numpy = pytest.importorskip("numpy")
     assert difference([numpy.array([1, 2])], [numpy.array([1, 2])]) is Difference.NONE
     assert difference([numpy.array([1, 2])], [numpy.array([1, 3])]) is Difference.ITEMS
+
+
+class Broken(dict[str, int]):
+    def items(self) -> Any:
+        raise ValueError("broken")
+
+
+def test_values_that_cannot_be_looked_into_are_compared_as_well_as_can_be() -> None:
+    around: list[Any] = [1]
+    around.append(around)
+    assert difference([around], [copy.deepcopy(around)]) is Difference.NONE
+    assert difference([Broken()], [1]) is Difference.ITEMS
+    assert types_of([Broken()]) == "Broken"

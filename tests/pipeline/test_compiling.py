@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from benchmarks.tpch import by_hand
 from benchmarks.tpch.queries import QUERIES
 
-from pyrite import DAG, InvalidDAG, Pipeline, agg, between
+from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -175,10 +176,12 @@ def test_explain_says_what_is_fused_and_exchanged() -> None:
     pipe = Pipeline()
     pipe.read_from([1]).map(str).sort().map(int).write_to(p.noop())
     assert pipe.explain().splitlines() == [
+        "stage 1 of 2",
         "1. read_items + map + sort-combine: one loop",
         "   combines before the exchange",
+        "stage 2 of 2",
         "2. sort",
-        "   from sort-combine: distributed all-to-one",
+        "   exchange from sort-combine: distributed all-to-one",
         "3. map-2 + noop: one loop",
         "   from sort: isolated",
     ]
@@ -189,3 +192,82 @@ def after_this_line() -> int:
     import sys
 
     return sys._getframe(1).f_lineno + 1
+
+
+def _two_sinks() -> Pipeline:
+    pipe = Pipeline()
+    one = pipe.read_from([1])
+    one.write_to(p.write_files("never-written"))
+    one.write_to(p.write_files("never-written"))
+    return pipe
+
+
+def _wrong_edge() -> Pipeline:
+    pipe = Pipeline()
+    pipe.read_from([1]).process(p.noop(), edge=lambda edge: None).write_to(p.noop())  # type: ignore[arg-type, return-value]
+    return pipe
+
+
+def _no_processors() -> Pipeline:
+    pipe = Pipeline()
+    pipe.read_from([1]).map(str, parallelism=0).write_to(p.noop())
+    return pipe
+
+
+def new() -> Any:
+    return Pipeline()
+
+
+def one() -> Any:
+    return Pipeline().read_from([1])
+
+
+def wrong_name(name: Any = 7) -> Any:
+    return p.read_map(name)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        _two_sinks,
+        _wrong_edge,
+        _no_processors,
+        lambda: one().map(3),
+        lambda: one().group_by(3),
+        lambda: one().limit(-1),
+        lambda: one().batch(0),
+        lambda: one().aggregate(),
+        lambda: one().aggregate(3),
+        lambda: one().aggregate(agg.top("a")),  # type: ignore[arg-type]
+        lambda: one().top(None),
+        lambda: one().map(str, on_error="ignore"),
+        lambda: one().union(7),
+        lambda: one().write_to(7),
+        lambda: new().read_from(7),
+        lambda: new().read_from(wrong_name()),
+    ],
+)
+def test_every_error_names_the_line_of_the_step(wrong: Any) -> None:
+    with pytest.raises(InvalidDAG, match=r" in:? .*test_compiling.py line \d+"):
+        wrong().run()
+
+
+def test_an_invalid_dag_names_the_lines_of_its_vertices() -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", p.noop()), dag.vertex("b", p.noop())
+    dag.vertex("c", p.noop())
+    dag.edge(between(a, b)).edge(between(b, a))
+    with pytest.raises(InvalidDAG) as info:
+        dag.validate()
+    text = str(info.value)
+    assert text.count("test_compiling.py line ") == 2
+    assert "a -> b -> a" in text
+    assert "'c'" not in text
+
+
+def test_a_failure_of_a_dag_by_hand_names_the_line_of_the_vertex(pyr: Instance) -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", p.read_items([0])), dag.vertex("b", p.map(lambda n: 1 / n))
+    dag.edge(between(a, b))
+    error = pyr.new_light_job(dag).execute().exception()
+    assert re.search(r"\(the step was added in test_compiling.py line \d+\)$", str(error))

@@ -26,3 +26,16 @@ def test_the_programs_print_what_the_page_is_about() -> None:
         "parse 'x' ValueError: invalid literal for int() with base 10: 'x'",
     ]
     assert bad_records[2:4] == ["bad: 1", "then: [2, 4, 33]"]
+
+
+def test_the_program_that_looks_prints_what_the_page_shows() -> None:
+    section = PAGE.read_text().partition("\n## Before it runs, and after it failed\n")[2]
+    program, table = (
+        re.findall(rf"```{kind}\n(.*?)```", section, re.S)[0] for kind in ("python", "text")
+    )
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(program, {})
+    assert table in printed.getvalue()
+    assert "Vertex 'reduce' (added in <string> line 7) depends on the order" in printed.getvalue()
+    assert printed.getvalue().endswith("\nmap-3 ('ann', 0)\nagain\n")

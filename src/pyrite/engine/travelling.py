@@ -12,7 +12,13 @@ import cloudpickle
 
 from pyrite.engine.failure import Failed
 from pyrite.functions import message_of, shorten, shorten_text
-from pyrite.processors.replaying import MOST_BYTES, pickled
+from pyrite.processors.replaying import (
+    MOST_BYTES,
+    TooLong,
+    pickled,
+    pickled_if_short,
+    replayable_part,
+)
 
 LONGEST_MESSAGE: Final = 2000
 LONGEST_TRACEBACK: Final = 6000
@@ -37,7 +43,8 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
         text = message
     description = RemoteError(message)
     items = _ways_to_send(failed)
-    step = failed.supplier if isinstance(failed.supplier, bytes) else pickled(failed.supplier)
+    supplier = failed.supplier
+    step = supplier if isinstance(supplier, bytes) else pickled(replayable_part(supplier))
     for candidate, (what, reason), packed_step in [
         *([(error, items[0], step)] if step is not None else []),
         *((each, (what, reason), None) for each in (error, description) for what, reason in items),
@@ -65,12 +72,11 @@ def _ways_to_send(failed: Failed) -> list[tuple[Any, str | None]]:
     if failed.why_no_item is not None:
         return [(item, failed.why_no_item)]
     try:
-        size = len(cloudpickle.dumps(item))
+        size = len(pickled_if_short(item))
+    except TooLong:
+        return [(shorten(item), f"it has more than {MOST_BYTES:,} bytes when pickled")]
     except BaseException as error:  # whatever its __reduce__ does
         return [(shorten(item), f"it cannot be pickled ({message_of(error)})")]
-    if size > MOST_BYTES:
-        why = f"it has {size:,} bytes when pickled, and up to {MOST_BYTES:,} travel"
-        return [(shorten(item), why)]
     return [
         (item, None),
         (shorten(item), f"it has {size:,} bytes when pickled, too many for the report of an error"),

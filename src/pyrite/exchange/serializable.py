@@ -8,7 +8,7 @@ import cloudpickle
 
 from pyrite.dag import DAG
 from pyrite.engine.fusion import step_of
-from pyrite.errors import PyriteError
+from pyrite.errors import InvalidDAG
 from pyrite.exchange.unpicklable import find_unpicklable
 from pyrite.processors.items import ReadOnce
 from pyrite.processors.spark import ReadSpark, WriteSpark
@@ -23,14 +23,16 @@ def check_serializable(
     to: str = "Spark's workers",
     stays: tuple[type[Step], ...] = STAYS_ON_DRIVER,
 ) -> None:
-    """Raises PyriteError if a vertex or an edge cannot be pickled. The message names it and the
+    """Raises InvalidDAG if a vertex or an edge cannot be pickled. The message names it and the
     value inside that cannot be pickled. Steps of the kinds in `stays` are not sent; only their
     items are."""
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
+        added = "" if vertex.origin is None else f" (added in {vertex.origin})"
         if not isinstance(step, stays):
-            added = "" if vertex.origin is None else f" (added in {vertex.origin})"
             _try_pickle(vertex.supplier, f"vertex '{vertex.name}'{added}", to)
+        if vertex.retry is not None:
+            _try_pickle(vertex.retry, f"retry of vertex '{vertex.name}'{added}", to)
     for edge in dag.edges:
         for function in (edge.settings.key, edge.settings.partitioner):
             _try_pickle(function, f"edge {edge.name}", to)
@@ -43,6 +45,6 @@ def _try_pickle(thing: Any, where: str, to: str) -> None:
         found = find_unpicklable(thing)
         what = "it" if found is None else f"{found.way}, which"
         advice = "" if found is None else f". {found.advice}"
-        raise PyriteError(
+        raise InvalidDAG(
             f"{where} cannot be sent to {to}: {what} cannot be pickled ({error}){advice}"
         ) from error

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, overload
 
-from pyrite.bad_records import NotAboutOneItem
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.keys import one_nan
@@ -29,6 +28,7 @@ from pyrite.processors.checks import (
     checked_function,
     checked_optional_function,
 )
+from pyrite.where import users_line
 
 __all__ = [
     "Aggregate",
@@ -273,10 +273,13 @@ def checked(
     for aggregate in aggregates:
         if not isinstance(aggregate, Aggregate):
             raise InvalidDAG(
-                f"{method}() needs aggregates, such as agg.count(); got {shorten(aggregate)}"
+                f"{method}() in {users_line()} needs aggregates, such as agg.count(); got "
+                f"{shorten(aggregate)}"
             )
     if not aggregates:
-        raise InvalidDAG(f"{method}() needs at least one aggregate, such as agg.count()")
+        raise InvalidDAG(
+            f"{method}() in {users_line()} needs at least one aggregate, such as agg.count()"
+        )
     return aggregates
 
 
@@ -339,12 +342,7 @@ def _with_candidate(
     """Appends the item, and drops all but the best whenever there are many more: that costs less
     than a heap that is in order after each item."""
     state.append(item)
-    if len(state) < 2 * n + 64:
-        return state
-    try:
-        return best(n, state, key)
-    except Exception as error:  # keys that cannot be compared
-        raise NotAboutOneItem from error
+    return best(n, state, key) if len(state) >= 2 * n + 64 else state
 
 
 def _anything(item: Any) -> None:

@@ -10,10 +10,10 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline.edges import Shape, side_by_side, to_one
 from pyrite.pipeline.nodes import Inlet, Node, separate
-from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.steps import Fold
 from pyrite.retries import Retry, checked_retry
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.steps.point import Point

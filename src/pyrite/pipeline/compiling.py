@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
@@ -34,23 +35,34 @@ def compiled(ends: Iterable[Node]) -> DAG:
             stops = tuple(names[source] for source in sources_only_of(node, nodes))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
         elif isinstance(supplier, HashJoin):
-            where = f"vertex '{names[node]}' (added in {node.where})"
-            supplier = replace(supplier, where=where)
-        vertex = dag.vertex(
-            names[node],
-            supplier,
-            local_parallelism=node.parallelism,
-            on_error=node.on_error,
-            retry=node.retry,
-        )
-        vertex.origin = node.where
-        vertices[node] = vertex
-        for ordinal, inlet in enumerate(node.inlets):
-            edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
-            emitted[inlet.node] += 1
-            dag.edge(inlet.shape(edge))
+            supplier = replace(supplier, where=f"vertex '{names[node]}'")
+        with _naming_line(node):
+            vertex = dag.vertex(
+                names[node],
+                supplier,
+                local_parallelism=node.parallelism,
+                on_error=node.on_error,
+                retry=node.retry,
+            )
+            vertex.origin = node.where
+            vertices[node] = vertex
+            for ordinal, inlet in enumerate(node.inlets):
+                edge = from_(vertices[inlet.node], emitted[inlet.node]).to(vertex, ordinal)
+                emitted[inlet.node] += 1
+                dag.edge(inlet.shape(edge))
     _buffer_joins(dag)
     return dag
+
+
+@contextmanager
+def _naming_line(node: Node) -> Iterator[None]:
+    """An InvalidDAG that is raised inside the block says where the node was added."""
+    try:
+        yield
+    except InvalidDAG as error:
+        if node.where not in str(error):
+            error.args = (f"{error} (added in {node.where})",)
+        raise
 
 
 def _buffer_joins(dag: DAG) -> None:

@@ -10,10 +10,10 @@ from pyrite.errors import InvalidDAG
 from pyrite.pipeline.building import Options, check_stages, node_after
 from pyrite.pipeline.edges import Shape, by_key
 from pyrite.pipeline.nodes import Inlet, Node
-from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.hash_join import HashJoin
 from pyrite.processors.joining import CoGroup, Keyed, Side
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.steps.point import Point

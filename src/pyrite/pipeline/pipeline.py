@@ -18,11 +18,11 @@ from pyrite.pipeline.looking.verifying import verified
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.nodes import Node, upstream_of
 from pyrite.pipeline.stage import Stage
-from pyrite.pipeline.where import users_line
 from pyrite.processors.chain import StepSupplier
 from pyrite.processors.items import read_items
 from pyrite.processors.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.instances import Instance
@@ -138,8 +138,8 @@ class Pipeline:
         run.to_end(self.to_dag(), on)
 
     def explain(self) -> str:
-        """What runs together, what is exchanged between processors, and what is combined before
-        that, in words.
+        """The stages, what runs as one loop, what is exchanged between stages, and what is combined
+        before that, in words.
 
         >>> from pyrite import Pipeline
         >>> from pyrite import processors as p
@@ -147,10 +147,12 @@ class Pipeline:
         >>> words = pipe.read_from(["a b", "b"]).flat_map(str.split)
         >>> words.group_by(str.upper).count().write_to(p.write_map("counts"))
         >>> print(pipe.explain())
+        stage 1 of 2
         1. read_items + flat_map + count-combine: one loop
            combines before the exchange
+        stage 2 of 2
         2. count
-           from count-combine: distributed partitioned
+           exchange from count-combine: distributed partitioned
         3. write_map
            from count: local
         """

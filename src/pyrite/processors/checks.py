@@ -7,17 +7,22 @@ from typing import Any
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, is_async, shorten
+from pyrite.where import users_line
 
 
 def checked_function(
     processor: str, argument: str, function: Callable[..., Any], *, may_be_async: bool = False
 ) -> Callable[..., Any]:
     if not callable(function):
-        raise InvalidDAG(f"{argument} of {processor}() must be a function; got {shorten(function)}")
+        raise InvalidDAG(
+            f"{argument} of {processor}() in {users_line()} must be a function; got "
+            f"{shorten(function)}"
+        )
     if not may_be_async and is_async(function):
         raise InvalidDAG(
-            f"{argument} of {processor}() must be a plain function, but {describe(function)} is "
-            "async; await it in a step before: map() of a pipeline, or map_async() in a DAG"
+            f"{argument} of {processor}() in {users_line()} must be a plain function, but "
+            f"{describe(function)} is async; await it in a step before: map() of a pipeline, or "
+            "map_async() in a DAG"
         )
     return function
 
@@ -31,8 +36,8 @@ def checked_optional_function(
 def checked_name(processor: str, name: str) -> str:
     if not isinstance(name, str) or not name:
         raise InvalidDAG(
-            f"{processor}() needs the name of a collection as a non-empty string; got "
-            f"{shorten(name)}"
+            f"{processor}() in {users_line()} needs the name of a collection as a non-empty "
+            f"string; got {shorten(name)}"
         )
     return name
 
@@ -40,7 +45,7 @@ def checked_name(processor: str, name: str) -> str:
 def checked_count(processor: str, argument: str, count: int, *, least: int = 0) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
         raise InvalidDAG(
-            f"{argument} of {processor}() must be a whole number from {least} up; got "
-            f"{shorten(count)}"
+            f"{argument} of {processor}() in {users_line()} must be a whole number from {least} "
+            f"up; got {shorten(count)}"
         )
     return count

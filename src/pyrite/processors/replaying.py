@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pdb
 import time
 import warnings
@@ -21,7 +22,7 @@ from pyrite.partitioning import PARTITION_COUNT, partition_function
 from pyrite.processor import Processor
 from pyrite.processors.chain import Chain, ChainProcessor, Link, StepSupplier
 from pyrite.processors.services.calling import CallSupplier
-from pyrite.processors.steps import Fold, WriteStep
+from pyrite.processors.steps import Fold, Transform, WriteStep
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_BYTES: Final = 1 << 20
@@ -83,8 +84,11 @@ class Replay:
         return emitted
 
     def __reduce__(self) -> tuple[Any, ...]:
-        packed = self.packed if self.supplier is None else pickled(self.supplier)
-        is_whole = self.why_no_item is not None or pickled(self.item) is not None
+        supplier = replayable_part(self.supplier)
+        packed = self.packed if supplier is None else pickled(supplier)
+        is_whole = (
+            self.item is None or self.why_no_item is not None or pickled(self.item) is not None
+        )
         kept = {
             "vertex": self.vertex,
             "item": self.item if is_whole else shorten(self.item),
@@ -197,14 +201,42 @@ class Replay:
         warnings.warn(f"{self._where()} {what}", PyriteWarning, stacklevel=level)
 
 
-def pickled(thing: Any) -> bytes | None:
-    """A supplier or an item as bytes; None if it cannot be pickled, or is too large to travel with
-    an error."""
-    try:
-        data: bytes = cloudpickle.dumps(thing)
-    except Exception:
+def replayable_part(supplier: Any) -> Any:
+    """What of a supplier may travel with an error; None if it cannot be replayed: a source may have
+    much data, and a sink would write again."""
+    if isinstance(supplier, StepSupplier) and not isinstance(supplier.step, (Transform, Fold)):
         return None
-    return data if len(data) <= MOST_BYTES else None
+    return supplier
+
+
+def pickled(thing: Any) -> bytes | None:
+    """A supplier or an item as bytes; None if there is none, if it cannot be pickled, or if it is
+    too large to travel with an error."""
+    if thing is None:
+        return None
+    try:
+        return pickled_if_short(thing)
+    except BaseException:  # whatever its __reduce__ does
+        return None
+
+
+def pickled_if_short(thing: Any) -> bytes:
+    """A supplier or an item as bytes. Raises TooLong as soon as there are too many: to pickle all
+    of a large model may take seconds. Raises what its `__reduce__` raises, too."""
+    file = _Short()
+    cloudpickle.Pickler(file, 5).dump(thing)
+    return file.getvalue()
+
+
+class TooLong(Exception):
+    """Something is too large to travel with an error."""
+
+
+class _Short(io.BytesIO):
+    def write(self, data: Any) -> int:
+        if self.tell() + memoryview(data).nbytes > MOST_BYTES:
+            raise TooLong
+        return super().write(data)
 
 
 def _restored(kept: dict[str, Any]) -> Replay:

@@ -80,7 +80,8 @@ def test_a_job_that_fails_leaves_nothing(pyr: Instance, memory: MemoryFileSystem
 
 def test_no_match_is_named(pyr: Instance, memory: MemoryFileSystem) -> None:
     with pytest.raises(
-        JobFailed, match=r"no file matches 'memory://nowhere/\*.txt', which vertex 'read' reads$"
+        JobFailed,
+        match=r"no file matches 'memory://nowhere/\*.txt', which vertex 'read' reads \(the step",
     ):
         copy(pyr, p.read_files("memory://nowhere/*.txt"), p.write_list("out"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import threading
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,9 +23,14 @@ from pyrite import (
     JobCancelled,
     JobFailed,
     Pipeline,
+    SupplierContext,
     between,
 )
 from pyrite import processors as p
+from pyrite.collections import MemoryCollections
+from pyrite.processors.services.caller import Caller
+from pyrite.processors.services.calls import Calls
+from pyrite.processors.services.window import Call
 from pyrite.testing import verify_processor
 from tests.http_server import HttpServer
 from tests.services import answer_of
@@ -192,6 +198,40 @@ def test_a_cancel_of_the_job_cancels_its_calls(pyr: Instance, server: HttpServer
     assert isinstance(execution.exception(20), JobCancelled)
     server.wait_for(0)
     assert server.answered == 0
+
+
+def test_a_call_that_waits_for_another_is_cancelled_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    begun = threading.Event()
+
+    async def call(n: int) -> int:
+        begun.set()
+        await asyncio.Event().wait()
+        return n
+
+    caller = Caller(Calls(call, None, in_flight=1, spreads=False))
+    caller.open(SupplierContext(**member_fields))
+    first, second = Call(1, lambda call: None), Call(2, lambda call: None)
+    caller.start([first, second])
+    assert begun.wait(20)
+    caller.cancel([second])
+    caller.cancel([first])
+    caller.close(None)
+    del first, second
+    gc.collect()
+    assert [str(each.message) for each in recwarn] == []
+
+
+member_fields: dict[str, Any] = {
+    "vertex_name": "calls",
+    "local_parallelism": 1,
+    "member_count": 1,
+    "job_id": "job",
+    "execution_id": "execution",
+    "collections": MemoryCollections(),
+    "member_index": 0,
+}
 
 
 async def cancelled(n: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,7 +14,16 @@ import aiohttp
 import pytest
 
 import pyrite
-from pyrite import Instance, InvalidDAG, JobCancelled, JobFailed, Pipeline, service
+from pyrite import (
+    Instance,
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    Pipeline,
+    Retry,
+    service,
+    skip,
+)
 from pyrite import processors as p
 from tests.http_server import HttpServer
 from tests.processors.services.test_async_map import start
@@ -199,6 +209,15 @@ def test_a_client_that_cannot_be_made_fails_the_job(pyr: Instance, function: str
     assert isinstance(error.__cause__, ConnectionRefusedError)
 
 
+def test_a_client_that_exits_the_program_fails_only_its_job(pyr: Instance) -> None:
+    async def exits() -> Client:
+        raise SystemExit(3)
+
+    error = start(pyr, [7], p.map_with(exits, double_later)).exception(20)
+    assert isinstance(error, JobFailed)
+    assert "SystemExit: 3" in str(error)
+
+
 def test_a_cancel_ends_the_making_of_a_client(pyr: Instance) -> None:
     begun = threading.Event()
 
@@ -289,6 +308,23 @@ def test_an_http_session_keeps_many_requests_in_flight(pyr: Instance, server: Ht
     execution.result(20)
     assert server.most_at_once == 20
     assert list(pyr.list("out")) == [2 * n for n in range(60)]
+
+
+def test_requests_that_fail_are_made_again_and_then_left_out(server: HttpServer) -> None:
+    urls = [f"{server.url}/double/{n}?refuses={2 * (n % 3)}" for n in range(30)]
+    session = functools.partial(aiohttp.ClientSession, raise_for_status=True)
+    asked = (
+        Pipeline()
+        .read_from(urls)
+        .map_with(
+            session,
+            answer_of,
+            retry=Retry(2, wait=0.001, on=aiohttp.ClientResponseError),
+            on_error=skip(at_most=10),
+        )
+    )
+    assert asked.collect() == [2 * n for n in range(30) if n % 3 < 2]
+    assert server.requests == {str(n): (1, 3, 3)[n % 3] for n in range(30)}
 
 
 def test_two_runs_of_a_job_at_the_same_time_have_their_own_clients(pyr: Instance) -> None:

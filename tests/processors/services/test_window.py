@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite.boxes import Inbox, Outbox
-from pyrite.collections import MemoryCollections
 from pyrite.context import ProcessorContext, SupplierContext
 from pyrite.processor import Processor
 from pyrite.processors.services.calling import map_async
 from pyrite.processors.services.window import Call, Window
+from tests.processors.services.test_async_map import member_fields
 
 
 @given(st.integers(1, 5), st.lists(st.integers(0, 3)))
@@ -46,21 +46,12 @@ async def jittered(n: int) -> int:
 
 def emitted_by_call() -> list[list[Any]]:
     """What a processor of a task that must repeat emits in each of its calls."""
-    context: dict[str, Any] = {
-        "vertex_name": "calls",
-        "local_parallelism": 1,
-        "member_count": 1,
-        "job_id": "job",
-        "execution_id": "execution",
-        "collections": MemoryCollections(),
-        "member_index": 0,
-    }
     (supplier,) = map_async(jittered, in_flight=4).get(["here"])
-    supplier.init(SupplierContext(**context))
+    supplier.init(SupplierContext(**member_fields))
     (processor,) = supplier.get(1)
     outbox = Outbox([5])
     processor.attach(outbox)
-    processor.init(ProcessorContext(**context, local_index=0, must_repeat=True))
+    processor.init(ProcessorContext(**member_fields, local_index=0, must_repeat=True))
     emitted = []
     for batch in (range(10), range(10, 12), range(12, 30)):
         inbox = Inbox(batch)

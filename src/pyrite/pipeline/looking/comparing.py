@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum, IntEnum
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import cloudpickle
@@ -18,6 +19,8 @@ import cloudpickle
 TOLERANCE = 1e-9
 """Floats that differ by no more, absolutely or relatively, differ by rounding."""
 
+_DEEPEST = 50
+"""Values that are nested deeper are compared by their pickles."""
 _MOST_MATCHED = 200
 """Up to so many items are matched one by one, if they do not match in order."""
 
@@ -72,20 +75,35 @@ def leftover(one: list[Any], two: list[Any]) -> tuple[list[Any], list[Any]]:
 
 def plain(value: Any) -> Any:
     """A value as tuples and frozen sets of plain values, which can be compared and hashed."""
+    try:
+        return _plain(value, 0)
+    except Exception:  # it refers to itself, or is a container that cannot be iterated over
+        return _opaque(value)
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise RecursionError
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes):
         return value
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else float(value)
     if isinstance(value, Mapping):
-        return _Part("dict", _counted((plain(k), plain(v)) for k, v in value.items()))
+        return _Part(
+            "dict", _counted((_plain(k, depth + 1), _plain(v, depth + 1)) for k, v in value.items())
+        )
     if isinstance(value, list):
-        return _Part("list", tuple(map(plain, value)))
+        return _Part("list", tuple(_all(value, depth)))
     if isinstance(value, tuple):
-        return _Part("tuple", tuple(map(plain, value)))
+        return _Part("tuple", tuple(_all(value, depth)))
     if isinstance(value, Set):
-        return _Part("set", _counted(map(plain, value)))
-    return _plain_object(value)
+        return _Part("set", _counted(_all(value, depth)))
+    return _plain_object(value, depth)
+
+
+def _all(values: Iterable[Any], depth: int) -> Iterator[Any]:
+    return (_plain(value, depth + 1) for value in values)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,14 +118,16 @@ def _counted(values: Iterable[Any]) -> frozenset[tuple[Any, int]]:
     return frozenset(Counter(values).items())
 
 
-def _plain_object(value: Any) -> Any:
+def _plain_object(value: Any, depth: int) -> Any:
     kind = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if isinstance(value, (Enum, type)) or callable(value):
-        return _Part(name, str(value))
+    if isinstance(value, Enum):
+        return _Part(name, value.name)
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+        return _Part(name, f"{value.__module__}.{value.__qualname__}")
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(kind)]
-        return _Part(name, plain({each: getattr(value, each, None) for each in names}))
+        return _Part(name, _plain({each: getattr(value, each, None) for each in names}, depth + 1))
     if any("__eq__" in vars(each) for each in kind.__mro__[:-1]):
         try:
             hash(value)
@@ -116,10 +136,15 @@ def _plain_object(value: Any) -> Any:
         except Exception:  # an array, or another value that cannot be hashed or compared
             pass
     if hasattr(value, "tolist") and callable(value.tolist):
-        return _Part(name, plain(value.tolist()))
+        return _Part(name, _plain(value.tolist(), depth + 1))
     attributes = getattr(value, "__dict__", None)
     if isinstance(attributes, dict) and attributes:
-        return _Part(name, plain(attributes))
+        return _Part(name, _plain(attributes, depth + 1))
+    return _opaque(value)
+
+
+def _opaque(value: Any) -> _Part:
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
     try:
         return _Part(name, cloudpickle.dumps(value))
     except Exception:

@@ -15,7 +15,7 @@ from pyrite.functions import shorten, shorten_text
 from pyrite.pipeline.looking.sampling import sample_suppliers
 from pyrite.pipeline.looking.types import types_of
 from pyrite.pipeline.looking.watching import in_terms_of, watched
-from pyrite.pipeline.where import users_line
+from pyrite.where import users_line
 
 LEAST_BEFORE_CUT = 10_000
 LEAST_KEPT = 10

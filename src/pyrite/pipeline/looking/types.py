@@ -31,8 +31,13 @@ def _together(values: list[Any], depth: int) -> str:
 
 def _name(kind: type, values: list[Any], depth: int) -> str:
     name = "None" if kind is type(None) else kind.__qualname__
-    if not depth:
+    try:
+        return _with_parts(name, kind, values, depth) if depth else name
+    except Exception:  # a container of the user's own that cannot be iterated over
         return name
+
+
+def _with_parts(name: str, kind: type, values: list[Any], depth: int) -> str:
     if issubclass(kind, tuple) and not hasattr(kind, "_fields"):
         return f"{name}[{_elements(values, depth)}]"
     if issubclass(kind, Mapping):

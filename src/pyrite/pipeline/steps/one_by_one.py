@@ -10,12 +10,12 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import is_async, shorten
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
-from pyrite.pipeline.where import users_line
 from pyrite.processors import selecting, transforms
 from pyrite.processors.batching import Batch, Sample
 from pyrite.processors.checks import checked_count, checked_function
 from pyrite.processors.services.calling import map_async
 from pyrite.retries import Retry
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage

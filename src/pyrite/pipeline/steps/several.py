@@ -14,12 +14,12 @@ from pyrite.pipeline.building import Options, node_after
 from pyrite.pipeline.joins import co_group, hash_join
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.point import Point
-from pyrite.pipeline.where import users_line
 from pyrite.processors import transforms
 from pyrite.processors.checks import checked_function, checked_optional_function
 from pyrite.processors.hash_join import HOWS, HashJoin, How
 from pyrite.processors.splitting import Split
 from pyrite.retries import Retry
+from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage

@@ -9,7 +9,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from types import CoroutineType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pyrite.context import SupplierContext
 from pyrite.errors import ProcessorError
@@ -21,6 +21,7 @@ from pyrite.processors.services.window import Call
 
 logger = logging.getLogger("pyrite.services")
 
+T = TypeVar("T")
 SecondsToWait: TypeAlias = Callable[[BaseException, int], float | None]
 
 LOOK_SECONDS: Final = 0.05
@@ -43,7 +44,7 @@ class Caller:
         self._patience = PATIENCE
         self._slots = asyncio.Semaphore(calls.in_flight)
         self._closing: asyncio.Future[BaseException | None] | None = None
-        self._client: concurrent.futures.Future[None] | None = None
+        self._client: concurrent.futures.Future[BaseException | None] | None = None
 
     def open(self, context: SupplierContext) -> None:
         """Makes the client, and waits for it, unless the job is cancelled. Raises what the user's
@@ -59,28 +60,37 @@ class Caller:
         client = asyncio.run_coroutine_threadsafe(
             self._hold_client(self._calls.service, is_open), self._loop
         )
+        either: list[concurrent.futures.Future[Any]] = [is_open, client]
         while not concurrent.futures.wait(
-            (is_open, client), LOOK_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
+            either, LOOK_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
         ).done:
             if context.is_cancelled():
                 client.cancel()
                 return
         if not is_open.done():
-            client.result()
+            raise client.result() or AssertionError("internal error: a client was not held")
         self._client = client
 
     async def _hold_client(
         self, service: Service[Any], is_open: concurrent.futures.Future[None]
-    ) -> None:
-        """The same task makes and closes the client: some clients require that."""
+    ) -> BaseException | None:
+        """Makes the client and, when that is asked for, closes it: some clients require that the
+        same task does both. Returns what the user's code raises: the loop would end with a
+        KeyboardInterrupt or a SystemExit."""
         self._closing = asyncio.get_running_loop().create_future()
-        async with opened(service) as client:
-            function = self._calls.function
-            self._call = lambda item: function(client, item)
-            is_open.set_result(None)
-            error = await self._closing
-            if error is not None:
-                raise error
+        try:
+            async with opened(service) as client:
+                function = self._calls.function
+                self._call = lambda item: function(client, item)
+                is_open.set_result(None)
+                error = await self._closing
+                if error is not None:
+                    raise error
+        except asyncio.CancelledError:
+            raise
+        except BaseException as raised:
+            return raised
+        return None
 
     def start(self, calls: Iterable[Call], seconds: SecondsToWait = _no_retry) -> None:
         """Begins calls. `seconds(error, failures)` says how long to wait before one that has failed
@@ -94,6 +104,7 @@ class Caller:
             try:
                 made = self._call(call.item)
                 if _is_awaited(made, self._calls.spreads):
+                    call.awaited = made
                     call.task = self._loop.create_task(self._finish(call, made, seconds))
                     continue
                 call.made = self._listed(made) if self._calls.spreads else made
@@ -167,25 +178,22 @@ class Caller:
             self._loops.release(self._patience)
 
     def _close_client(
-        self, client: concurrent.futures.Future[None], error: BaseException | None
+        self, client: concurrent.futures.Future[BaseException | None], error: BaseException | None
     ) -> None:
         assert self._closing is not None
         traceback = None if error is None else error.__traceback__
         self._loop.call_soon_threadsafe(self._closing.set_result, error)
-        try:
-            self._wait(client, "closing the client")
-        except BaseException as raised:
-            if raised is not error:
-                raise
-        finally:
-            if error is not None:  # it belongs to the user, without the frames of closing
-                error.__traceback__ = traceback
+        raised = self._wait(client, "closing the client")
+        if error is not None:  # it belongs to the user, without the frames of closing
+            error.__traceback__ = traceback
+        if raised is not None and raised is not error:
+            raise raised
 
-    def _wait(self, ending: concurrent.futures.Future[None], what: str) -> None:
+    def _wait(self, ending: concurrent.futures.Future[T], what: str) -> T | None:
+        """What the future has; None if it takes too long."""
         done, _ = concurrent.futures.wait([ending], self._patience)
         if done:
-            ending.result()
-            return
+            return ending.result()
         if self._patience:
             logger.warning(
                 "vertex '%s': %s has not ended after %.0f s and is left behind",
@@ -194,6 +202,7 @@ class Caller:
                 self._patience,
             )
         self._patience = 0.0  # what blocks the thread blocks everything that follows
+        return None
 
 
 def _is_awaited(made: Any, spreads: bool) -> bool:
@@ -210,3 +219,6 @@ async def _cancelled(calls: Iterable[Call]) -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks)
+    for call in calls:
+        if type(call.awaited) is CoroutineType:
+            call.awaited.close()  # if it has not begun, Python would warn

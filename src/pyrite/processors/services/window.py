@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 class Call:
     """The call for one item. Whoever makes it sets `made` or `error`, and then calls `end`."""
 
-    __slots__ = ("_tell", "error", "failures", "is_cancelled", "is_done", "item", "made", "task")
+    __slots__ = (
+        *("_tell", "awaited", "error", "failures"),
+        *("is_cancelled", "is_done", "item", "made", "task"),
+    )
 
     def __init__(self, item: Any, tell: Callable[[Call], None]) -> None:
         self.item = item
@@ -26,6 +29,8 @@ class Call:
         self.is_cancelled = False
         """Nobody needs the result any more."""
         self.task: asyncio.Task[None] | None = None
+        self.awaited: Any = None
+        """What the task awaits."""
         self._tell = tell
 
     def end(self) -> None:

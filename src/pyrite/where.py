@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-_HERE = str(Path(__file__).parent.parent) + os.sep
+_HERE = str(Path(__file__).parent) + os.sep
 
 
 def users_line() -> str:
