@@ -16,7 +16,7 @@ from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.functions import describe, shorten
 from pyrite.processor import Processor
-from pyrite.processors.steps import Commit, WriteStep
+from pyrite.processors.loops.steps import Commit, WriteStep
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
 
 MOST_CALLS_WITHOUT_PROGRESS = 10_000

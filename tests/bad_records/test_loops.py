@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pyrite import processors as p
 from pyrite.bad_records import Handler, Handling
-from pyrite.processors import loop as loop_module
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.loop import write_loop
+from pyrite.processors.loops import loop as loop_module
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.loop import write_loop
 from pyrite.processors.selecting import filter_map, inspect
 
 

@@ -27,7 +27,7 @@ from pyrite import (
 from pyrite import processors as p
 from pyrite.bad_records import Handler, Handling
 from pyrite.exchange.serializable import check_serializable
-from pyrite.processors.loop import write_loop
+from pyrite.processors.loops.loop import write_loop
 from tests.bad_records.light import bad_list, letters, run
 
 

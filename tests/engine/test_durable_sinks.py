@@ -16,7 +16,7 @@ from pyrite.dag import DAG, from_
 from pyrite.engine.execution import MetaSuppliers, Plan
 from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.processors.files import committing
-from pyrite.processors.steps import TargetIsTaken
+from pyrite.processors.loops.steps import TargetIsTaken
 from tests.processors.files.jobs import contents
 
 

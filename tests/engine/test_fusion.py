@@ -11,7 +11,7 @@ from pyrite import DAG, Instance, JobFailed, between
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
-from pyrite.processors.chain import StepSupplier
+from pyrite.processors.loops.chain import StepSupplier
 
 
 def labels(dag: DAG, *, members: int = 1, parallelism: int = 1) -> list[str]:

@@ -396,12 +396,12 @@ def test_functions_are_the_same_only_if_they_do_the_same() -> None:
 
 
 def test_a_spill_is_used_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyrite.processors import spill
-    from tests.processors.test_spill import AlwaysShort, grouped
+    from pyrite.processors.groups import spill
+    from tests.processors.groups.test_spill import AlwaysShort, grouped
 
     spilled: list[Any] = []
     add = spill.Spill.add
-    monkeypatch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
+    monkeypatch.setattr("pyrite.processors.loops.chain.Memory", AlwaysShort)
     monkeypatch.setattr(spill, "FEWEST_GROUPS", 10)
     monkeypatch.setattr(
         spill.Spill, "add", lambda self, key, item: (spilled.append(key), add(self, key, item))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pyrite import AbstractProcessor, Pipeline, Stage, agg
-from pyrite.processors.hash_join import HOWS
+from pyrite.processors.joins.hash_join import HOWS
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pyrite import AbstractProcessor, Instance, InvalidDAG, Pipeline, PyriteWarning
 from pyrite import processors as p
-from pyrite.processors.hash_join import HOWS, How
-from pyrite.processors.key_types import may_be_equal
+from pyrite.processors.joins.hash_join import HOWS, How
+from pyrite.processors.joins.key_types import may_be_equal
 from tests.pipeline.light import Light, pool
 
 __all__ = ["pool"]

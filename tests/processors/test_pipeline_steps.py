@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pyrite.errors import ProcessorError
-from pyrite.processors.aggregates import Aggregate
-from pyrite.processors.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
 from pyrite.processors.batching import Batch
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.joining import CoGroup
-from pyrite.processors.ordering import Limit, MergeSorted, SortLocally
+from pyrite.processors.groups.aggregates import Aggregate
+from pyrite.processors.groups.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
+from pyrite.processors.groups.ordering import Limit, MergeSorted, SortLocally
+from pyrite.processors.joins.joining import CoGroup
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.testing import verify_processor
 
 COUNT: tuple[Aggregate[Any, int], ...] = (

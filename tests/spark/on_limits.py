@@ -10,7 +10,7 @@ from pathlib import Path
 import pyrite
 from pyrite import Instance, JobConfig, JobFailed
 from pyrite import processors as p
-from pyrite.processors.chain import StepSupplier
+from pyrite.processors.loops.chain import StepSupplier
 from tests.engine.test_fusion import line
 from tests.spark.checking import run_checks
 

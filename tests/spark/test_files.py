@@ -21,7 +21,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
-from pyrite.processors.steps import ReadStep
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.spark.execution import for_tasks
 
 

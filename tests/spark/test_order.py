@@ -19,7 +19,7 @@ from pyrite.context import MetaSupplierContext
 from pyrite.engine.member import RunContext
 from pyrite.exchange.packing import items_of
 from pyrite.pace import Pace
-from pyrite.processors.steps import WriteStep
+from pyrite.processors.loops.steps import WriteStep
 from pyrite.spark.packets import REPORT
 from tests.spark.line import Rows, run_task, works_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyrite import Instance, Pipeline, Stage, agg
-from pyrite.processors.hash_join import HOWS, How
+from pyrite.processors.joins.hash_join import HOWS, How
 
 ROWS = 40_000
 MEMBERS = 2

@@ -13,7 +13,7 @@ from pyrite.engine.member import LifeCycleFailed, MemberRun
 from pyrite.engine.service import called
 from pyrite.engine.tasklets import DONE_NOW, IDLE, ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.processor import Processor
-from pyrite.processors.chain import ChainProcessor
+from pyrite.processors.loops.chain import ChainProcessor
 
 
 @dataclass(frozen=True, slots=True)

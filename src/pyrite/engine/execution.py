@@ -28,7 +28,7 @@ from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.processors.collections import ReadNamed
-from pyrite.processors.steps import Commit, ReadStep, WriteStep
+from pyrite.processors.loops.steps import Commit, ReadStep, WriteStep
 from pyrite.suppliers import (
     ProcessorMetaSupplier,
     ProcessorSupplier,

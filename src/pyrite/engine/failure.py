@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
-from pyrite.processors.replaying import Replay
+from pyrite.processors.loops.replaying import Replay
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from typing import Any
 from pyrite.dag import Pattern
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.partitioning import partition_function
-from pyrite.processors.chain import Chain, Link, StepSupplier
-from pyrite.processors.loop import Guard
-from pyrite.processors.steps import Fold, ReadStep, Step, Transform, WriteStep
+from pyrite.processors.loops.chain import Chain, Link, StepSupplier
+from pyrite.processors.loops.loop import Guard
+from pyrite.processors.loops.steps import Fold, ReadStep, Step, Transform, WriteStep
 from pyrite.processors.transforms import FlatMap
 
 

@@ -22,8 +22,8 @@ from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.pace import SteadyPace
 from pyrite.processor import AbstractProcessor, HandlesErrors, Processor
-from pyrite.processors.chain import ChainProcessor
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.chain import ChainProcessor
+from pyrite.processors.loops.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
 
 logger = logging.getLogger("pyrite.engine")

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology
 from pyrite.engine.tasklets import ProcessorTasklet
-from pyrite.processors.chain import ChainProcessor
+from pyrite.processors.loops.chain import ChainProcessor
 
 
 class ProcessorMetrics(TypedDict):

@@ -17,9 +17,9 @@ from pyrite.bad_records import Handling
 from pyrite.dag import DAG, Edge, EdgeSettings, Pattern
 from pyrite.errors import InvalidDAG
 from pyrite.partitioning import PARTITION_COUNT, default_partition_count
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.dead_letters import handling_of
-from pyrite.processors.steps import ReadStep, WriteStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep, WriteStep
 
 
 @dataclass(frozen=True, slots=True)

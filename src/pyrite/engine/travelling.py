@@ -12,7 +12,7 @@ import cloudpickle
 
 from pyrite.engine.failure import Failed
 from pyrite.functions import message_of, shorten, shorten_text
-from pyrite.processors.replaying import (
+from pyrite.processors.loops.replaying import (
     MOST_BYTES,
     TooLong,
     pickled,

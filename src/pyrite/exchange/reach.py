@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyrite.errors import InvalidDAG
 from pyrite.processors.files import ReadFiles, WriteFiles
-from pyrite.processors.steps import Step
+from pyrite.processors.loops.steps import Step
 
 
 def check_reach(step: Step, vertex: str, process: str) -> None:

@@ -17,8 +17,8 @@ from pyrite.dag import Pattern
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.functions import same
-from pyrite.processors.hash_join import HashJoin
-from pyrite.processors.steps import Fold
+from pyrite.processors.joins.hash_join import HashJoin
+from pyrite.processors.loops.steps import Fold
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from pyrite.engine.fusion import step_of
 from pyrite.errors import InvalidDAG
 from pyrite.exchange.unpicklable import find_unpicklable
 from pyrite.processors.items import ReadOnce
+from pyrite.processors.loops.steps import Step
 from pyrite.processors.spark import ReadSpark, WriteSpark
-from pyrite.processors.steps import Step
 
 STAYS_ON_DRIVER: tuple[type[Step], ...] = (ReadOnce, ReadSpark, WriteSpark)
 

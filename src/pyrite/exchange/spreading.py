@@ -15,7 +15,7 @@ import mmh3
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
-from pyrite.processors.inlining import call_or_inline
+from pyrite.processors.loops.inlining import call_or_inline
 
 Spread = Callable[[list[Any], list[list[Any]]], None]
 SpreadPairs = Callable[[list[Any], list[list[Any]], list[list[Any]]], list[Any]]

@@ -14,8 +14,8 @@ from typing import Any
 import cloudpickle
 
 from pyrite.functions import describe, shorten
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Step
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import Step
 
 MOST_ELEMENTS = 10_000
 """How many elements of a container are tried."""

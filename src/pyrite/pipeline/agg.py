@@ -22,12 +22,12 @@ from typing import Any, TypeVar, overload
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.keys import one_nan
-from pyrite.processors.aggregates import Aggregate, Nothing, composed
 from pyrite.processors.checks import (
     checked_count,
     checked_function,
     checked_optional_function,
 )
+from pyrite.processors.groups.aggregates import Aggregate, Nothing, composed
 from pyrite.where import users_line
 
 __all__ = [

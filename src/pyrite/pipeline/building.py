@@ -10,8 +10,8 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline.edges import Shape, side_by_side, to_one
 from pyrite.pipeline.nodes import Inlet, Node, separate
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Fold
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import Fold
 from pyrite.retries import Retry, checked_retry
 from pyrite.where import users_line
 

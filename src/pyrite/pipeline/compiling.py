@@ -10,9 +10,9 @@ from pyrite.dag import DAG, Vertex, from_
 from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.hash_join import HashJoin
-from pyrite.processors.ordering import Limit
+from pyrite.processors.groups.ordering import Limit
+from pyrite.processors.joins.hash_join import HashJoin
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.splitting import Split
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pyrite.dag import Edge
-from pyrite.processors.aggregates import Nothing
-from pyrite.processors.aggregating import check_key, first_of
+from pyrite.processors.groups.aggregates import Nothing
+from pyrite.processors.groups.aggregating import check_key, first_of
 
 Shape: TypeAlias = Callable[[Edge], Edge]
 """Sets how an edge carries items."""

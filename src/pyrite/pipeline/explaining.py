@@ -9,9 +9,9 @@ from pyrite.dag import DAG
 from pyrite.engine.fusion import Stretch, fuse, step_of
 from pyrite.engine.plan import plan_topology
 from pyrite.exchange.sections import plan_sections
-from pyrite.processors.aggregating import AllLocally, GroupLocally
 from pyrite.processors.dead_letters import with_dead_letters
-from pyrite.processors.ordering import Limit, SortLocally
+from pyrite.processors.groups.aggregating import AllLocally, GroupLocally
+from pyrite.processors.groups.ordering import Limit, SortLocally
 
 
 def explained(dag: DAG) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline import agg, edges
 from pyrite.pipeline.building import Options
-from pyrite.processors.aggregates import Aggregate, composed
-from pyrite.processors.aggregating import GroupLocally, GroupTotals
 from pyrite.processors.checks import checked_function
+from pyrite.processors.groups.aggregates import Aggregate, composed
+from pyrite.processors.groups.aggregating import GroupLocally, GroupTotals
 from pyrite.processors.transforms import flat_map
 from pyrite.retries import Retry
 

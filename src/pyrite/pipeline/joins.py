@@ -10,9 +10,9 @@ from pyrite.errors import InvalidDAG
 from pyrite.pipeline.building import Options, check_stages, node_after
 from pyrite.pipeline.edges import Shape, by_key
 from pyrite.pipeline.nodes import Inlet, Node
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.hash_join import HashJoin
-from pyrite.processors.joining import CoGroup, Keyed, Side
+from pyrite.processors.joins.hash_join import HashJoin
+from pyrite.processors.joins.joining import CoGroup, Keyed, Side
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.where import users_line
 
 if TYPE_CHECKING:

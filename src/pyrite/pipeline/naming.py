@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.items import ReadOnce
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.transforms import Pass
 
 _OTHER_NAMES = {ReadOnce: "read_items", Pass: "noop"}

@@ -18,9 +18,9 @@ from pyrite.pipeline.looking.verifying import verified
 from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.nodes import Node, upstream_of
 from pyrite.pipeline.stage import Stage
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.items import read_items
-from pyrite.processors.steps import WriteStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.where import users_line
 

@@ -21,10 +21,10 @@ from pyrite.pipeline.steps.all_items import AllItems
 from pyrite.pipeline.steps.one_by_one import OneByOne
 from pyrite.pipeline.steps.services import WithServices
 from pyrite.pipeline.steps.several import Several
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
 from pyrite.processors.collections import write_list
-from pyrite.processors.steps import ReadStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.processors.transforms import noop
 from pyrite.where import users_line
 

@@ -5,7 +5,7 @@ Use them as `from pyrite import processors as p`, then `dag.vertex("words", p.fl
 
 from pyrite.processors.collections import read_list, read_map, write_list, write_map
 from pyrite.processors.files import read_files, write_files
-from pyrite.processors.grouping import (
+from pyrite.processors.groups.grouping import (
     accumulate,
     collect,
     count_distinct,

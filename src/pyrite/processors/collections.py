@@ -10,8 +10,8 @@ from pyrite.context import CollectionKind, Collections, ProcessorContext
 from pyrite.functions import shorten
 from pyrite.processors.checks import checked_name
 from pyrite.processors.items import share_of
+from pyrite.processors.loops.steps import BadItem, ReadStep, Writer, WriteStep
 from pyrite.processors.ready_made import Sink, Source
-from pyrite.processors.steps import BadItem, ReadStep, Writer, WriteStep
 
 
 def read_map(name: str) -> Source[tuple[Any, Any]]:

@@ -10,8 +10,8 @@ from pyrite.bad_records import Handling
 from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
 from pyrite.functions import same
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Fold, ReadStep, WriteStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import Fold, ReadStep, WriteStep
 
 NAME = "dead-letters"
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.processors.ready_made import Source
-from pyrite.processors.steps import ReadStep
 
 T = TypeVar("T")
 

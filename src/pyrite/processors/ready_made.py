@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import Fold, ReadStep, Transform, WriteStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import Fold, ReadStep, Transform, WriteStep
 
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)

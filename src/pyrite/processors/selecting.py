@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.checks import checked_function
-from pyrite.processors.inlining import call_or_inline
-from pyrite.processors.steps import Lines, Transform
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.inlining import call_or_inline
+from pyrite.processors.loops.steps import Lines, Transform
 
 
 def filter_map(fn: Callable[[Any], Any]) -> StepSupplier:

@@ -14,8 +14,8 @@ from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.checks import checked_function
+from pyrite.processors.loops.steps import ReadStep, Writer, WriteStep
 from pyrite.processors.ready_made import Sink, Source
-from pyrite.processors.steps import ReadStep, Writer, WriteStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

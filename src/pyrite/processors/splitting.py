@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrite.boxes import Inbox
 from pyrite.processor import FailedAt, Processor
-from pyrite.processors.chain import StepSupplier
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.selecting import reject
 from pyrite.processors.transforms import filter
 

@@ -10,10 +10,10 @@ from typing import Any
 from pyrite.bad_records import Handling
 from pyrite.boxes import holds_none
 from pyrite.processors.checks import checked_function
-from pyrite.processors.inlining import call_or_inline
-from pyrite.processors.loop import PAUSE_EVERY, returned_none
+from pyrite.processors.loops.inlining import call_or_inline
+from pyrite.processors.loops.loop import PAUSE_EVERY, returned_none
+from pyrite.processors.loops.steps import Lines, Transform, tried
 from pyrite.processors.ready_made import Inner
-from pyrite.processors.steps import Lines, Transform, tried
 from pyrite.traverser import iterate
 
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from pyrite.context import Collections
 from pyrite.exchange.collected import AddOnlyCollections, Collected
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
 from pyrite.processors.items import ReadItems
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.spark.packets import COLLECTED, PacketWriter
 
 

@@ -30,11 +30,11 @@ from pyrite.exchange.reach import check_reach
 from pyrite.exchange.sections import Section, plan_sections
 from pyrite.exchange.serializable import check_serializable
 from pyrite.job import JobConfig
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
 from pyrite.processors.items import ReadItems, ReadOnce
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.processors.spark import ReadSpark, WriteSpark
-from pyrite.processors.steps import ReadStep
 from pyrite.processors.transforms import noop
 from pyrite.spark.collections import JobCollections, OnDriver, Store
 from pyrite.spark.failures import (

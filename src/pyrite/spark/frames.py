@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import BadItem, Writer, WriteStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import BadItem, Writer, WriteStep
 from pyrite.spark.packets import ARROW_SCHEMA, NO_PARTITION
 
 if TYPE_CHECKING:

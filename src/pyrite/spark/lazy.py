@@ -18,7 +18,7 @@ from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.sections import plan_sections
 from pyrite.exchange.serializable import check_serializable
 from pyrite.processors.dead_letters import with_dead_letters
-from pyrite.processors.steps import WriteStep
+from pyrite.processors.loops.steps import WriteStep
 from pyrite.spark.execution import for_tasks, section_works, with_frames
 from pyrite.spark.frames import arrow_schema_of, as_rows, frame_of_rows
 from pyrite.spark.job_frame import job_frame

@@ -17,9 +17,9 @@ from pyrite.collections.redis.server import Server
 from pyrite.collections.stored.values import packed
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadList, ReadMap
-from pyrite.processors.steps import ReadStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.spark.collections import JobCollections, TaskCollections
 from pyrite.spark.packets import COLLECTED, PacketWriter
 

@@ -19,9 +19,9 @@ from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.durable.planning.splits import Cut, cut
 from pyrite.errors import ProcessorError
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.files.lines import Range
-from pyrite.processors.steps import ReadStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.testing import verify_processor
 from tests.processors.files.jobs import ITEMS, copy, copying
 

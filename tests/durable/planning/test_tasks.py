@@ -10,8 +10,8 @@ from pyrite.durable.planning.tasks import PlannedJob, plan_tasks, with_splits
 from pyrite.durable.protocol.workflow import COMPLETION
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import plan_topology
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import ReadStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep
 
 
 class Own(AbstractProcessor):

@@ -27,7 +27,7 @@ from pyrite.engine.member import RunContext
 from pyrite.processors.files import committing
 from pyrite.processors.files.manifest import Manifest
 from pyrite.processors.files.storage import storage_of
-from pyrite.processors.steps import Commit, TargetIsTaken, WriteStep
+from pyrite.processors.loops.steps import Commit, TargetIsTaken, WriteStep
 from tests.processors.files.dying import Acts, Deadly, DeadlyStorage
 
 WRITERS = 2

@@ -30,7 +30,7 @@ from pyrite.processors.files.parquet.kinds import arrow_schema, fields_and_colum
 from pyrite.processors.files.parquet.reading import values_of
 from pyrite.processors.files.parquet.row_groups import row_groups_in
 from pyrite.processors.files.storage import LocalStorage
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.steps import BadItem
 from tests.processors.files.jobs import copy, copying, read_back, visible
 from tests.processors.files.test_kinds import rows_that_nearly_fit
 

@@ -14,7 +14,7 @@ from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.engine.member import RunContext
-from pyrite.processors.steps import Commit, WriteStep
+from pyrite.processors.loops.steps import Commit, WriteStep
 from tests.databases import Database
 
 

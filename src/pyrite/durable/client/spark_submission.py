@@ -19,8 +19,8 @@ from pyrite.exchange.driving import SparkSettings
 from pyrite.exchange.reach import check_reach
 from pyrite.exchange.serializable import check_serializable
 from pyrite.job import Job
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.items import ReadItems, ReadOnce
+from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.spark import ReadSpark
 
 

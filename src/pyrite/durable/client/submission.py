@@ -39,8 +39,8 @@ from pyrite.exchange.reach import check_reach
 from pyrite.exchange.serializable import check_serializable
 from pyrite.functions import shorten
 from pyrite.job import Job
-from pyrite.processors.chain import StepSupplier
-from pyrite.processors.steps import ReadStep, WriteStep
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep, WriteStep
 
 logger = logging.getLogger("pyrite.durable")
 

@@ -23,7 +23,7 @@ from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import message_of
 from pyrite.job import JobConfig
-from pyrite.processors.steps import WriteStep
+from pyrite.processors.loops.steps import WriteStep
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 
 

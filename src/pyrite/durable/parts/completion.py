@@ -28,7 +28,7 @@ from pyrite.engine.limits import too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.metrics import VertexMetrics, added_up, plus
 from pyrite.exchange.collected import Collected
-from pyrite.processors.steps import TargetIsTaken
+from pyrite.processors.loops.steps import TargetIsTaken
 from pyrite.suppliers import ProcessorMetaSupplier
 
 logger = logging.getLogger("pyrite.durable")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyrite.collections.memory import MemoryCollections
 from pyrite.context import MetaSupplierContext
-from pyrite.processors.steps import WriteStep
+from pyrite.processors.loops.steps import WriteStep
 
 logger = logging.getLogger("pyrite.durable")
 

@@ -17,10 +17,10 @@ from pyrite.exchange.reach import check_reach
 from pyrite.processors.collections import ReadNamed
 from pyrite.processors.files import ReadFiles
 from pyrite.processors.items import CAN_BE_SLICED, ReadItems, ReadOnce
+from pyrite.processors.loops.steps import ReadStep, Transform
 from pyrite.processors.spark import ReadSpark
-from pyrite.processors.splits import ReadSplits
+from pyrite.processors.split_sources import ReadSplits
 from pyrite.processors.sql import ReadSql
-from pyrite.processors.steps import ReadStep, Transform
 
 MOST_BYTES = 1 << 20
 """Of a file, in one split: some 10,000 lines. A split is read again if its peer dies."""

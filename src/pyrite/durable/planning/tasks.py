@@ -18,7 +18,7 @@ from pyrite.durable.protocol.workflow import COMPLETION, Edge, Kind, Task, Workf
 from pyrite.engine.fusion import step_of
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
 from pyrite.exchange.sections import Section, plan_sections
-from pyrite.processors.steps import Transform
+from pyrite.processors.loops.steps import Transform
 
 SPARK: Final = "spark"
 """The name of the only task, but for the completion, of a job that runs on Spark."""

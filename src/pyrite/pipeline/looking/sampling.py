@@ -16,11 +16,11 @@ from pyrite.context import Collections, MetaSupplierContext, ProcessorContext, S
 from pyrite.dag import DAG
 from pyrite.engine.fusion import step_of
 from pyrite.processor import Processor
-from pyrite.processors.chain import StepSupplier
 from pyrite.processors.collections import ReadNamed
 from pyrite.processors.items import ReadItems, ReadOnce
+from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.processors.spark import ReadSpark
-from pyrite.processors.steps import ReadStep
 from pyrite.processors.transforms import noop
 from pyrite.suppliers import (
     ProcessorMetaSupplier,

@@ -24,11 +24,11 @@ from pyrite.pipeline.looking.preview import LEAST_BEFORE_CUT, Enough, checked_sa
 from pyrite.pipeline.looking.sampling import own_copy, sample_suppliers
 from pyrite.pipeline.looking.verification import Cause, Finding, Verification
 from pyrite.pipeline.looking.watching import in_terms_of, watched
-from pyrite.processors.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
 from pyrite.processors.batching import Batch, Sample
+from pyrite.processors.groups.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
+from pyrite.processors.groups.ordering import Limit, SortLocally
 from pyrite.processors.items import read_items
-from pyrite.processors.joining import CoGroup
-from pyrite.processors.ordering import Limit, SortLocally
+from pyrite.processors.joins.joining import CoGroup
 from pyrite.processors.selecting import inspect
 from pyrite.processors.transforms import noop
 

@@ -9,10 +9,10 @@ from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline import agg, edges
 from pyrite.pipeline.building import Options
 from pyrite.pipeline.steps.point import Point
-from pyrite.processors.aggregates import Aggregate
-from pyrite.processors.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
 from pyrite.processors.checks import checked_count, checked_optional_function
-from pyrite.processors.ordering import Limit, MergeSorted, SortLocally
+from pyrite.processors.groups.aggregates import Aggregate
+from pyrite.processors.groups.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
+from pyrite.processors.groups.ordering import Limit, MergeSorted, SortLocally
 
 if TYPE_CHECKING:
     from pyrite.pipeline.stage import Stage

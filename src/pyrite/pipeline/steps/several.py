@@ -16,7 +16,7 @@ from pyrite.pipeline.naming import name_of
 from pyrite.pipeline.steps.point import Point
 from pyrite.processors import transforms
 from pyrite.processors.checks import checked_function, checked_optional_function
-from pyrite.processors.hash_join import HOWS, HashJoin, How
+from pyrite.processors.joins.hash_join import HOWS, HashJoin, How
 from pyrite.processors.splitting import Split
 from pyrite.retries import Retry
 from pyrite.where import users_line

@@ -26,7 +26,7 @@ from pyrite.processors.files.manifest import (
     replace_json,
 )
 from pyrite.processors.files.storage import DEAD, Storage
-from pyrite.processors.steps import TargetIsTaken
+from pyrite.processors.loops.steps import TargetIsTaken
 
 logger = logging.getLogger("pyrite.files")
 

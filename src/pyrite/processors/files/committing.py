@@ -40,7 +40,7 @@ from pyrite.processors.files.manifest import (
     write_json,
 )
 from pyrite.processors.files.storage import storage_of
-from pyrite.processors.steps import Commit, TargetIsTaken
+from pyrite.processors.loops.steps import Commit, TargetIsTaken
 
 logger = logging.getLogger("pyrite.files")
 

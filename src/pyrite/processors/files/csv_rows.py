@@ -23,7 +23,7 @@ from pyrite.processors.files.packing import opened
 from pyrite.processors.files.partitions import fields_of
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.files.text import TextFormat, TextWriter, with_mark
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.steps import BadItem
 
 _ROWS = 256
 """At a time. With more than some 500 of them the garbage collector runs while they are held, and

@@ -9,7 +9,7 @@ from typing import Any
 from pyrite.functions import shorten
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.loops.steps import BadItem, Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pyrite.processors.files.formats import FileWriter
 from pyrite.processors.files.lines import Range, blocks_of_lines
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.files.text import TextFormat, TextWriter, check_encoding
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.steps import BadItem
 
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -19,7 +19,7 @@ from pyrite.processors.files.formats import FileWriter, Format, Written, check_r
 from pyrite.processors.files.layout import PART, Layout, part_name
 from pyrite.processors.files.partitions import NoFolder, folder_of, without
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem, Writer
+from pyrite.processors.loops.steps import BadItem, Writer
 
 ITEMS_AT_A_TIME = 1024
 MOST_OPEN = 100

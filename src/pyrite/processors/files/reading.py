@@ -18,8 +18,8 @@ from pyrite.processors.files.lines import Range, pieces_of, ranges_of
 from pyrite.processors.files.packing import is_packed
 from pyrite.processors.files.storage import Found, checked_path, is_url, storage_of
 from pyrite.processors.flat import Flat
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.processors.ready_made import Source
-from pyrite.processors.steps import ReadStep
 
 
 @overload

@@ -16,7 +16,7 @@ from pyrite.processors.files.formats import FileWriter, Format, Written
 from pyrite.processors.files.lines import BLOCK, Range, blocks_of_lines
 from pyrite.processors.files.packing import SUFFIXES, NewFile, opened
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.steps import BadItem
 
 
 @dataclass(frozen=True, slots=True)

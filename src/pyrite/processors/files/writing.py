@@ -18,8 +18,8 @@ from pyrite.processors.files.parquet import Parquet
 from pyrite.processors.files.placing import Files, writer_of
 from pyrite.processors.files.storage import checked_path, is_url, storage_of
 from pyrite.processors.files.text import Text
+from pyrite.processors.loops.steps import Commit, Writer, WriteStep
 from pyrite.processors.ready_made import Sink
-from pyrite.processors.steps import Commit, Writer, WriteStep
 
 
 @overload

@@ -30,6 +30,7 @@ from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 from pyrite.context import MetaSupplierContext
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
+from pyrite.processors.loops.steps import BadItem, Commit
 from pyrite.processors.sql.databases import connected, engine_at, is_missing_file
 from pyrite.processors.sql.faults import cause_of, explained, reason
 from pyrite.processors.sql.moving import Moving
@@ -42,7 +43,6 @@ from pyrite.processors.sql.tables import (
     new_table,
 )
 from pyrite.processors.sql.transactions import Transaction
-from pyrite.processors.steps import BadItem, Commit
 
 if TYPE_CHECKING:
     from pyrite.processors.sql.writing import WriteSql

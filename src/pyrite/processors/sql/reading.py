@@ -12,11 +12,11 @@ from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.processors.checks import checked_count
 from pyrite.processors.flat import Flat
+from pyrite.processors.loops.steps import ReadStep
 from pyrite.processors.ready_made import Source
 from pyrite.processors.sql.address import Address, checked_address
 from pyrite.processors.sql.arguments import checked_columns, checked_table
 from pyrite.processors.sql.ranges import KeyRange, ranges_between
-from pyrite.processors.steps import ReadStep
 
 
 def read_sql(

@@ -15,13 +15,13 @@ from sqlalchemy import Connection, Dialect, Table, types
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
+from pyrite.processors.loops.steps import BadItem, Writer
 from pyrite.processors.sql.committing import target_of
 from pyrite.processors.sql.faults import cause_of, explained, is_of_row, reason
 from pyrite.processors.sql.kinds import allowed_types, misfit
 from pyrite.processors.sql.staging import OWN, Staged, Staging, fields_of
 from pyrite.processors.sql.tables import IS_MADE
 from pyrite.processors.sql.writing import WriteSql
-from pyrite.processors.steps import BadItem, Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.processors.checks import checked_count
+from pyrite.processors.loops.steps import Commit, Writer, WriteStep
 from pyrite.processors.ready_made import Sink
 from pyrite.processors.sql.address import Address, checked_address
 from pyrite.processors.sql.arguments import checked_columns, checked_table
-from pyrite.processors.steps import Commit, Writer, WriteStep
 
 Mode = Literal["append", "upsert", "replace"]
 _MODES = ("append", "upsert", "replace")

@@ -23,7 +23,7 @@ from pyrite.processors.files.parquet.kinds import (
     unite,
 )
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.steps import BadItem
 
 ROWS_PER_GROUP = 65536
 _MOST_TEXT = 1000

@@ -34,7 +34,7 @@ from pyrite.processors.files.parquet.pieces import (
     widened,
 )
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.steps import BadItem
+from pyrite.processors.loops.steps import BadItem
 
 ROWS_AT_A_TIME = 1024
 """How many rows become arrays at a time, at most."""

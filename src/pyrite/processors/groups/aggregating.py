@@ -13,10 +13,10 @@ from typing import Any
 
 from pyrite.bad_records import Handling
 from pyrite.partitioning import canonical_bytes
-from pyrite.processors.aggregates import Aggregate, Nothing
-from pyrite.processors.grouping import Grouping, known_group, spilling
-from pyrite.processors.inlining import call_or_inline
-from pyrite.processors.steps import Fold, Lines
+from pyrite.processors.groups.aggregates import Aggregate, Nothing
+from pyrite.processors.groups.grouping import Grouping, known_group, spilling
+from pyrite.processors.loops.inlining import call_or_inline
+from pyrite.processors.loops.steps import Fold, Lines
 
 Aggregates = tuple[Aggregate[Any, Any], ...]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pyrite.processors.steps import Fold, Lines
+from pyrite.processors.loops.steps import Fold, Lines
 
 RUN = 1024
 """How many sorted items travel as one list."""

@@ -13,8 +13,8 @@ from pyrite import Inbox, Outbox, ProcessorContext
 from pyrite import processors as p
 from pyrite.bad_records import Handler, Handling
 from pyrite.collections import MemoryCollections
-from pyrite.processors import spill
-from pyrite.processors.chain import Chain, ChainProcessor, Link, StepSupplier
+from pyrite.processors.groups import spill
+from pyrite.processors.loops.chain import Chain, ChainProcessor, Link, StepSupplier
 
 
 class AlwaysShort(spill.Memory):
@@ -66,7 +66,7 @@ def grouped(
 @settings(max_examples=30)
 def test_every_group_is_emitted_once_with_all_its_items_in_order(batches: list[list[int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
+        patch.setattr("pyrite.processors.loops.chain.Memory", AlwaysShort)
         patch.setattr(spill, "FEWEST_GROUPS", 3)
         patch.setattr(spill, "ITEMS_PER_WRITE", 4)
         items = [(n, i) for i, n in enumerate(n for batch in batches for n in batch)]
@@ -99,7 +99,7 @@ def test_memory_is_short_when_the_process_has_grown_by_more_than_the_budget() ->
 
 
 def test_items_that_were_spilled_can_be_bad_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrite.processors.chain.Memory", AlwaysShort)
+    monkeypatch.setattr("pyrite.processors.loops.chain.Memory", AlwaysShort)
     monkeypatch.setattr(spill, "FEWEST_GROUPS", 3)
     bad: list[Any] = []
     total = p.group_and_accumulate(lambda n: n, 0, lambda total, n: total + 12 // (n % 4))

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyrite.bad_records import BadRecord, Handling
 from pyrite.boxes import none_emitted
-from pyrite.processors.loop import raises_for_none
-from pyrite.processors.steps import Lines, Transform
+from pyrite.processors.loops.loop import raises_for_none
+from pyrite.processors.loops.steps import Lines, Transform
 from pyrite.processors.transforms import lines_of_parts
 
 

@@ -21,9 +21,17 @@ from pyrite.errors import ProcessorError
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt, HandlesErrors
-from pyrite.processors.loop import Failure, Guard, Loop, write_loop
-from pyrite.processors.spill import Memory, Spill, Unlimited, batches_of
-from pyrite.processors.steps import BadItem, Fold, ReadStep, Step, Transform, Writer, WriteStep
+from pyrite.processors.groups.spill import Memory, Spill, Unlimited, batches_of
+from pyrite.processors.loops.loop import Failure, Guard, Loop, write_loop
+from pyrite.processors.loops.steps import (
+    BadItem,
+    Fold,
+    ReadStep,
+    Step,
+    Transform,
+    Writer,
+    WriteStep,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Any
 from pyrite.bad_records import Handling
 from pyrite.keys import one_nan
 from pyrite.processors.checks import checked_function, checked_optional_function
-from pyrite.processors.initial import checked_initial, maker_of
-from pyrite.processors.inlining import call_or_inline
+from pyrite.processors.groups.initial import checked_initial, maker_of
+from pyrite.processors.loops.inlining import call_or_inline
+from pyrite.processors.loops.steps import Fold, Lines
 from pyrite.processors.ready_made import Inner
-from pyrite.processors.steps import Fold, Lines
 
 
 def accumulate(initial: Any, fn: Callable[[Any, Any], Any]) -> Inner:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from pyrite.processors.initial import is_shareable
-from pyrite.processors.inlining import call_or_inline
+from pyrite.processors.groups.initial import is_shareable
+from pyrite.processors.loops.inlining import call_or_inline
 
 T = TypeVar("T", contravariant=True)
 A = TypeVar("A")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pyrite.boxes import Inbox, Outbox
 from pyrite.errors import ProcessorError
-from pyrite.processors.aggregates import Nothing
-from pyrite.processors.hash_join import HOWS, LEFT, RIGHT, HashJoin, How
+from pyrite.processors.groups.aggregates import Nothing
+from pyrite.processors.joins.hash_join import HOWS, LEFT, RIGHT, HashJoin, How
 from pyrite.testing import verify_processor
 
 NAN = float("nan")

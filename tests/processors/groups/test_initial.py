@@ -13,7 +13,7 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, between
 from pyrite import processors as p
-from pyrite.processors.initial import maker_of
+from pyrite.processors.groups.initial import maker_of
 
 
 @dataclass

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.bad_records import Handling
-from pyrite.processors.aggregates import Nothing
-from pyrite.processors.aggregating import check_key, first_of
-from pyrite.processors.grouping import Grouping, known_group, spilling
-from pyrite.processors.inlining import call_or_inline
-from pyrite.processors.steps import Lines, Transform
+from pyrite.processors.groups.aggregates import Nothing
+from pyrite.processors.groups.aggregating import check_key, first_of
+from pyrite.processors.groups.grouping import Grouping, known_group, spilling
+from pyrite.processors.loops.inlining import call_or_inline
+from pyrite.processors.loops.steps import Lines, Transform
 
 
 @dataclass(frozen=True, slots=True)

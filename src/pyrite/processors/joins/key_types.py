@@ -13,7 +13,7 @@ from typing import Any
 
 from pyrite.errors import PyriteWarning
 from pyrite.functions import describe, shorten
-from pyrite.processors.aggregates import Nothing
+from pyrite.processors.groups.aggregates import Nothing
 
 logger = logging.getLogger("pyrite")
 

@@ -16,10 +16,10 @@ from typing import Any, Literal, TypeAlias
 from pyrite.boxes import Inbox, Outbox
 from pyrite.keys import one_nan
 from pyrite.processor import FailedAt, Processor
-from pyrite.processors.aggregates import Nothing
-from pyrite.processors.aggregating import first_of
-from pyrite.processors.key_types import JoinKeys
-from pyrite.processors.loop import unhashable_key
+from pyrite.processors.groups.aggregates import Nothing
+from pyrite.processors.groups.aggregating import first_of
+from pyrite.processors.joins.key_types import JoinKeys
+from pyrite.processors.loops.loop import unhashable_key
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "full", "semi", "anti")

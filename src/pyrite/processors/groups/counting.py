@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 
 from pyrite.keys import NAN_FREE, one_nan
-from pyrite.processors.spill import Unlimited
-from pyrite.processors.steps import Lines
+from pyrite.processors.groups.spill import Unlimited
+from pyrite.processors.loops.steps import Lines
 
 
 def counting_lines(

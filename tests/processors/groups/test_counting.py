@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import pyrite
 from pyrite import DAG, JobFailed, between
 from pyrite import processors as p
-from pyrite.processors import loop, spill
-from pyrite.processors.chain import Chain, Link
-from pyrite.processors.counting import merge_nans
+from pyrite.processors.groups import spill
+from pyrite.processors.groups.counting import merge_nans
+from pyrite.processors.loops import loop
+from pyrite.processors.loops.chain import Chain, Link
 
 
 def word_count(lists: list[Any], *, initial: Any = 0) -> DAG:

@@ -18,8 +18,8 @@ from pyrite.bad_records import BadRecord, Handling
 from pyrite.boxes import none_emitted
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, same, shorten
-from pyrite.processors.counting import counting_lines
-from pyrite.processors.steps import Fold, Lines, Transform
+from pyrite.processors.groups.counting import counting_lines
+from pyrite.processors.loops.steps import Fold, Lines, Transform
 
 PAUSE_EVERY = 1024
 """The loop pauses after a flat map has made this many items, so that one input item cannot block

@@ -1,0 +1,1 @@
+"""Folds: grouping, aggregates, and what orders items. They spill to disk if memory is short."""

@@ -1,0 +1,1 @@
+"""Joins and co-groups of two inputs by key."""
