@@ -25,7 +25,7 @@ from pyrite import processors as p
 
 WORDS = 2_000_000
 ORDERS = 100_000
-LIGHT_ROUNDS, SPARK_ROUNDS = 9, 5
+ROUNDS = 9
 HAND = "DAG by hand"
 AIM = NoMoreThan(times=1.05, than=HAND)
 
@@ -41,9 +41,9 @@ def run(console: Console) -> None:
         write_tables(tables, ORDERS)
         for work in _works(pyr, f"{texts}/*.txt", tables):
             # A light job does all its work in this process, so its CPU time can be measured.
-            light = work.sides(pyr.new_light_job, cpu_seconds, LIGHT_ROUNDS)
+            light = work.sides(pyr.new_light_job, cpu_seconds)
             console.print(compare(f"{work.title}, light job, CPU time", light))
-            on_spark = work.sides(pyr.new_job, seconds, SPARK_ROUNDS)
+            on_spark = work.sides(pyr.new_job, seconds)
             console.print(compare(f"{work.title}, on Spark", on_spark))
         console.print(compare("word count next to other tools", _peers(pyr, texts), item="word"))
 
@@ -70,7 +70,6 @@ class Work:
         self,
         new_job: Callable[[Any], pyrite.Job],
         measured: Callable[[Callable[[], object]], float],
-        rounds: int,
     ) -> list[Side]:
         def side(name: str, make: Callable[[], DAG | Pipeline], aim: NoMoreThan | None) -> Side:
             def run() -> float:
@@ -78,7 +77,7 @@ class Work:
                 self.check()
                 return taken
 
-            return Side(name=name, items=self.items, run=run, rounds=rounds, aim=aim)
+            return Side(name=name, items=self.items, run=run, rounds=ROUNDS, aim=aim)
 
         return [side(HAND, self.by_hand, None), side("pipeline", self.pipeline, AIM)]
 

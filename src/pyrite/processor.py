@@ -77,8 +77,8 @@ class Processor:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for another thread, which will call `context.wake()`. Then the engine
-        may sleep until that happens."""
+        """Whether it waits for another thread, which will call `context.wake()`, or for some time.
+        Then the engine may sleep until it is woken, and for some milliseconds in any case."""
         return False
 
     @property

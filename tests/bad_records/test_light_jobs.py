@@ -132,11 +132,29 @@ def test_dead_letters_are_committed_with_the_outputs(pyr: Instance, tmp_path: Pa
 def test_json_takes_dead_letters_of_items_that_are_no_json(pyr: Instance, tmp_path: Path) -> None:
     bad = pyrite.dead_letter(p.write_files(tmp_path, format="jsonl", single_file="bad.jsonl"))
     pipe = Pipeline()
-    items: list[Any] = [b"x", {"a": 1}, {(1, 2): 3}, object]
+    items: list[Any] = [b"x", {"a": 1}, {(1, 2): 3}, object, "\ud800"]
     pipe.read_from(items).filter(lambda item: item + 1, on_error=bad).write_to(p.noop())
     run(pyr, pipe)
     found = [json.loads(line)["item"] for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
-    assert found == ["b'x'", {"a": 1}, "{(1, 2): 3}", "<class 'object'>"]
+    assert found == ["b'x'", {"a": 1}, "{(1, 2): 3}", "<class 'object'>", "\ud800"]
+
+
+@pytest.mark.parametrize(
+    ("format", "bad"), [("jsonl", [object, b"x", "\ud800"]), ("text", ["a\nb", "\ud800"])]
+)
+def test_a_sink_of_lines_leaves_out_what_it_cannot_write(
+    pyr: Instance, tmp_path: Path, format: str, bad: list[Any]
+) -> None:
+    pipe = Pipeline()
+    items = pipe.read_from(["good", *bad, "too"]).filter(bool)
+    items.write_to(p.write_files(tmp_path, format=format), name="sink", on_error=bad_list())
+    counts = run(pyr, pipe)["sink"]
+    assert Pipeline().read_from(p.read_files(tmp_path / "p*", format=format)).collect() == [
+        "good",
+        "too",
+    ]
+    assert [letter.item for letter in letters(pyr)] == bad
+    assert (counts["received"], counts["dead_letters"]) == (len(bad) + 2, len(bad))
 
 
 def test_a_job_that_fails_elsewhere_leaves_no_dead_letters(pyr: Instance, tmp_path: Path) -> None:
@@ -249,10 +267,12 @@ def test_a_key_that_no_edge_can_carry_is_a_bad_record(pyr: Instance) -> None:
     assert [letter.item for letter in letters(pyr)] == [2]
 
 
-def test_keys_that_cannot_be_compared_fail_the_job(pyr: Instance) -> None:
-    stage = Pipeline().read_from([*range(100), "x"]).top(3, on_error=pyrite.skip())
-    with pytest.raises(JobFailed, match="'<' not supported"):
+@pytest.mark.parametrize("on_error", ["fail", pyrite.skip()])
+def test_keys_that_cannot_be_compared_fail_the_job(pyr: Instance, on_error: Any) -> None:
+    stage = Pipeline().read_from([*range(100), "x"]).top(3, on_error=on_error)
+    with pytest.raises(JobFailed, match="'<' not supported") as failed:
         stage.collect()
+    assert isinstance(failed.value.__cause__, TypeError)
 
 
 class Halves(AbstractProcessor):

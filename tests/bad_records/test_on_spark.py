@@ -107,8 +107,26 @@ def test_a_data_frame_skips_but_keeps_no_dead_letters(local_spark: Instance) -> 
     def dag(on_error: Any) -> pyrite.DAG:
         return line_of(("words", p.read_items(["1", "x"]), "fail"), ("n", p.map(int), on_error))
 
-    spark = local_spark.spark
+    spark = local_spark.spark()
     frame = dag(pyrite.skip()).to_dataframe(spark, "n long")
     assert [row.n for row in frame.collect()] == [1]
     with pytest.raises(pyrite.InvalidDAG, match="vertex 'n' keeps dead letters"):
         dag(pyrite.dead_letter(p.write_list("bad"))).to_dataframe(spark)
+
+
+def test_lines_that_cannot_be_read_and_items_that_cannot_be_written_on_spark(
+    local_spark: Instance, tmp_path: Path
+) -> None:
+    (tmp_path / "in.jsonl").write_text("1\n2\nx\n4\n")
+    bad = pyrite.dead_letter(p.write_files(tmp_path / "bad", format="jsonl"), at_most=3)
+    pipe = Pipeline()
+    numbers = pipe.read_from(p.read_files(tmp_path / "in.jsonl", format="jsonl"), on_error=bad)
+    texts = numbers.map(lambda n: "a\nb" if n == 2 else str(n))
+    texts.write_to(p.write_files(tmp_path / "out"), on_error=bad)
+    execution = local_spark.new_job(pipe, JobConfig(members=2)).execute()
+    execution.result(timeout=60)
+    found = {letter["vertex"]: letter["item"] for letter in read_letters(tmp_path / "bad")}
+    line = {"path": str(tmp_path / "in.jsonl"), "line": 3, "text": "x"}
+    assert found == {"read_files": line, "write_files": "a\nb"}
+    assert execution.metrics()["read_files"]["dead_letters"] == 1
+    assert sorted(Pipeline().read_from(p.read_files(tmp_path / "out/*")).collect()) == ["1", "4"]

@@ -40,12 +40,12 @@ def test_a_source_refuses_another_on_error_with_the_users_line() -> None:
         Pipeline().read_from([1], on_error=None)  # type: ignore[call-overload]
 
 
-def test_a_sink_cannot_skip(pyr: pyrite.Instance) -> None:
+def test_a_sink_that_writes_items_together_cannot_skip(pyr: pyrite.Instance) -> None:
     dag = DAG()
     source = dag.vertex("source", p.read_items([1]))
     sink = dag.vertex("sink", p.write_list("out"), on_error=pyrite.skip())
     dag.edge(pyrite.between(source, sink))
-    with pytest.raises(InvalidDAG, match=r"vertex 'sink', added in .*, is a sink"):
+    with pytest.raises(InvalidDAG, match=r"'sink', added in .*, is a sink that writes many items"):
         pyr.new_light_job(dag)
 
 

@@ -21,10 +21,12 @@ from pyrite import (
     JobConfig,
     JobFailed,
     Pipeline,
+    PyriteError,
     Retry,
 )
 from pyrite import processors as p
 from pyrite.bad_records import Handler, Handling
+from pyrite.exchange.serializable import check_serializable
 from pyrite.processors.loop import write_loop
 from tests.bad_records.light import bad_list, letters, run
 
@@ -300,3 +302,12 @@ def test_a_durable_job_tries_again(tmp_path: Path, shuffles: bool) -> None:
     with pyrite.instance(durable=tmp_path / "jobs", peers=1) as pyr:
         pyr.new_durable_job(pipe, JobConfig(members=2)).execute().result(60)
         assert sorted(pyr.list("out")) == list(range(10))
+
+
+def test_a_wait_that_cannot_be_pickled_is_named() -> None:
+    lock = threading.Lock()
+    pipe = Pipeline()
+    stage = pipe.read_from([1]).map(str, retry=Retry(1, wait=lambda n: lock.acquire() or 0.0))
+    stage.write_to(p.noop())
+    with pytest.raises(PyriteError, match=r"retry of vertex 'map' \(added in .*lock"):
+        check_serializable(pipe.to_dag())

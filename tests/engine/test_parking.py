@@ -36,13 +36,6 @@ def test_a_park_without_an_end_ends_with_a_wake_before_or_during_it() -> None:
     assert ends(parked)
 
 
-def test_a_wake_ends_a_wait_also_if_it_came_before() -> None:
-    parking = Parking()
-    parking.wake()
-    parking.wake()
-    parking.park(None)  # would never return otherwise
-
-
 def test_a_turn_takes_note_of_all_wakes_before() -> None:
     parking = Parking()
     parking.wake()

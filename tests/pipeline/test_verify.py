@@ -4,6 +4,7 @@ false alarm."""
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pyrite import (
     JobFailed,
     Pipeline,
     PyriteError,
+    Retry,
     Stage,
     agg,
     between,
@@ -210,6 +212,25 @@ def test_bad_records_are_skipped_in_every_run(tmp_path: Path) -> None:
     stage = Pipeline().read_from(["1", "x", "y"]).map(int, on_error=letters)
     assert stage.filter(bool).verify().ok
     assert not list(tmp_path.iterdir())
+
+
+def test_steps_are_tried_again_in_samples_and_not_in_replays() -> None:
+    tries: Counter[int] = Counter()
+
+    def second_time(n: int) -> int:
+        tries[n] += 1
+        if tries[n] % 2:
+            raise ValueError("first")
+        return n
+
+    again = Retry(2, wait=0)
+    stage = numbers(3).map(second_time, retry=again)
+    assert stage.preview()["map"].items == (0, 1, 2)
+    assert stage.filter(bool).verify(3).ok
+    with pytest.raises(JobFailed) as info:
+        numbers(1).map(lambda n: 1 / n, retry=again).collect()
+    with pytest.raises(ZeroDivisionError):
+        info.value.replay()
 
 
 def test_items_that_functions_change_are_the_same_in_each_run() -> None:

@@ -232,7 +232,7 @@ def test_what_cannot_be_pickled_is_named_before_spark_is_touched() -> None:
         pyrite.instance(spark_master="spark://nowhere:1") as pyr,
         pytest.raises(
             PyriteError,
-            match=r"vertex 'locked' cannot be sent to Spark's workers: <function .* uses the "
+            match=r"vertex 'locked' .* cannot be sent to Spark's workers: <function .* uses the "
             r"variable `lock`, a _thread.lock, which cannot be pickled",
         ),
     ):

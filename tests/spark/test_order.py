@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pyrite import DAG, AbstractProcessor, between, from_, traverse
+from pyrite import DAG, AbstractProcessor, Pipeline, between, from_, traverse
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
 from pyrite.context import MetaSupplierContext
@@ -78,10 +79,19 @@ def test_what_is_spread_in_turn_does_not_depend_on_the_order_of_arrival_nor_on_t
     assert all(len(items) > 500 for made in expected for items in made.values())
 
 
+def spread_after_a_join() -> DAG:
+    pipe = Pipeline()
+    some, more = pipe.read_from(range(2000)), pipe.read_from(range(5000))
+    pairs = some.join(more, left=lambda n: n % 97, right=lambda n: n % 1000, how="full")
+    pairs.map(str).rebalance().write_to(p.write_list("out"))
+    return pipe.to_dag()
+
+
 @pytest.mark.usefixtures("unsteady")
-def test_a_task_that_is_run_again_makes_the_same_rows() -> None:
+@pytest.mark.parametrize("make", [spread_after_an_exchange, spread_after_a_join])
+def test_a_task_that_is_run_again_makes_the_same_rows(make: Callable[[], DAG]) -> None:
     """Spark compares the rows. If they differ, it runs all later stages again, or fails the job."""
-    first, second, _ = works_of(spread_after_an_exchange(), MEMBERS)
+    first, second, _ = works_of(make(), MEMBERS)
     arrived = [row for member in range(MEMBERS) for row in run_task(first, member, [])]
     assert [row for member in range(MEMBERS) for row in run_task(first, member, [])] == arrived
     assert run_task(second, 0, arrived, lambda rows: rows[::-1]) == run_task(second, 0, arrived)

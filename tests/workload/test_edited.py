@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from pyrite.workload import JobState, Run, Workload
+from pyrite.workload.storage.cleanup_queue import read_records
+from pyrite.workload.storage.store import Store
 from tests.workload.conftest import states, wait_until
 
 ONE = "def f():\n    return 1\n"
@@ -164,6 +167,24 @@ def test_code_that_is_edited_before_a_run_is_resumed_is_not_kept_as_the_old_code
     run = Run.resume("night")
     open_gate()
     assert run.wait().results["job"] == 2
+    why = behind_the_gate(steps(ONE).f).plan("night", only=["job"]).why("job")
+    assert why.endswith(f"its source steps.py {CHANGED}")
+
+
+def test_a_result_of_edited_code_that_no_master_has_seen_is_not_kept_as_that_of_the_old_code() -> (
+    None
+):
+    run = behind_the_gate(steps(ONE).f).run(store="night", workers=1)
+    write(
+        "import os, signal\n\n\ndef f():\n    os.kill(os.getppid(), signal.SIGSTOP)\n    return 2\n"
+    )
+    open_gate()
+    assert run.pid is not None
+    segment = Store("night").segment(1)
+    wait_until(segment.exists, 60)
+    wait_until(lambda: {record.job for record in read_records(segment)} == {0, 1}, 60)
+    os.kill(run.pid, signal.SIGKILL)  # the job has stopped the master
+    run.wait_for_master(60)
     why = behind_the_gate(steps(ONE).f).plan("night", only=["job"]).why("job")
     assert why.endswith(f"its source steps.py {CHANGED}")
 

@@ -42,10 +42,7 @@ class DrivenRun:
     def is_waiting(self) -> bool:
         """Whether a processor waits for another thread, which will wake the run, or before it tries
         an item again."""
-        return any(
-            each.processor.is_waiting or any(h is not None and h.is_waiting for h in each.handlers)
-            for each in self._run.processor_tasklets
-        )
+        return any(each.processor.is_waiting for each in self._run.processor_tasklets)
 
     @property
     def can_be_saved(self) -> bool:

@@ -84,7 +84,7 @@ class Forgiving(HandlesErrors):
 
     @property
     def is_waiting(self) -> bool:
-        return self.processor.is_waiting
+        return self.processor.is_waiting or (self._handler is not None and self._handler.is_waiting)
 
     def close(self, error: BaseException | None) -> None:
         self.processor.close(error)

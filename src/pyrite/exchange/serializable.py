@@ -28,9 +28,11 @@ def check_serializable(
     items are."""
     for vertex in dag.vertices:
         step = step_of(vertex.supplier)
+        added = "" if vertex.origin is None else f" (added in {vertex.origin})"
         if not isinstance(step, stays):
-            added = "" if vertex.origin is None else f" (added in {vertex.origin})"
             _try_pickle(vertex.supplier, f"vertex '{vertex.name}'{added}", to)
+        if vertex.retry is not None:
+            _try_pickle(vertex.retry, f"retry of vertex '{vertex.name}'{added}", to)
     for edge in dag.edges:
         for function in (edge.settings.key, edge.settings.partitioner):
             _try_pickle(function, f"edge {edge.name}", to)

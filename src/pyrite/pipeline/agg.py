@@ -19,7 +19,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, overload
 
-from pyrite.bad_records import NotAboutOneItem
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.keys import one_nan
@@ -343,12 +342,7 @@ def _with_candidate(
     """Appends the item, and drops all but the best whenever there are many more: that costs less
     than a heap that is in order after each item."""
     state.append(item)
-    if len(state) < 2 * n + 64:
-        return state
-    try:
-        return best(n, state, key)
-    except Exception as error:  # keys that cannot be compared
-        raise NotAboutOneItem from error
+    return best(n, state, key) if len(state) >= 2 * n + 64 else state
 
 
 def _anything(item: Any) -> None:

@@ -86,8 +86,12 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         *,
         name: str | None = None,
         parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
     ) -> None:
         """Writes the items to a sink, such as `p.write_files(...)`.
+
+        `on_error` is for items that cannot be written as text or JSON lines, and for processors of
+        one's own.
 
         >>> from pyrite import Pipeline, instance
         >>> from pyrite import processors as p
@@ -107,10 +111,9 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
                 f"write_to in {users_line()} needs a sink, such as p.write_files(...); got "
                 f"{shorten(sink)}"
             )
+        options = Options(name, parallelism, on_error)
         self.pipeline._add_sink(
-            node_after(
-                [(self, self._local_shape())], name_of(sink), sink, Options(name, parallelism)
-            )
+            node_after([(self, self._local_shape())], name_of(sink), sink, options)
         )
 
     def collect(self, on: Instance | None = None) -> list[T]:

@@ -8,7 +8,7 @@ edge cannot carry None as a key, so None travels between the two as `Nothing.KEY
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.bad_records import Handling
@@ -33,10 +33,11 @@ def check_key(key: Any) -> None:
 
 def updated_states(
     aggregates: Aggregates, index: int, olds: list[str], value: str
-) -> tuple[list[str], list[str], dict[str, Any]]:
-    """The lines that make the new states from the old ones and an item, the variables of the new
-    states, and the names that the lines use. All of it is checked before any state is changed in
-    place by an aggregate that says how to check an item."""
+) -> tuple[list[str], list[str], list[str], dict[str, Any]]:
+    """The lines that make the new states from the old ones and an item, in two parts; the variables
+    of the new states; and the names that the lines use. The first part raises if the item is bad.
+    The second part is of aggregates that change their state in place, and have checked the item in
+    the first: an error there is not about one item."""
     checks: list[str] = []
     updates: list[str] = []
     last: list[str] = []
@@ -50,7 +51,7 @@ def updated_states(
             checks.append(f"check_{name}({value})")
             names[f"check_{name}"] = aggregate.check
         (updates if aggregate.check is None else last).append(f"{news[number]} = {update}")
-    return [*checks, *updates, *last], news, names
+    return [*checks, *updates], last, news, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class GroupLocally(Grouping):
             firsts.append(first)
             names.update(used)
         olds = [f"old{index}[{n}]" if several else f"old{index}" for n in range(len(firsts))]
-        updates, news, used = updated_states(self.aggregates, index, olds, value)
+        updates, last, news, used = updated_states(self.aggregates, index, olds, value)
         names.update(used)
         start = f"[{', '.join(firsts)}]" if several else firsts[0]
         code = [
@@ -108,10 +109,11 @@ class GroupLocally(Grouping):
             f"elif len(state) < limit{index}: valid{index}(key{index}); old{index} = {start}",
             *spilling(index, value),
             *updates,
-            f"state[key{index}] = " + (f"[{', '.join(news)}]" if several else news[0]),
         ]
         lines = self.grouping_lines(index, value, self.key, check_new_key, code, names)
-        return lines.handling_errors(index, value, handling)
+        lines = lines.handling_errors(index, value, handling)
+        state = f"[{', '.join(news)}]" if several else news[0]
+        return replace(lines, code=[*lines.code, *last, f"state[key{index}] = {state}"])
 
     @property
     def only_counts(self) -> bool:  # type: ignore[override]
@@ -215,9 +217,9 @@ class AllLocally(Fold):
         handling: Handling,
     ) -> Lines:
         olds = [f"state[{number}]" for number in range(len(self.aggregates))]
-        code, news, names = updated_states(self.aggregates, index, olds, value)
-        code.append(f"state[:] = [{', '.join(news)}]")
-        return Lines(value, code, names).handling_errors(index, value, handling)
+        code, last, news, names = updated_states(self.aggregates, index, olds, value)
+        lines = Lines(value, code, names).handling_errors(index, value, handling)
+        return replace(lines, code=[*lines.code, *last, f"state[:] = [{', '.join(news)}]"])
 
     def results(self, state: list[Any]) -> list[Any]:
         return [state]

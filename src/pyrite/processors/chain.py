@@ -6,7 +6,7 @@ local edges connect into one `Chain`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -188,18 +188,26 @@ class ChainProcessor(HandlesErrors):
         self.report: Any = None
         """What the sink's writer returned when it completed."""
         self._handlers: Sequence[Handler | None] = ()
+        self._check: Callable[[Any], object] | None = None
+        """Checks the items before they are written, if errors of the sink are handled."""
         self._bad: Sequence[Handler | None] = ()
 
     def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
         """Gives the processor a handler for each link, or None. Called before the first item."""
         self._handlers = handlers
         self._bad = self.chain.handlers_by_step(handlers)
+        if self.chain.sink is not None and handlers[-1] is not None:
+            self._check = self.chain.sink.checker(self.chain.links[-1].vertex)
         if self._bad:
             self._run = partial(self.chain.loop.run, bad=self._bad)
 
     @property
-    def polls(self) -> bool:  # type: ignore[override]
+    def is_waiting(self) -> bool:
         return any(handler is not None and handler.is_waiting for handler in self._handlers)
+
+    @property
+    def polls(self) -> bool:  # type: ignore[override]
+        return self.is_waiting
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
@@ -390,8 +398,10 @@ class ChainProcessor(HandlesErrors):
         if not out:
             return
         if self._writer is not None:
+            good = out if self._check is None else [item for item in out if self._can_write(item)]
             try:
-                self._writer.write(out)
+                if good:
+                    self._writer.write(good)
             except BadItem as error:
                 self._failure = Failure(self.chain.step_count, error.item, error)
                 raise
@@ -402,6 +412,19 @@ class ChainProcessor(HandlesErrors):
         elif len(self.outbox.buckets) != 1:
             self.outbox.add_all(out)
             out.clear()
+
+    def _can_write(self, item: Any) -> bool:
+        handler = self._handlers[-1]
+        assert self._check is not None
+        assert handler is not None
+        try:
+            self._check(item)
+        except BadItem as error:
+            self._failure = Failure(self.chain.step_count, item, error)
+            handler(item, error)
+            self._failure = None
+            return False
+        return True
 
     def _emit_results(self, fold: Fold) -> bool:
         room = self.outbox.room()

@@ -69,11 +69,15 @@ def _check_kind(vertex: Vertex) -> None:
             f"vertex '{vertex.name}'{added} {does}, so it cannot have retry=; do what may fail in "
             "a step of its own, such as a map, which can"
         )
-    if vertex.policy is not None and isinstance(step, WriteStep):
+    if (
+        vertex.policy is not None
+        and isinstance(step, WriteStep)
+        and step.checker(vertex.name) is None
+    ):
         raise InvalidDAG(
-            f"vertex '{vertex.name}'{added} is a sink, which writes many items at a time, so it "
-            f"cannot have on_error={vertex.policy.word}(...); check the items in a step before it, "
-            "which can"
+            f"vertex '{vertex.name}'{added} is a sink that writes many items together, so it cannot"
+            f" have on_error={vertex.policy.word}(...), which only text and JSON lines that are not"
+            " partitioned can have; check the items in a step before it"
         )
 
 

@@ -126,7 +126,8 @@ class _HashJoin(Processor):
         elif what == "alone":
             self._alone.append(value)
         else:
-            self._rest = [*(self._rest or ()), value]
+            self._rest = self._rest or []
+            self._rest.append(value)
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
         return FailedAt(self._last(inbox)[1] if inbox else None)

@@ -205,6 +205,12 @@ class WriteStep(Step):
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
 
+    def checker(self, vertex: str) -> Callable[[Any], object] | None:
+        """A function that raises BadItem for an item that cannot be written; None if that is found
+        out only when many items are written together. Only without this, a sink has no
+        `on_error`."""
+        return None
+
     def target(self) -> str | None:
         """A description of the target if only one sink of a job may write to it; otherwise None."""
         return None

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple, NoReturn
@@ -163,7 +164,8 @@ class _Caller:
     def _note_last(self) -> None:
         """The last hook that has begun has ended."""
         if self._last is not None and self._last.end is not None:
-            note_called(self._store, self._number, *self._last.end)
+            with suppress(OSError):  # the plan is gone: another run has begun in the store
+                note_called(self._store, self._number, *self._last.end)
 
 
 def _call(due: _Due) -> None:

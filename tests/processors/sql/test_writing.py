@@ -309,3 +309,27 @@ def test_the_first_item_that_breaks_a_rule_is_named(database: Database, pyr: Ins
     error = why_not(pyr, items, p.write_sql(database.url, "small", key="id", batch_size=30))
     assert error.item == {"id": 50, "n": 50}
     assert database.rows("SELECT * FROM small") == []
+
+
+def test_a_connection_that_is_lost_is_an_error_and_leaves_nothing(
+    shared_postgres: PostgresServer, pyr: Instance
+) -> None:
+    database = with_orders(Database(shared_postgres.new_schema()))
+    ends_all = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    )
+
+    def break_connections(order: Any) -> Any:
+        if order["id"] == 500:
+            database.rows(f"{ends_all} AND backend_type = 'client backend'")
+        return order
+
+    dag = DAG()
+    read = dag.vertex("read", p.read_items(orders(range(1000))))
+    breaks = dag.vertex("breaks", p.map(break_connections))
+    dag.edge(between(read, breaks))
+    sink = p.write_sql(database.url, "orders", batch_size=10)
+    dag.edge(between(breaks, dag.vertex("orders", sink)))
+    with pytest.raises(JobFailed, match="vertex 'orders' cannot write to table 'orders'"):
+        pyr.new_light_job(dag).execute().result(timeout=60)
+    assert (database.rows("SELECT * FROM orders"), database.tables()) == ([], ["orders"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,11 @@ class Format:
         """The same format, except that `read` has a BadRecord for each line that it cannot read,
         if its files have lines."""
         return self
+
+    def checker(self, vertex: str) -> Callable[[Any], object] | None:
+        """A function that raises BadItem for an item that no file of this format can have; None if
+        that depends on other items."""
+        return None
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         """Writes to a new file in a folder."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 from pyrite.bad_records import DeadLetter, without_addresses
 from pyrite.functions import shorten
@@ -14,7 +15,7 @@ from pyrite.processors.files.field_types import Column, folder_fields
 from pyrite.processors.files.formats import FileWriter
 from pyrite.processors.files.lines import Range, blocks_of_lines
 from pyrite.processors.files.storage import Storage
-from pyrite.processors.files.text import TextFormat, TextWriter
+from pyrite.processors.files.text import TextFormat, TextWriter, check_encoding
 from pyrite.processors.steps import BadItem
 
 _decode = json.JSONDecoder().raw_decode
@@ -63,6 +64,9 @@ class JsonLines(TextFormat):
             except _BadLine as bad:
                 items.append(place.bad_line(index, line, str(bad)))
         return items
+
+    def checker(self, vertex: str) -> Callable[[Any], object]:
+        return partial(_check_json, vertex)
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _JsonLinesWriter(storage, folder, name, vertex)
@@ -117,34 +121,36 @@ def _chosen(
         raise
 
 
+def _check_json(vertex: str, item: Any) -> None:
+    check_encoding(_line(item, vertex), item, vertex)
+
+
+def _line(item: Any, vertex: str) -> str:
+    if type(item) is DeadLetter:
+        return _letter(item)
+    try:
+        return _encode(item)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadItem(
+            f"vertex '{vertex}' cannot write an item as JSON ({error}): {shorten(item)}", item
+        ) from error
+
+
+def _letter(letter: DeadLetter) -> str:
+    """A dead letter can always be written: its item may be bad just because JSON cannot express it.
+    Then it becomes its repr."""
+    try:
+        return json.dumps(letter)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps({**letter, "item": without_addresses(shorten(letter.item, 10_000))})
+
+
 class _JsonLinesWriter(TextWriter):
     def write(self, items: list[Any]) -> None:
+        line = partial(_line, vertex=self._vertex)
+        encode = line if type(items[0]) is DeadLetter else _encode
         try:
-            text = "\n".join(map(_encode, items)) + "\n"
-        except (TypeError, ValueError, RecursionError) as error:
-            if not any(type(item) is DeadLetter for item in items):
-                self._raise_for_value(items, error)
-            text = "\n".join(map(self._line, items)) + "\n"
-        self.write_text(text, items, self._line)
-
-    def _line(self, item: Any) -> str:
-        """An item that JSON cannot express becomes its repr if it is in a dead letter: it may be
-        bad just because of that."""
-        try:
-            return _encode(item)
-        except (TypeError, ValueError, RecursionError) as error:
-            if type(item) is DeadLetter:
-                return _encode({**item, "item": without_addresses(shorten(item.item, 10_000))})
-            self._raise_for_value([item], error)
-
-    def _raise_for_value(self, items: Sequence[Any], otherwise: Exception) -> NoReturn:
-        for item in items:
-            try:
-                _encode(item)
-            except (TypeError, ValueError, RecursionError) as error:
-                raise BadItem(
-                    f"vertex '{self._vertex}' cannot write an item as JSON ({error}): "
-                    f"{shorten(item)}",
-                    item,
-                ) from error
-        raise otherwise
+            text = "\n".join(map(encode, items)) + "\n"
+        except (TypeError, ValueError, RecursionError):
+            text = "\n".join(map(line, items)) + "\n"
+        self.write_text(text, items, line)

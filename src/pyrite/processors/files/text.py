@@ -6,6 +6,7 @@ import codecs
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import IO, Any, ClassVar
 
 from pyrite.functions import shorten
@@ -102,6 +103,9 @@ class Text(TextFormat):
             else:
                 yield from blocks
 
+    def checker(self, vertex: str) -> Callable[[Any], object]:
+        return partial(_check_line, vertex)
+
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
         return _LineWriter(storage, folder, name, vertex)
 
@@ -139,18 +143,22 @@ class TextWriter(FileWriter):
             encoded = text.encode()
         except UnicodeEncodeError:
             for item in items:
-                try:
-                    text_of(item).encode()
-                except UnicodeEncodeError as error:
-                    raise BadItem(
-                        f"vertex '{self._vertex}' cannot write an item as UTF-8, because it holds "
-                        f"half of a surrogate pair ({error.object[error.start]!a} at position "
-                        f"{error.start}); remove it, for example with "
-                        f"text.encode('utf-8', 'replace').decode(): {shorten(item)}",
-                        item,
-                    ) from error
+                check_encoding(text_of(item), item, self._vertex)
             raise
         self._file.write(encoded)
+
+
+def check_encoding(text: str, item: Any, vertex: str) -> None:
+    """Raises BadItem if the text of an item cannot be written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadItem(
+            f"vertex '{vertex}' cannot write an item as UTF-8, because it holds half of a "
+            f"surrogate pair ({error.object[error.start]!a} at position {error.start}); remove it, "
+            f"for example with text.encode('utf-8', 'replace').decode(): {shorten(item)}",
+            item,
+        ) from error
 
 
 class _LineWriter(TextWriter):
@@ -158,26 +166,32 @@ class _LineWriter(TextWriter):
         try:
             text = "\n".join(items) + "\n"
         except TypeError:  # not all are strings
-            text = "\n".join([self._line(item) for item in items]) + "\n"
+            text = "\n".join([_line(item, self._vertex) for item in items]) + "\n"
         if text.count("\n") != len(items) or "\r" in text:
-            self._raise_for_line_break(items)
+            for item in items:
+                _check_line_break(str(item), item, self._vertex)
         self.write_text(text, items, str)
 
-    def _line(self, item: Any) -> str:
-        try:
-            return str(item)
-        except Exception as error:
-            raise BadItem(
-                f"vertex '{self._vertex}' cannot write an item as text: its str() raised {error!r}",
-                item,
-            ) from error
 
-    def _raise_for_line_break(self, items: Sequence[Any]) -> None:
-        for item in items:
-            line = str(item)
-            if "\n" in line or "\r" in line:
-                raise BadItem(
-                    f"vertex '{self._vertex}' writes text lines, but got an item with a line break "
-                    f"in it, which would be read back as two; write it as jsonl: {shorten(line)}",
-                    item,
-                )
+def _check_line(vertex: str, item: Any) -> None:
+    line = _line(item, vertex)
+    _check_line_break(line, item, vertex)
+    check_encoding(line, item, vertex)
+
+
+def _line(item: Any, vertex: str) -> str:
+    try:
+        return str(item)
+    except Exception as error:
+        raise BadItem(
+            f"vertex '{vertex}' cannot write an item as text: its str() raised {error!r}", item
+        ) from error
+
+
+def _check_line_break(line: str, item: Any, vertex: str) -> None:
+    if "\n" in line or "\r" in line:
+        raise BadItem(
+            f"vertex '{vertex}' writes text lines, but got an item with a line break in it, which "
+            f"would be read back as two; write it as jsonl: {shorten(line)}",
+            item,
+        )

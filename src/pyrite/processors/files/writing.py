@@ -130,6 +130,9 @@ class WriteFiles(WriteStep):
         writer = writer_of(files, self.layout)
         return _SameNames(writer, files, context.start) if context.must_repeat else writer
 
+    def checker(self, vertex: str) -> Callable[[Any], object] | None:
+        return None if self.layout.is_partitioned else self.format.checker(vertex)
+
     def target(self) -> str:
         return f"folder '{self.dir if is_url(self.dir) else os.path.realpath(self.dir)}'"
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Text,
     delete,
     func,
+    inspect,
     select,
     text,
 )
@@ -136,9 +137,17 @@ class SqlCommit(Commit):
     def _begin(self) -> None:
         target, exists = target_of(self._sink, self._vertex)
         if self._is_durable:
-            with engine_at(self._staging.url, must_exist=False).begin() as connection:
-                _records(self._staging.schema).create(connection, checkfirst=True)
+            self._make_records()
         self._staging.create(target, exists=exists, is_durable=self._is_durable)
+
+    def _make_records(self) -> None:
+        records = _records(self._staging.schema)
+        engine = engine_at(self._staging.url, must_exist=False)
+        try:
+            records.create(engine, checkfirst=True)
+        except SQLAlchemyError:
+            if not inspect(engine).has_table(RECORDS, schema=records.schema):
+                raise  # otherwise another job has made it at the same moment
 
     def _commit(self, staged: Sequence[Staged]) -> None:
         transaction, sink = self._transaction, self._sink

@@ -23,6 +23,7 @@ BUSY_SECONDS = 60
 """For how long a connection to SQLite waits for another one that writes."""
 ATTACHED = "pyrite_staging"
 MOST_KEPT = 16
+"""How many engines a process keeps of each kind."""
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def engine_at(
         raise ProcessorError(f"there is no file '{url.database}', which should be a database")
     if url.get_backend_name() != "sqlite":
         return _server(url)
-    return _file(url, begin) if attach is None else _file.__wrapped__(url, begin, attach)
+    return _file(url, begin) if attach is None else _new_file(url, begin, attach)
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -50,7 +51,11 @@ def _server(url: URL) -> Engine:
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _file(url: URL, begin: str, attach: str | None = None) -> Engine:
+def _file(url: URL, begin: str) -> Engine:
+    return _new_file(url, begin, None)
+
+
+def _new_file(url: URL, begin: str, attach: str | None) -> Engine:
     engine = create_engine(
         url,
         poolclass=NullPool,

@@ -107,7 +107,7 @@ class Rows:
         """The rows of a range as dicts, so many at a time. The server keeps the others."""
         streamed = connection.execution_options(stream_results=True, max_row_buffer=size)
         with streamed.execute(self._within(range), self.parameters) as result:
-            names = list(result.keys())
+            names = list(map(str, result.keys()))  # SQLAlchemy has a str of its own
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise ProcessorError(

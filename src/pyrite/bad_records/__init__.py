@@ -1,0 +1,42 @@
+"""What a vertex does with an item that it cannot process. Plain data and pure functions; the
+engines act on it."""
+
+from pyrite.bad_records.handling import (
+    BadRecord,
+    Handler,
+    Handling,
+    TooManyBadRecords,
+    over_limit,
+)
+from pyrite.bad_records.letters import (
+    DeadLetter,
+    letter_of,
+    stable_traceback,
+    without_addresses,
+)
+from pyrite.bad_records.policies import (
+    FAIL,
+    ErrorPolicy,
+    OnError,
+    checked_policy,
+    dead_letter,
+    skip,
+)
+
+__all__ = [
+    "FAIL",
+    "BadRecord",
+    "DeadLetter",
+    "ErrorPolicy",
+    "Handler",
+    "Handling",
+    "OnError",
+    "TooManyBadRecords",
+    "checked_policy",
+    "dead_letter",
+    "letter_of",
+    "over_limit",
+    "skip",
+    "stable_traceback",
+    "without_addresses",
+]
