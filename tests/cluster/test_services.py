@@ -16,7 +16,7 @@ from tests.services import answer_of, noted, noted_session
 def enriched(urls: list[str], notes: Path, in_flight: int = 16) -> Pipeline:
     pipe = Pipeline()
     asked = pipe.read_from(urls).map_with(noted_session(notes), answer_of, in_flight=in_flight)
-    asked.rebalance().map(str).write_to(p.write_list("asked"))
+    asked.rebalance().map(str).write_to(p.write_list("answers of a service"))
     return pipe
 
 
@@ -28,8 +28,8 @@ def test_each_member_makes_and_closes_one_client(
     server.wait_for(2 * 5)
     server.release()
     execution.result(20)
-    assert sorted(map(int, client.list("asked"))) == [2 * n for n in range(200)]
-    client.list("asked").clear()
+    assert sorted(map(int, client.list("answers of a service"))) == [2 * n for n in range(200)]
+    client.list("answers of a service").clear()
     assert server.most_at_once == 2 * 5
     counts = noted(tmp_path / "notes")
     assert sorted(counts.values()) == [1, 1, 1, 1]
@@ -65,7 +65,9 @@ async def slow(n: int) -> Any:
 
 def test_an_async_map_reads_what_came_from_another_member(client: Client) -> None:
     pipe = Pipeline()
-    pipe.read_from(range(500)).rebalance().map(slow).write_to(p.write_list("slow"))
+    pipe.read_from(range(500)).rebalance().map(slow).write_to(
+        p.write_list("answers of a slow step")
+    )
     client.new_light_job(pipe).execute().result(20)
-    assert sorted(client.list("slow")) == list(range(500))
-    client.list("slow").clear()
+    assert sorted(client.list("answers of a slow step")) == list(range(500))
+    client.list("answers of a slow step").clear()
