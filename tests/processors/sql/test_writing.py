@@ -283,6 +283,7 @@ def test_a_job_reads_and_writes_the_same_database(database: Database, pyr: Insta
     ("item", "why"),
     [
         ("text", "it is not a dict from columns to values"),
+        ({}, "it has no fields"),
         ({"id": 1, "price": 2}, "the table has no column 'price'; it has: id, item, n"),
         ({"id": 1, 7: 2}, "the table has no column 7"),
         ({"id": 1, "item": "x" * 21}, ""),
