@@ -112,6 +112,15 @@ def test_items_with_different_fields_are_written_as_if_one_by_one(
     assert found == expected
 
 
+def test_jobs_that_update_the_same_rows_lock_them_in_the_same_order(
+    shared_postgres: PostgresServer, pyr: Instance
+) -> None:
+    database = with_orders(Database(shared_postgres.new_schema()))
+    write(pyr, orders([5, 1, 4, 2, 3]), p.write_sql(database.url, "orders", key="id"))
+    found = database.rows("SELECT id FROM orders ORDER BY ctid")  # as they were added
+    assert found == [(1,), (2,), (3,), (4,), (5,)]
+
+
 def test_replacing_deletes_what_was_there(database: Database, pyr: Instance) -> None:
     with_orders(database, "INSERT INTO orders VALUES (1, 'old', 1), (9, 'old', 1)")
     write(pyr, orders([1, 2]), p.write_sql(database.url, "orders", mode="replace"))

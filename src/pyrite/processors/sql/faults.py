@@ -104,6 +104,6 @@ _HINTS: list[tuple[Callable[[BaseException, str], bool], str]] = [
     ),
     (
         lambda error, text: isinstance(error, IntegrityError | DataError),
-        "; change the items in a vertex before this one, or the table",
+        "; change the values, or the type or the rules of the column",
     ),
 ]
