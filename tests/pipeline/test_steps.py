@@ -251,3 +251,14 @@ def test_the_order_is_kept_by_steps_of_any_parallelism(
         pool, numbers, lambda s: s.sort(parallelism=before).limit(3, parallelism=after)
     )
     assert first == [0, 1, 2]
+
+
+def test_nan_is_neither_among_the_largest_nor_among_the_smallest() -> None:
+    numbers = [math.nan, *range(1000), math.nan, -math.inf]
+    stage = Pipeline().read_from(numbers)
+    assert stage.top(2).collect() == [999, 998]
+    assert stage.top(2, key=lambda n: -n).collect() == [-math.inf, 0]
+    assert stage.aggregate(agg.bottom(2)).collect() == [[-math.inf, 0]]
+    [few] = Pipeline().read_from([math.nan, 2, 1]).aggregate(agg.top(5)).collect()
+    assert few[:2] == [2, 1]
+    assert len(few) == 3

@@ -48,7 +48,7 @@ def updated_states(
         update, used = aggregate.accumulated(name, olds[number], value)
         names.update(used)
         if aggregate.check is not None:
-            checks.append(f"check_{name}({value})")
+            checks.append(f"check_{name}({olds[number]}, {value})")
             names[f"check_{name}"] = aggregate.check
         (updates if aggregate.check is None else last).append(f"{news[number]} = {update}")
     return [*checks, *updates], last, news, names
