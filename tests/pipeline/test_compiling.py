@@ -10,7 +10,7 @@ import pytest
 from benchmarks.tpch import by_hand
 from benchmarks.tpch.queries import QUERIES
 
-from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between
+from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between, skip
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -139,6 +139,44 @@ def test_a_stage_that_was_collected_needs_no_sink() -> None:
     pipe = Pipeline()
     numbers = pipe.read_from([1])
     assert numbers.map(str).collect() == ["1"]
+    numbers.write_to(p.noop())
+    assert len(pipe.to_dag()) == 2
+
+
+@pytest.mark.parametrize("look", ["preview", "verify"])
+def test_a_stage_that_was_only_looked_at_needs_no_sink(look: str) -> None:
+    pipe = Pipeline()
+    odd, even = pipe.read_from([1]).split(bool)
+    getattr(odd.map(str), look)()
+    even.write_to(p.noop())
+    assert len(pipe.to_dag()) == 3
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda s: s.map_batches("no function"),
+        lambda s: s.map_batches(list, retry="no retry"),
+        lambda s: s.map(str, on_error="skip"),
+        lambda s: s.map(str, name=7),
+        lambda s: s.map(str, parallelism=0),
+        lambda s: s.top(1, name=7),
+        lambda s: s.sort(key=str, on_error=skip(), name=7),
+        lambda s: s.rebalance(key=str, on_error=skip(), name=7),
+        lambda s: s.group_by(str).map_groups(str, retry="no retry"),
+        lambda s: s.join(s, left=str, right=str, name=7),
+        lambda s: s.process(7),
+        lambda s: s.write_to({}),
+        lambda s: s.write_to(p.noop(), parallelism=0),
+        lambda s: s.pipeline.read_from([1], parallelism=0),
+        lambda s: s.pipeline.read_from([1], name=7),
+    ],
+)
+def test_a_refused_step_leaves_nothing_in_the_pipeline(refused: Any) -> None:
+    pipe = Pipeline()
+    numbers = pipe.read_from([1])
+    with pytest.raises(InvalidDAG, match=r" in .*test_compiling.py line \d+"):
+        refused(numbers)
     numbers.write_to(p.noop())
     assert len(pipe.to_dag()) == 2
 
