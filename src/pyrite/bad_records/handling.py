@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.bad_records.letters import letter_of, without_addresses
-from pyrite.errors import PyriteError
+from pyrite.errors import ProcessorError, PyriteError
 from pyrite.functions import message_of
 from pyrite.retries import Retry
 
 
 class TooManyBadRecords(PyriteError):
     """A vertex had more items that it could not process than its `at_most` allows."""
+
+
+class NotAboutOneItem(ProcessorError):
+    """An error after which a step cannot go on with other items, or with another try: its state is
+    wrong. It fails the job, whatever `on_error` and `retry` say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class Handler:
         return self._letters is not None
 
     def __call__(self, item: Any, error: BaseException) -> None:
-        if self.fails:
+        if self.fails or isinstance(error, NotAboutOneItem):
             raise error
         self.count += 1
         if self._at_most is not None:
@@ -94,7 +99,9 @@ class Handler:
 
     def seconds(self, error: BaseException, failures: int) -> float | None:
         """How long to wait before an item is tried again; None if it is not."""
-        return None if self._retry is None else self._retry.seconds(error, failures)
+        if self._retry is None or isinstance(error, NotAboutOneItem):
+            return None
+        return self._retry.seconds(error, failures)
 
     def again(self, error: BaseException, failures: int) -> float | None:
         """When an item is to be tried again; None if it is not."""
