@@ -145,11 +145,11 @@ def test_the_standard_deviation_of_decimals(pool: Instance) -> None:
 
 def test_a_dict_has_one_nan_as_a_key(pool: Instance) -> None:
     numbers = [float("nan") for _ in range(100)]
-    key = agg.to_dict(lambda n: (n, "a"), lambda n: 1)
-    [found] = collected(pool, numbers, lambda s: s.rebalance().aggregate(key))
+    to_dict: agg.Aggregate[float, dict[Any, int]] = agg.to_dict(lambda n: (n, "a"), lambda n: 1)
+    [found] = collected(pool, numbers, lambda s: s.rebalance().aggregate(to_dict))
     assert list(found.values()) == [1]
     one, two = ({float("nan"): n} for n in range(2))  # as they come from two processes
-    assert list(key.combine(key.combine({}, one), two).values()) == [1]
+    assert list(to_dict.combine(to_dict.combine({}, one), two).values()) == [1]
 
 
 def test_mean_and_standard_deviation(pool: Instance) -> None:
