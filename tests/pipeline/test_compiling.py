@@ -10,7 +10,7 @@ import pytest
 from benchmarks.tpch import by_hand
 from benchmarks.tpch.queries import QUERIES
 
-from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between, skip
+from pyrite import DAG, Instance, InvalidDAG, JobFailed, Pipeline, agg, between, skip
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -288,6 +288,21 @@ def wrong_name(name: Any = 7) -> Any:
 def test_every_error_names_the_line_of_the_step(wrong: Any) -> None:
     with pytest.raises(InvalidDAG, match=r" in:? .*test_compiling.py line \d+"):
         wrong().run()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda s: s.group_by(str).map_groups(lambda key, items: None), "must be an iterable"),
+        (lambda s: s.flat_map({"a": 1}.get), "must be an iterable"),
+        (lambda s: s.map(lambda text: [text]).distinct(), "a key must be hashable"),
+        (lambda s: s.map(lambda text: [text]).group_by(lambda x: x).count(), "must be hashable"),
+    ],
+)
+def test_a_failure_shows_names_of_the_user_only(wrong: Any, words: str) -> None:
+    with pytest.raises(JobFailed, match=words) as info:
+        wrong(Pipeline().read_from(["a"])).collect()
+    assert not re.search(r" at 0x|\b_[A-Z]|function None", str(info.value))
 
 
 def test_an_invalid_dag_names_the_lines_of_its_vertices() -> None:

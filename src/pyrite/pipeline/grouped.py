@@ -343,5 +343,10 @@ class _OfGroup:
 
     fn: Callable[[Any, list[Any]], Iterable[Any]]
 
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """Messages name this function."""
+        return self.fn
+
     def __call__(self, group: tuple[Any, list[Any]]) -> Iterable[Any]:
         return self.fn(*group)
