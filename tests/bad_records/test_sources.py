@@ -175,3 +175,17 @@ def _context() -> Any:
         member_index=0,
         local_index=0,
     )
+
+
+@pytest.mark.parametrize("sinks", [1, 2, 3])
+def test_a_share_does_not_depend_on_how_often_the_source_is_used(
+    pyr: Instance, tmp_path: Path, sinks: int
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\nx\n{"a": 2}\ny\n')
+    pipe = Pipeline()
+    rows = pipe.read_from(p.read_files(path, format="jsonl"), on_error=pyrite.skip(at_most=0.4))
+    for _ in range(sinks):
+        rows.write_to(p.noop())
+    with pytest.raises(JobFailed, match="could not process 2 of 4 items"):
+        run(pyr, pipe)
