@@ -16,12 +16,8 @@ import builtins
 import heapq
 import math
 from collections.abc import Callable
-<<<<<<< HEAD
-from dataclasses import dataclass
-from decimal import Decimal
-=======
 from dataclasses import dataclass, replace
->>>>>>> h-fixe
+from decimal import Decimal
 from functools import partial
 from math import inf
 from operator import ne
