@@ -212,8 +212,13 @@ class WriteStep(Step):
         return None
 
     def target(self) -> str | None:
-        """A description of the target if only one sink of a job may write to it; otherwise None."""
+        """A description of the target if a job may not have any two sinks that write to it;
+        otherwise None."""
         return None
+
+    def shares_target(self) -> bool:
+        """Whether other sinks that say so, too, may write to the same target."""
+        return False
 
     def begin(self, context: MetaSupplierContext) -> Commit:
         """Called for each execution of a sink that commits, on the coordinator, before any writer
