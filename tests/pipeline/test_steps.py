@@ -7,6 +7,7 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import pytest
@@ -133,6 +134,22 @@ def test_aggregates_of_all_items(pool: Instance) -> None:
         assert [abs(n) for n in got[9]] == sorted(map(abs, items), reverse=True)[:3]
 
     check()
+
+
+def test_the_standard_deviation_of_decimals(pool: Instance) -> None:
+    numbers = [Decimal("1.5"), Decimal(4), Decimal("-2.25")]
+    assert collected(pool, numbers, lambda s: s.aggregate(agg.std())) == [
+        pytest.approx(float(statistics.stdev(numbers)))
+    ]
+
+
+def test_a_dict_has_one_nan_as_a_key(pool: Instance) -> None:
+    numbers = [float("nan") for _ in range(100)]
+    to_dict: agg.Aggregate[float, dict[Any, int]] = agg.to_dict(lambda n: (n, "a"), lambda n: 1)
+    [found] = collected(pool, numbers, lambda s: s.rebalance().aggregate(to_dict))
+    assert list(found.values()) == [1]
+    one, two = ({float("nan"): n} for n in range(2))  # as they come from two processes
+    assert list(to_dict.combine(to_dict.combine({}, one), two).values()) == [1]
 
 
 def test_mean_and_standard_deviation(pool: Instance) -> None:

@@ -17,6 +17,7 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from math import inf
 from operator import ne
@@ -24,7 +25,7 @@ from typing import Any, TypeVar, overload
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.keys import one_nan
+from pyrite.keys import one_nan, with_one_nan
 from pyrite.processors.checks import (
     checked_count,
     checked_function,
@@ -414,14 +415,14 @@ def _united(one: set[Any], two: set[Any]) -> set[Any]:
 
 
 def _merged(one: dict[Any, Any], two: dict[Any, Any]) -> dict[Any, Any]:
-    one.update(two)
+    one.update(with_one_nan(two))  # each process has a NaN of its own
     return one
 
 
 def _put(
     key: Callable[[Any], Any], value: Callable[[Any], Any], state: dict[Any, Any], item: Any
 ) -> dict[Any, Any]:
-    state[key(item)] = value(item)
+    state[one_nan(key(item))] = value(item)
     return state
 
 
@@ -429,6 +430,8 @@ def _with_one_more(state: tuple[int, float, float], value: Any) -> tuple[int, fl
     """Count, mean and sum of squared differences with one more value, by Welford's method."""
     n, average, squares = state
     n += 1
+    if isinstance(value, Decimal):
+        value = float(value)  # a Decimal cannot be subtracted from a float
     difference = value - average
     average += difference / n
     return n, average, squares + difference * (value - average)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
 from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
-from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
+from pyrite.pipeline.nodes import Node, naming_line, sources_only_of, upstream_of
 from pyrite.processors.groups.ordering import Limit
 from pyrite.processors.joins.hash_join import HashJoin
 from pyrite.processors.loops.chain import StepSupplier
@@ -36,7 +35,7 @@ def compiled(ends: Iterable[Node]) -> DAG:
             supplier = StepSupplier(replace(supplier.step, stops=stops))
         elif isinstance(supplier, HashJoin):
             supplier = replace(supplier, where=f"vertex '{names[node]}'")
-        with _naming_line(node):
+        with naming_line(node):
             vertex = dag.vertex(
                 names[node],
                 supplier,
@@ -52,17 +51,6 @@ def compiled(ends: Iterable[Node]) -> DAG:
                 dag.edge(inlet.shape(edge))
     _buffer_joins(dag)
     return dag
-
-
-@contextmanager
-def _naming_line(node: Node) -> Iterator[None]:
-    """An InvalidDAG that is raised inside the block says where the node was added."""
-    try:
-        yield
-    except InvalidDAG as error:
-        if node.where not in str(error):
-            error.args = (f"{error} (added in {node.where})",)
-        raise
 
 
 def _buffer_joins(dag: DAG) -> None:

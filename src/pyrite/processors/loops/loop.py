@@ -121,14 +121,15 @@ class Failure:
 
 def unhashable_key(function: object, key: Any) -> ProcessorError | None:
     """The error to report if a key function returned a key that is not hashable; None if the key
-    is."""
+    is. The function is None if it is a part of the loop, or if the items are their own keys."""
     try:
         hash(key)
     except TypeError as error:
+        returned = f"return value of the key function {describe(function)}"
         return ProcessorError(
-            f"return value of the key function {describe(function)} must be hashable, because "
-            f"groups are kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, "
-            "or another immutable value"
+            f"{'a key' if function is None else returned} must be hashable, because groups are "
+            f"kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, or another "
+            "immutable value from the key function"
         )
     return None
 
