@@ -19,6 +19,7 @@ class Retry:
     `wait` is the number of seconds before each of these tries, or a function from the number of
     tries that have failed to the seconds. While a step waits, everything else goes on. The items
     behind the one that waits keep their order; an async `map` goes on with those in flight.
+    Each try gets the same object: a function must not change an item before it raises.
 
     >>> from pyrite import Pipeline, Retry
     >>> answers = iter([None, "ready"])

@@ -14,7 +14,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from pyrite.bad_records import Handler, Handling
+from pyrite.bad_records import DeadLetter, Handler, Handling, with_text
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
@@ -199,6 +199,7 @@ class ChainProcessor(HandlesErrors):
         self._check: Callable[[Any], object] | None = None
         """Checks the items before they are written, if errors of the sink are handled."""
         self._bad: Sequence[Handler | None] = ()
+        self._has_text_letters = chain.sink is not None and chain.sink.takes_text_letters
 
     def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
         """Gives the processor a handler for each link, or None. Called before the first item."""
@@ -407,6 +408,8 @@ class ChainProcessor(HandlesErrors):
             return
         if self._writer is not None:
             good = out if self._check is None else [item for item in out if self._can_write(item)]
+            if self._has_text_letters and good and type(good[0]) is DeadLetter:
+                good = list(map(with_text, good))
             try:
                 if good:
                     self._writer.write(good)

@@ -202,6 +202,11 @@ class WriteStep(Step):
     writes_through = False
     """Whether its writers hold nothing back: what was written is in the collection."""
 
+    @property
+    def takes_text_letters(self) -> bool:
+        """Whether the items of dead letters must be texts, because a column has one type."""
+        return False
+
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
 
