@@ -7,13 +7,16 @@ from collections import Counter
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+import pytest
+
 from pyrite import Pipeline
 from pyrite import processors as p
 from pyrite.durable.parts.committing import PartStopped
+from pyrite.durable.parts.running import PartFailed
 from tests.durable.parts.bench import Bench
 from tests.durable.parts.test_running import commits_at_once, stop_after_commit
 from tests.http_server import HttpServer
-from tests.services import answer_of, noted, noted_session
+from tests.services import CannotCommit, answer_of, noted, noted_session, same
 
 __all__ = ["commits_at_once"]
 
@@ -27,6 +30,18 @@ def test_a_part_makes_and_closes_a_client(tmp_path: Path, server: HttpServer) ->
     assert bench.found() == Counter(2 * n for n in range(100))
     assert sorted(noted(tmp_path / "notes").values()) == [1, 1]
     assert server.most_at_once > 1
+    bench.close()
+
+
+def test_a_client_that_cannot_be_closed_fails_its_part(tmp_path: Path) -> None:
+    pipe = Pipeline()
+    pipe.read_from([1]).map_with(CannotCommit, same).write_to(p.write_list("out"))
+    bench = Bench(tmp_path, pipe.to_dag(), members=1)
+    with pytest.raises(PartFailed) as raised:
+        bench.work_all()
+    assert raised.value.failed.vertex == "map_with"
+    assert "the commit failed" in str(raised.value.failed.error)
+    assert not bench.found()
     bench.close()
 
 

@@ -8,7 +8,7 @@ import concurrent.futures
 import inspect
 import logging
 from collections.abc import Callable, Iterable
-from types import CoroutineType
+from types import AsyncGeneratorType, CoroutineType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pyrite.context import SupplierContext
@@ -54,6 +54,7 @@ class Caller:
         self._loop = loops.acquire()
         self._loops = loops
         self._vertex = name
+        self._is_cancelled = context.is_cancelled
         if self._calls.service is None:
             return
         is_open: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -107,7 +108,7 @@ class Caller:
                     call.awaited = made
                     call.task = self._loop.create_task(self._finish(call, made, seconds))
                     continue
-                call.made = self._listed(made) if self._calls.spreads else made
+                call.made = self._listed(made) if self._calls.spreads else self._one(made)
             except BaseException as error:
                 self._failed(call, error, seconds)
             else:
@@ -130,7 +131,7 @@ class Caller:
         try:
             async with self._slots:
                 if not self._calls.spreads:
-                    call.made = await made
+                    call.made = self._one(await made)
                 elif hasattr(type(made), "__aiter__"):
                     call.made = [each async for each in made]
                 else:
@@ -142,6 +143,14 @@ class Caller:
             return
         call.task = None
         call.end()
+
+    def _one(self, made: Any) -> Any:
+        if type(made) is AsyncGeneratorType:
+            raise ProcessorError(
+                f"return value of {describe(self._calls.function)} must be one value, but it is an "
+                "async generator; use flat_map_with()"
+            )
+        return made
 
     def _listed(self, made: Any) -> list[Any]:
         if not hasattr(type(made), "__iter__"):
@@ -167,8 +176,23 @@ class Caller:
         if left:
             self._wait(asyncio.run_coroutine_threadsafe(_cancelled(left), self._loop), "a call")
 
+    def complete(self) -> None:
+        """Closes the client of a job that has not failed, and waits for it, unless the job is
+        cancelled. Raises what the user's code raises: what the client had to commit may be lost."""
+        client = self._client
+        if client is None:
+            return
+        self._ask_to_close(None)
+        while not concurrent.futures.wait([client], LOOK_SECONDS).done:
+            if self._is_cancelled():
+                return
+        self._client = None
+        raised = client.result()
+        if raised is not None:
+            raise raised
+
     def close(self, error: BaseException | None) -> None:
-        """Closes the client, with the error of the job if it has failed."""
+        """Closes the client, if it is open, with the error of the job if it has failed."""
         if self._loops is None:
             return
         try:
@@ -180,14 +204,21 @@ class Caller:
     def _close_client(
         self, client: concurrent.futures.Future[BaseException | None], error: BaseException | None
     ) -> None:
-        assert self._closing is not None
         traceback = None if error is None else error.__traceback__
-        self._loop.call_soon_threadsafe(self._closing.set_result, error)
+        self._ask_to_close(error)
         raised = self._wait(client, "closing the client")
         if error is not None:  # it belongs to the user, without the frames of closing
             error.__traceback__ = traceback
         if raised is not None and raised is not error:
             raise raised
+
+    def _ask_to_close(self, error: BaseException | None) -> None:
+        self._loop.call_soon_threadsafe(self._begin_to_close, error)
+
+    def _begin_to_close(self, error: BaseException | None) -> None:
+        assert self._closing is not None
+        if not self._closing.done():
+            self._closing.set_result(error)
 
     def _wait(self, ending: concurrent.futures.Future[T], what: str) -> T | None:
         """What the future has; None if it takes too long."""

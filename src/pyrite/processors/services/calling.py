@@ -97,6 +97,7 @@ class _OnMember(ProcessorSupplier):
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._caller: Caller | None = None
+        self._processors: list[CallProcessor] = []
 
     def init(self, context: SupplierContext) -> None:
         from pyrite.processors.services.caller import Caller  # asyncio takes 40 ms to import
@@ -106,7 +107,14 @@ class _OnMember(ProcessorSupplier):
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._caller is not None
-        return [CallProcessor(self._calls, self._caller) for _ in range(count)]
+        self._processors = [CallProcessor(self._calls, self._caller) for _ in range(count)]
+        return self._processors
+
+    def complete(self) -> None:
+        assert self._caller is not None
+        for processor in self._processors:
+            processor.close(None)  # after a limit, calls are left that nobody needs
+        self._caller.complete()
 
     def close(self, error: BaseException | None) -> None:
         caller, self._caller = self._caller, None

@@ -112,7 +112,7 @@ def updating(
     def last(name: str) -> ColumnElement[Any]:
         if name in always:
             return rows.c[name]
-        found: Any = func.first_value(rows.c[name])
+        found: Any = func.first_value(rows.c[name], type_=rows.c[name].type)
         over: ColumnElement[Any] = found.over(
             partition_by=partition, order_by=(has(name).desc(), *latest)
         )
