@@ -189,3 +189,17 @@ def test_the_lines_that_an_open_quote_takes_are_in_one_bad_record(
     assert list(pyr.list("out")) == ["1", "5", "6"]
     items = [(letter.item["line"], letter.item["text"]) for letter in letters(pyr)]
     assert items == [(3, '2,"open\n3,b\n4,"c"'), (9, '7,"open again\n8,e')]
+
+
+@pytest.mark.parametrize("sinks", [1, 2, 3])
+def test_a_share_does_not_depend_on_how_often_the_source_is_used(
+    pyr: Instance, tmp_path: Path, sinks: int
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\nx\n{"a": 2}\ny\n')
+    pipe = Pipeline()
+    rows = pipe.read_from(p.read_files(path, format="jsonl"), on_error=pyrite.skip(at_most=0.4))
+    for _ in range(sinks):
+        rows.write_to(p.noop())
+    with pytest.raises(JobFailed, match="could not process 2 of 4 items"):
+        run(pyr, pipe)

@@ -118,9 +118,10 @@ class Handler:
         return self.is_waiting
 
 
-def over_limit(handling: Handling, counts: Mapping[str, Any]) -> str | None:
+def over_limit(handling: Handling, counts: Mapping[str, Any], edges: int = 1) -> str | None:
     """How the bad records of a vertex exceed what it may have, in words; None if they do not.
-    `counts` are the metrics of the vertex in the whole job."""
+    `counts` are the metrics of the vertex in the whole job, and `edges` the number of its outbound
+    edges, each of which counts as emitted."""
     bad = counts["skipped"] + counts["dead_letters"]
     if handling.at_most is None:
         return None
@@ -129,11 +130,15 @@ def over_limit(handling: Handling, counts: Mapping[str, Any]) -> str | None:
             return None
         return f"{_items(bad)}, and its on_error allows at most {handling.at_most}"
     # A source receives nothing. What it could read, and what it could not, is all that it had.
-    total = counts["received"] or counts["emitted"] + bad
-    if bad <= handling.at_most * total:
+    total = counts["received"] or counts["emitted"] // max(edges, 1) + bad
+    if bad <= handling.at_most * total * _ROUNDING:
         return None
     share = f"{handling.at_most:.6g}"
     return f"{bad} of {_items(total)}, and its on_error allows at most {share} of them"
+
+
+_ROUNDING = 1 + 1e-12
+"""A share such as 0.29 or 1 / 3 has no exact float, and 0.29 * 100 is less than 29."""
 
 
 def _items(count: int) -> str:

@@ -16,7 +16,7 @@ import builtins
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from math import inf
@@ -65,7 +65,7 @@ def count() -> Aggregate[Any, int]:
     >>> Pipeline().read_from("abc").aggregate(count()).collect()
     [3]
     """
-    return Aggregate(_zero, lambda n, item: n + 1, _add)
+    return Aggregate(_zero, lambda n, item: n + 1, _add, changes_state=False)
 
 
 @overload
@@ -79,7 +79,8 @@ def sum(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     >>> Pipeline().read_from(["a", "bcd"]).aggregate(sum(len)).collect()
     [4]
     """
-    return Aggregate(_zero, _add, _add, of=checked_optional_function("agg.sum", "of", of))
+    checked_optional_function("agg.sum", "of", of)
+    return Aggregate(_zero, _add, _add, of=of, changes_state=False)
 
 
 @overload
@@ -99,6 +100,7 @@ def mean(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, float]:
         lambda one, two: (one[0] + two[0], one[1] + two[1]),
         lambda state: state[1] / state[0] if state[0] else math.nan,
         of=checked_optional_function("agg.mean", "of", of),
+        changes_state=False,
     )
 
 
@@ -119,6 +121,7 @@ def std(of: Callable[[Any], Any] | None = None, *, ddof: int = 1) -> Aggregate[A
         _both_moments,
         lambda state: math.sqrt(state[2] / (state[0] - ddof)) if state[0] > ddof else math.nan,
         of=checked_optional_function("agg.std", "of", of),
+        changes_state=False,
     )
 
 
@@ -171,7 +174,7 @@ def reduce(fn: Callable[[T, T], T]) -> Aggregate[T, T]:
     >>> Pipeline().read_from([2, 3, 4]).aggregate(reduce(lambda a, b: a * b)).collect()
     [24]
     """
-    return _folding(checked_function("agg.reduce", "fn", fn), None)
+    return replace(_folding(checked_function("agg.reduce", "fn", fn), None), changes_state=True)
 
 
 def top(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, list[T]]:
@@ -303,7 +306,7 @@ def _add(one: Any, two: Any) -> Any:
 
 def _folding(fn: Callable[[Any, Any], Any], of: Callable[[Any], Any] | None) -> Aggregate[Any, Any]:
     either = partial(_either, fn)
-    return Aggregate(_nothing_yet, either, either, _or_none, of=of)
+    return Aggregate(_nothing_yet, either, either, _or_none, of=of, changes_state=False)
 
 
 def _nothing_yet() -> Any:

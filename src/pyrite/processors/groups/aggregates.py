@@ -52,6 +52,8 @@ class Aggregate(Generic[T, R]):
     """For an aggregate that changes its state in place, in a step with `on_error`: `check(state,
     item)` raises for an item that `accumulate` could not take, or would only find out about later.
     It does not change the state."""
+    changes_state: bool = True
+    """Whether `accumulate` may change its first argument."""
 
     if TYPE_CHECKING:  # without `finish`, the result has the type of the state
 
@@ -64,6 +66,7 @@ class Aggregate(Generic[T, R]):
             finish: None = None,
             of: Callable[[Any], Any] | None = None,
             check: Callable[[Any, Any], Any] | None = None,
+            changes_state: bool = True,
         ) -> None: ...
         @overload
         def __init__(
@@ -74,6 +77,7 @@ class Aggregate(Generic[T, R]):
             finish: Callable[[A], R],
             of: Callable[[Any], Any] | None = None,
             check: Callable[[Any, Any], Any] | None = None,
+            changes_state: bool = True,
         ) -> None: ...
         def __init__(self, *arguments: Any, **options: Any) -> None: ...
 
