@@ -442,7 +442,7 @@ class ChainProcessor(HandlesErrors):
         if room <= 0:
             return False
         if self._results is None:
-            self._results = fold.results(self._state)
+            self._results = self._results_of(fold)
             # Results are removed from the end, which is cheap. A snapshot saves the ones left.
             self._results.reverse()
             self._state = None
@@ -456,6 +456,20 @@ class ChainProcessor(HandlesErrors):
         del self._results[-room:]
         self.pace.took(len(items), perf_counter() - started)
         return not self._results and not self._group_spilled(fold)
+
+    def _results_of(self, fold: Fold) -> list[Any]:
+        try:
+            return fold.results(self._state)
+        except Exception as error:
+            function = fold.late_function()
+            if function is not None:
+                for item in self._state:
+                    try:
+                        function(item)
+                    except Exception:
+                        self._failure = Failure(self.chain.step_count, item, error)
+                        break
+            raise
 
     def _finished(self, fold: Fold, results: list[Any]) -> list[Any]:
         handler = self._bad[-2] if self._bad else None

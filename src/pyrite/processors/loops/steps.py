@@ -182,6 +182,11 @@ class Fold(Step):
         """The results to emit. The caller does not use the state afterwards."""
         raise NotImplementedError
 
+    def late_function(self) -> Callable[[Any], Any] | None:
+        """The user's function that `results` calls with each item of the state; None if it calls
+        none. An error is about the item for which it raises."""
+        return None
+
     def finished(self, results: Iterable[Any]) -> list[Any]:
         """The items to emit for some of the results. It is called only if `finishes` is true."""
         raise NotImplementedError
