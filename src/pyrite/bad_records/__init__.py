@@ -5,6 +5,7 @@ from pyrite.bad_records.handling import (
     BadRecord,
     Handler,
     Handling,
+    NotAboutOneItem,
     TooManyBadRecords,
     over_limit,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "ErrorPolicy",
     "Handler",
     "Handling",
+    "NotAboutOneItem",
     "OnError",
     "TooManyBadRecords",
     "checked_policy",

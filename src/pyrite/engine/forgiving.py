@@ -127,3 +127,5 @@ class Forgiving(HandlesErrors):
         self._one = Inbox()
         for made in self._own.buckets:
             made.clear()
+        if isinstance(self.processor, AbstractProcessor):
+            self.processor.abandon_item()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyrite.dag import Pattern
@@ -21,7 +22,7 @@ from pyrite.processors.loops.steps import Fold, ReadStep, Step, Transform, Write
 from pyrite.processors.transforms import FlatMap
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots, because all executions share what is cached
 class Stretch:
     """One vertex, or several fused vertices. `chain` is None if the vertex has the user's own
     processors."""
@@ -33,16 +34,16 @@ class Stretch:
     def inbound(self) -> tuple[EdgePlan, ...]:
         return self.vertices[0].inbound
 
-    @property
+    @cached_property
     def outbound(self) -> tuple[EdgePlan, ...]:
         """The edges for what it emits, then those for the dead letters of its vertices."""
         return (*self.emitting, *self.letters)
 
-    @property
+    @cached_property
     def emitting(self) -> tuple[EdgePlan, ...]:
         return self.vertices[-1].emitting
 
-    @property
+    @cached_property
     def letters(self) -> tuple[EdgePlan, ...]:
         return tuple(edge for vertex in self.vertices for edge in vertex.letters)
 
@@ -50,7 +51,7 @@ class Stretch:
     def local_parallelism(self) -> int:
         return self.vertices[0].local_parallelism
 
-    @property
+    @cached_property
     def label(self) -> str:
         return " + ".join(vertex.name for vertex in self.vertices)
 

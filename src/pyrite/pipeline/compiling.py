@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
 from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
-from pyrite.pipeline.nodes import Node, leading_only_to, upstream_of
+from pyrite.pipeline.nodes import Node, leading_only_to, naming_line, upstream_of
 from pyrite.processors.groups.ordering import Limit
 from pyrite.processors.joins.hash_join import HashJoin
 from pyrite.processors.loops.chain import StepSupplier
@@ -37,7 +36,7 @@ def compiled(ends: Iterable[Node]) -> DAG:
             supplier = StepSupplier(replace(supplier.step, stops=stops))
         elif isinstance(supplier, HashJoin):
             supplier = replace(supplier, where=f"vertex '{names[node]}'")
-        with _naming_line(node):
+        with naming_line(node):
             vertex = dag.vertex(
                 names[node],
                 supplier,
@@ -59,17 +58,6 @@ def _may_be_endless(node: Node) -> bool:
     """Whether it may emit without end, and not in one loop with the step that follows."""
     supplier = node.supplier
     return not node.inlets or (isinstance(supplier, CallSupplier) and supplier.calls.spreads)
-
-
-@contextmanager
-def _naming_line(node: Node) -> Iterator[None]:
-    """An InvalidDAG that is raised inside the block says where the node was added."""
-    try:
-        yield
-    except InvalidDAG as error:
-        if node.where not in str(error):
-            error.args = (f"{error} (added in {node.where})",)
-        raise
 
 
 def _buffer_joins(dag: DAG) -> None:

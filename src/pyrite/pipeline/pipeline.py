@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.dag import DAG
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
@@ -45,7 +45,7 @@ class Pipeline:
         self._sources: list[Node] = []
         self._sinks: list[Node] = []
         self._ends: list[tuple[Node, int]] = []
-        self._collected: list[Node] = []
+        self._looked_at: set[tuple[Node, int]] = set()
         self._dag: DAG | None = None
 
     @overload
@@ -102,9 +102,9 @@ class Pipeline:
             parallelism=-1 if parallelism is None else parallelism,
             on_error=on_error,
         )
-        checked_policy(on_error, f"'{node.name}' in {where}")
         self._sources.append(node)
         self._dag = None
+        self._add_end(node, 0)
         return Stage(self, node)
 
     def to_dag(self) -> DAG:
@@ -207,17 +207,18 @@ class Pipeline:
         self._sinks.append(node)
         self._dag = None
 
-    def _add_collected(self, node: Node) -> None:
-        self._collected.append(node)
+    def _add_looked_at(self, node: Node, branch: int) -> None:
+        """Takes note of a stage that was collected, previewed or verified: it needs no sink."""
+        self._looked_at.add((node, branch))
 
     def _check_ends(self) -> None:
         if not self._sources:
             raise InvalidDAG("the pipeline is empty; start with pipeline.read_from(source)")
-        used = upstream_of([*self._sinks, *self._collected])
+        used = upstream_of([*self._sinks, *(node for node, _ in self._looked_at)])
         read = {(inlet.node, inlet.branch) for node in used for inlet in node.inlets}
-        ended = {*self._sinks, *self._collected}
-        for node, branch in self._ends:
-            if (node, branch) not in read and node not in ended:
+        for end in self._ends:
+            if end not in read and end not in self._looked_at:
+                node = end[0]
                 raise InvalidDAG(
                     f"the stage '{node.name}', added in {node.where}, leads to no sink; end it "
                     "with write_to(sink), or take it out"

@@ -126,7 +126,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         """
         name = run.new_list_name()
         sink = node_after([(self, self._local_shape())], "collect", write_list(name), Options())
-        self.pipeline._add_collected(sink)
+        self.pipeline._add_looked_at(self.node, self._branch)
         items: list[T] = run.collected(compiled([sink]), name, on)
         return items
 
@@ -155,5 +155,6 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
     def _dag_to_here(self, name: str) -> tuple[DAG, str]:
         """The DAG of what leads to this stage, and the name of its last vertex, a sink."""
         dag = compiled([node_after([(self, self._local_shape())], name, noop(), Options())])
+        self.pipeline._add_looked_at(self.node, self._branch)
         (last,) = (vertex.name for vertex in dag.vertices if not dag.outbound(vertex))
         return dag, last

@@ -19,7 +19,7 @@ NAME = "dead-letters"
 def with_dead_letters(dag: DAG) -> DAG:
     """The DAG that runs for a DAG: with the sinks of its dead letters, and with sources that go on
     after a bad record if they are asked to. Without any of these it is the DAG itself."""
-    if all(handling_of(vertex) is None for vertex in dag.vertices) or _is_complete(dag):
+    if all(v.policy is None and v.retry is None for v in dag.vertices) or _is_complete(dag):
         return dag
     return dag.derived(NAME, _completed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,32 @@ def test_keys_need_not_be_numbers(
     expected = read(pyr, p.read_sql(database.url, what))
     assert len(found) == len(values) * 5
     assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
+SQLITE_KEYS: dict[str, tuple[str, list[Any]]] = {
+    "texts with and without a T": (
+        "DATETIME",
+        [f"2024-01-01{between}{hour:02}:00:00" for between in " T" for hour in range(24)],
+    ),
+    "numbers in a datetime": ("DATETIME", [1_700_000_000 + n for n in range(20)]),
+    "large numbers": ("NUMERIC", [2**53 + 1 + 2 * n for n in range(20)]),
+    "numbers of all kinds": ("DECIMAL", [*range(10), *(n + 0.5 for n in range(10))]),
+    "values of all kinds": ("BLOB", [*range(9), "a", "b", "1", "2", b"x", b"y", 0.5, 1e300]),
+    "texts without regard to case": ("TEXT COLLATE NOCASE", ["a", "B", "b", "A", "c", "C"] * 3),
+}
+
+
+@pytest.mark.parametrize("what", ["keyed", "SELECT * FROM keyed"])
+@pytest.mark.parametrize(("type", "keys"), SQLITE_KEYS.values(), ids=SQLITE_KEYS.keys())
+def test_any_value_that_sqlite_keeps_divides_the_rows(
+    tmp_path: Path, pyr: Instance, type: str, keys: list[Any], what: str
+) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as raw:
+        raw.execute(f"CREATE TABLE keyed (k {type}, n INT)")
+        raw.executemany("INSERT INTO keyed VALUES (?, ?)", [(k, n) for n, k in enumerate(keys)])
+    raw.close()
+    source = p.read_sql(f"sqlite:///{tmp_path}/x.db", what, key="k", columns=["n"])
+    assert sorted(row["n"] for row in read(pyr, source, 4)) == list(range(len(keys)))
 
 
 def test_the_parts_are_about_equal_even_if_keys_are_skewed(
@@ -247,17 +274,24 @@ def test_a_preview_looks_at_some_rows(database: Database) -> None:
         "n::text::bytea",
         "n % 2 = 0",
         "CASE n % 3 WHEN 0 THEN 'NaN'::float ELSE n END",
+        "CASE WHEN n < 50 THEN '1 year' ELSE '360 days'::interval + n * interval '1 minute' END",
+        "CASE n WHEN 50 THEN 'infinity' ELSE now() END",
+        "ARRAY[n % 7, n]",
+        "jsonb_build_object('a', n)",
+        "(n::text)::char(5)",
+        "n::numeric / 7",
     ],
 )
+@pytest.mark.parametrize("what", ["keyed", "SELECT * FROM keyed"])
 def test_any_key_that_postgresql_can_order_divides_the_rows(
-    shared_postgres: PostgresServer, value: str
+    shared_postgres: PostgresServer, value: str, what: str
 ) -> None:
     database = Database(shared_postgres.new_schema())
     database.run(
         "CREATE TYPE mood AS ENUM ('sad', 'happy')",
         f"CREATE TABLE keyed AS SELECT n, {value} AS k FROM generate_series(1, 100) AS n",
     )
-    step = p.read_sql(database.url, "SELECT * FROM keyed", key="k").step
+    step = p.read_sql(database.url, what, key="k", columns=["n"]).step
     assert isinstance(step, ReadSql)
     ranges = step.found("keyed", 3).ranges or ()
     assert len(ranges) > 2

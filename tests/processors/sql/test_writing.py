@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from threading import Event
 from typing import Any
 
@@ -76,6 +77,37 @@ def test_the_last_item_with_a_key_wins(database: Database, pyr: Instance) -> Non
     items = [{"id": 1, "item": str(number), "n": 0} for number in range(50)]
     write(pyr, items, p.write_sql(database.url, "orders", key=("id",), batch_size=7))
     assert database.rows("SELECT item FROM orders") == [("49",)]
+
+
+@pytest.mark.parametrize("existing", [[], [(1, "old", 0)]])
+def test_the_last_item_that_has_a_field_wins(
+    database: Database, pyr: Instance, existing: list[Any]
+) -> None:
+    with_orders(database, *(f"INSERT INTO orders VALUES {row}" for row in existing))
+    items = [{"id": 1, "item": "a", "n": 1}, {"id": 1, "n": 2}, {"id": 2}, {"id": 1, "item": "c"}]
+    items += [{"id": 3, "n": 4}, {"id": 3, "n": None}, {"id": 3, "item": "d"}]
+    write(pyr, items, p.write_sql(database.url, "orders", key="id", batch_size=2))
+    found = database.rows("SELECT * FROM orders ORDER BY id")
+    assert found == [(1, "c", 2), (2, None, 5), (3, "d", None)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_items_with_different_fields_are_written_as_if_one_by_one(
+    tmp_path: Path, pyr: Instance, seed: int
+) -> None:
+    database = with_orders(Database(f"sqlite:///{tmp_path}/shop.db"))
+    chance = Random(seed)
+    items: list[dict[str, Any]] = []
+    expected: dict[int, dict[str, Any]] = {}
+    for number in range(60):
+        fields = {name: f"{number}" if name == "item" else number for name in ("item", "n")}
+        some = {name: fields[name] for name in fields if chance.random() < 0.6}
+        items.append({"id": chance.randrange(8), **some})
+        id = items[-1]["id"]
+        expected[id] = {**expected.get(id, {"item": None, "n": 5}), **some}
+    write(pyr, items, p.write_sql(database.url, "orders", key="id", batch_size=7))
+    found = {id: {"item": item, "n": n} for id, item, n in database.rows("SELECT * FROM orders")}
+    assert found == expected
 
 
 def test_replacing_deletes_what_was_there(database: Database, pyr: Instance) -> None:

@@ -33,8 +33,8 @@ from pyrite.functions import shorten
 from pyrite.processors.loops.steps import BadItem, Commit
 from pyrite.processors.sql.databases import connected, engine_at, is_missing_file
 from pyrite.processors.sql.faults import cause_of, explained, reason
-from pyrite.processors.sql.moving import Moving
-from pyrite.processors.sql.staging import FIELDS, TAG, Staged, Staging, columns_of
+from pyrite.processors.sql.moving import Moving, adding, updating
+from pyrite.processors.sql.staging import TAG, Staged, Staging
 from pyrite.processors.sql.tables import (
     found_table,
     has_table,
@@ -167,8 +167,8 @@ class SqlCommit(Commit):
         self._check(connection, rows, staged)
         if sink.mode == "replace":
             connection.execute(delete(target))
-        for fields in sorted({fields for report in staged for fields in report.rows}):
-            self._move(connection, rows, target, fields, [report.tag for report in staged])
+        for moving in self._movings(connection, rows, target, staged):
+            self._move(connection, moving)
         if connection.dialect.name == "postgresql":
             connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
         self._staging.drop_in(connection)
@@ -185,17 +185,21 @@ class SqlCommit(Commit):
                 "does when its server crashes; run the job again"
             )
 
-    def _move(
-        self, connection: Connection, rows: Table, target: Table, fields: str, tags: Sequence[str]
-    ) -> None:
-        """Moves the rows with these fields."""
-        moving = Moving(rows, target, columns_of(fields), self._upserted)
-        chosen = (rows.c[FIELDS] == fields, rows.c[TAG].in_(tags))
+    def _movings(
+        self, connection: Connection, rows: Table, target: Table, staged: Sequence[Staged]
+    ) -> Iterable[Moving]:
+        shapes = sorted({fields for report in staged for fields in report.rows})
+        tags = [report.tag for report in staged]
+        if not shapes or self._sink.mode != "upsert":
+            return adding(rows, target, shapes, tags)
+        return updating(connection, rows, target, shapes, tags, self._sink.key or ())
+
+    def _move(self, connection: Connection, moving: Moving) -> None:
         try:
             with connection.begin_nested():
-                connection.execute(moving.insert(connection, chosen))
+                connection.execute(moving.insert(connection))
         except (IntegrityError, DataError) as error:
-            item = moving.refused(connection, chosen)
+            item = moving.refused(connection)
             if item is None:
                 raise
             raise BadItem(
@@ -203,11 +207,6 @@ class SqlCommit(Commit):
                 f"'{self._sink.table}': {reason(error, self._sink.address)}",
                 item,
             ) from cause_of(error)
-
-    @property
-    def _upserted(self) -> Sequence[str]:
-        """The columns by which rows are updated; none if all rows are added."""
-        return (self._sink.key or ()) if self._sink.mode == "upsert" else ()
 
     def _is_recorded(self, connection: Connection) -> bool:
         """Whether the rows are committed already. If not, the record is added to the transaction;

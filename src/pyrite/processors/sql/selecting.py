@@ -11,13 +11,16 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Text,
     TextClause,
     bindparam,
+    cast,
     column,
     func,
     literal_column,
     select,
     text,
+    type_coerce,
 )
 from sqlalchemy.sql.selectable import FromClause
 from sqlalchemy.types import NullType
@@ -84,11 +87,13 @@ class Rows:
 
     def boundaries(self, connection: Connection, count: int) -> list[Any]:
         """Keys between which there are about equally many rows: the first of each of `count` parts,
-        except for the first part."""
+        except for the first part. They are as the database writes them, not as Python does: what
+        the database has put in order need not be in order after it was converted."""
         assert self.key is not None
+        kept = _as_kept(self.key, connection.dialect.name)
         numbered = (
             select(
-                self.key.label("pyrite_key"),
+                kept.label("pyrite_key"),
                 (func.row_number().over(order_by=self.key) - 1).label("pyrite_number"),
                 func.count().over().label("pyrite_count"),
             )
@@ -129,14 +134,21 @@ class Rows:
             return statement
         if range.is_null:
             return statement.where(self.key.is_(None))
+        # Without a type, a bound gets to the database as it has come from there.
+        key = type_coerce(self.key, NullType())
         if range.low is not None:
-            statement = statement.where(self.key >= self._bound("pyrite_low", range.low))
+            statement = statement.where(key >= _bound("pyrite_low", range.low))
         if range.high is not None:
-            statement = statement.where(self.key < self._bound("pyrite_high", range.high))
+            statement = statement.where(key < _bound("pyrite_high", range.high))
         return statement
 
-    def _bound(self, name: str, value: Any) -> ColumnElement[Any]:
-        """A query says nothing about types; without one, the database finds that of the column."""
-        assert self.key is not None
-        is_known = not isinstance(self.key.type, NullType)
-        return bindparam(name, value, type_=self.key.type if is_known else NullType())
+
+def _as_kept(key: ColumnElement[Any], dialect: str) -> ColumnElement[Any]:
+    """A key that `_bound` gives back to the database unchanged. All types of PostgreSQL have a text
+    from which it makes the same value again."""
+    return cast(key, Text()) if dialect == "postgresql" else type_coerce(key, NullType())
+
+
+def _bound(name: str, value: Any) -> ColumnElement[Any]:
+    """The database gives it the type of the column."""
+    return bindparam(name, value, type_=NullType())
