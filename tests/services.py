@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -56,3 +57,10 @@ class CannotCommit:
 
 def same(client: object, item: Any) -> Any:
     return item
+
+
+def join_threads(name: str) -> None:
+    """Waits until the threads whose names begin like this have ended."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(name):
+            thread.join(20)

@@ -87,6 +87,12 @@ class Processor:
         `save_snapshot`."""
         return type(self).save_snapshot is not Processor.save_snapshot
 
+    @property
+    def can_save(self) -> bool:
+        """Whether `save_snapshot` may be called now. A job that cannot save a processor in the
+        middle of an item waits until the item is done."""
+        return True
+
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         """Returns the state as (key, value) pairs, from which another processor can continue. It is
         called only between other calls."""

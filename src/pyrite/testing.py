@@ -178,7 +178,7 @@ class _Trial:
 
     def _restore(self) -> None:
         """Replaces the processor with a new one that gets the saved state."""
-        if not self._mode.restores:
+        if not self._mode.restores or not self._processor.can_save:
             return
         saved = cloudpickle.loads(cloudpickle.dumps(list(self._processor.save_snapshot())))
         self._close(None)

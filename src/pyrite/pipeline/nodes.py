@@ -74,8 +74,8 @@ def upstream_of(ends: Iterable[Node]) -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
-def sources_only_of(end: Node, nodes: Iterable[Node]) -> list[Node]:
-    """The sources among the nodes, in order, whose items all lead to `end` and nowhere else."""
+def leading_only_to(end: Node, nodes: Iterable[Node]) -> list[Node]:
+    """Those of the nodes, in order, whose items all lead to `end` and nowhere else."""
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
         for inlet in node.inlets:
@@ -84,7 +84,7 @@ def sources_only_of(end: Node, nodes: Iterable[Node]) -> list[Node]:
     for node in reversed(upstream_of([end])):
         if all(reader in inside for reader in readers.get(node, ())):
             inside.add(node)
-    return [node for node in upstream_of([end]) if node in inside and not node.inlets]
+    return [node for node in upstream_of([end]) if node in inside and node is not end]
 
 
 def separate(inlets: Iterable[Inlet], where: str) -> tuple[Inlet, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -71,4 +72,31 @@ def test_calls_in_flight_are_made_again_if_a_peer_dies(
     bench.work_all()
     assert calls[20] == 2
     assert bench.found() == Counter(range(40))
+    bench.close()
+
+
+begun: list[int] = []
+
+
+def numbered(client: object, n: int) -> Iterator[tuple[int, int, int]]:
+    begun.append(n)
+    call = len(begun)
+    for each in range(5000):
+        yield n, each, call
+
+
+def test_what_is_made_of_an_item_comes_from_one_call(tmp_path: Path, commits_at_once: None) -> None:
+    pipe = Pipeline()
+    made = pipe.read_from(range(3)).rebalance().flat_map_with(dict, numbered, in_flight=1)
+    made.rebalance().write_to(p.write_list("out"))
+    bench = Bench(tmp_path, pipe.to_dag(), members=1)
+    part = next(each for each in bench.parts if "flat_map_with" in each.task)
+    for each in bench.parts[: bench.parts.index(part)]:
+        bench.work(each)
+    while not bench.work(part, stop_after_commit(bench, part)):
+        assert len(begun) < 50
+    bench.work_all()
+    found = bench.found()
+    assert {(n, each) for n, each, _ in found} == {(n, i) for n in range(3) for i in range(5000)}
+    assert len({(n, call) for n, _, call in found}) == 3
     bench.close()

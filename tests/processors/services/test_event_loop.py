@@ -14,6 +14,7 @@ from pyrite import processors as p
 from pyrite.processors.services import caller, event_loop
 from pyrite.processors.services.event_loop import shared_loop
 from tests.processors.services.test_async_map import start
+from tests.services import join_threads
 
 
 async def doubled(n: int) -> int:
@@ -77,6 +78,7 @@ def test_an_execution_with_async_steps_is_not_waited_for_on_the_loop() -> None:
     with pytest.raises(JobFailed, match="cannot be waited for on Pyrite's event loop"):
         Pipeline().read_from([1]).map(nested).collect()
     assert Pipeline().read_from([1]).map(doubled).collect() == [2]
+    join_threads("pyrite-close")
 
 
 def test_async_steps_inside_async_functions() -> None:
@@ -134,9 +136,7 @@ def test_a_call_that_blocks_does_not_keep_a_cancelled_job(
     assert isinstance(execution.exception(20), JobCancelled)
     assert "vertex 'calls': a call has not ended after" in caplog.text
     go_on.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("pyrite-service"):
-            thread.join(20)
+    join_threads("pyrite-service")
 
 
 def test_a_call_that_ignores_its_cancel_does_not_keep_the_job(

@@ -29,7 +29,7 @@ from pyrite import processors as p
 from pyrite.processors.services import caller
 from tests.http_server import HttpServer
 from tests.processors.services.test_async_map import start
-from tests.services import answer_of
+from tests.services import answer_of, join_threads
 
 log: list[Any] = []
 
@@ -328,6 +328,7 @@ def test_a_job_is_cancelled_while_its_client_is_closed(
     execution.cancel()
     assert isinstance(execution.exception(20), JobCancelled)
     go_on.set()
+    join_threads("pyrite-service")
 
 
 @pytest.mark.parametrize("given", [Context(), 3, generated()], ids=["client", "number", "used"])

@@ -80,7 +80,7 @@ class MergeSorted(_Sorting):
 @dataclass(frozen=True, slots=True)
 class Limit(_Listing):
     """Emits the first `count` items that it gets. Then the sources in `stops` are not read any
-    further."""
+    further, and its steps that may be endless end."""
 
     count: int
     stops: tuple[str, ...] = ()

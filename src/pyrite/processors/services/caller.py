@@ -7,13 +7,14 @@ import asyncio
 import concurrent.futures
 import inspect
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import AsyncGeneratorType, CoroutineType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pyrite.context import SupplierContext
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, shorten
+from pyrite.processors.services import pieces
 from pyrite.processors.services.calls import Calls
 from pyrite.processors.services.event_loop import PATIENCE, Loops, OwnLoop, shared_loop
 from pyrite.processors.services.service import Service, opened
@@ -23,13 +24,11 @@ logger = logging.getLogger("pyrite.services")
 
 T = TypeVar("T")
 SecondsToWait: TypeAlias = Callable[[BaseException, int], float | None]
+"""How long to wait before a call is tried again, after an error and so many failures; None if it is
+not."""
 
 LOOK_SECONDS: Final = 0.05
 """How often to look whether the job was cancelled while a client is made."""
-
-
-def _no_retry(error: BaseException, failures: int) -> None:
-    return None
 
 
 class Caller:
@@ -93,12 +92,12 @@ class Caller:
             return raised
         return None
 
-    def start(self, calls: Iterable[Call], seconds: SecondsToWait = _no_retry) -> None:
-        """Begins calls. `seconds(error, failures)` says how long to wait before one that has failed
-        is tried again; None if it is not."""
+    def start(self, calls: Iterable[Call], seconds: SecondsToWait | None = None) -> None:
+        """Begins calls. With `seconds`, those that fail are tried again, and what one makes counts
+        whole or not at all. Otherwise it may come in pieces: `go_on` asks for the next."""
         self._loop.call_soon_threadsafe(self._begin, calls, seconds)
 
-    def _begin(self, calls: Iterable[Call], seconds: SecondsToWait) -> None:
+    def _begin(self, calls: Iterable[Call], seconds: SecondsToWait | None) -> None:
         for call in calls:
             if call.is_cancelled:
                 continue
@@ -108,16 +107,35 @@ class Caller:
                     call.awaited = made
                     call.task = self._loop.create_task(self._finish(call, made, seconds))
                     continue
-                call.made = self._listed(made) if self._calls.spreads else self._one(made)
+                self._receive(call, made, is_whole=seconds is not None)
             except BaseException as error:
                 self._failed(call, error, seconds)
             else:
                 call.end()
 
-    def _failed(self, call: Call, error: BaseException, seconds: SecondsToWait) -> None:
-        call.failures += 1
+    def go_on(self, call: Call) -> None:
+        """Makes the next piece."""
+        call.is_done = False
+        self._loop.call_soon_threadsafe(self._make_more, call)
+
+    def _make_more(self, call: Call) -> None:
+        if call.is_cancelled:
+            return
+        if call.wanted is not None:
+            call.wanted.set()
+            return
         try:
-            wait = None if call.is_cancelled else seconds(error, call.failures)
+            pieces.take(call, is_whole=False)
+        except BaseException as error:
+            self._failed(call, error, None)
+        else:
+            call.end()
+
+    def _failed(self, call: Call, error: BaseException, seconds: SecondsToWait | None) -> None:
+        call.failures += 1
+        call.rest = None
+        try:
+            wait = None if seconds is None or call.is_cancelled else seconds(error, call.failures)
         except BaseException as raised:
             wait, error = None, raised
         if wait is None:
@@ -126,16 +144,17 @@ class Caller:
         else:
             self._loop.call_later(wait, self._begin, [call], seconds)
 
-    async def _finish(self, call: Call, made: Any, seconds: SecondsToWait) -> None:
+    async def _finish(self, call: Call, made: Any, seconds: SecondsToWait | None) -> None:
         # No error may leave the task: the loop would end with a KeyboardInterrupt or SystemExit.
         try:
-            async with self._slots:
-                if not self._calls.spreads:
-                    call.made = self._one(await made)
-                elif hasattr(type(made), "__aiter__"):
-                    call.made = [each async for each in made]
-                else:
-                    call.made = self._listed(await made)
+            spreads, is_whole = self._calls.spreads, seconds is not None
+            if not (spreads and _is_async_iterable(made)):
+                async with self._slots:
+                    made = await made
+            if spreads and _is_async_iterable(made):
+                await self._spread(call, made, is_whole=is_whole)
+            else:
+                self._receive(call, made, is_whole=is_whole)
         except BaseException as error:
             call.task = None
             is_own = isinstance(error, asyncio.CancelledError) and not call.is_cancelled
@@ -143,6 +162,36 @@ class Caller:
             return
         call.task = None
         call.end()
+
+    async def _spread(self, call: Call, made: Any, *, is_whole: bool) -> None:
+        """Takes all from an async iterable. One task does so, as some clients require; between two
+        pieces it is not in flight."""
+        call.rest = iterator = aiter(made)
+        call.wanted = asyncio.Event()
+        try:
+            while True:
+                async with self._slots:
+                    await pieces.take_later(call, is_whole=is_whole)
+                if call.rest is None:
+                    return
+                call.wanted.clear()
+                call.end()
+                await call.wanted.wait()
+        finally:
+            call.wanted = None
+            close = getattr(iterator, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _receive(self, call: Call, made: Any, *, is_whole: bool) -> None:
+        """Takes what the function has returned for an item."""
+        if not self._calls.spreads:
+            call.made = self._one(made)
+        elif type(made) is list:
+            call.made = made.copy()
+        else:
+            call.rest = self._iterated(made)
+            pieces.take(call, is_whole=is_whole)
 
     def _one(self, made: Any) -> Any:
         if type(made) is AsyncGeneratorType:
@@ -152,13 +201,13 @@ class Caller:
             )
         return made
 
-    def _listed(self, made: Any) -> list[Any]:
+    def _iterated(self, made: Any) -> Iterator[Any]:
         if not hasattr(type(made), "__iter__"):
             raise ProcessorError(
                 f"return value of {describe(self._calls.function)} must be an iterable; got "
                 f"{shorten(made)}"
             )
-        return list(made)
+        return iter(made)
 
     def _cancelled_itself(self, error: BaseException) -> ProcessorError:
         failed = ProcessorError(
@@ -169,8 +218,8 @@ class Caller:
         return failed
 
     def cancel(self, calls: Iterable[Call]) -> None:
-        """Cancels the calls that are not done, and waits until they have ended."""
-        left = [call for call in calls if not call.is_done]
+        """Cancels the calls that have not ended, and waits until they have."""
+        left = [call for call in calls if not call.is_done or call.rest is not None]
         for call in left:
             call.is_cancelled = True
         if left:
@@ -240,8 +289,12 @@ def _is_awaited(made: Any, spreads: bool) -> bool:
     return (
         type(made) is CoroutineType
         or inspect.isawaitable(made)
-        or (spreads and hasattr(type(made), "__aiter__"))
+        or (spreads and _is_async_iterable(made))
     )
+
+
+def _is_async_iterable(made: Any) -> bool:
+    return hasattr(type(made), "__aiter__")
 
 
 async def _cancelled(calls: Iterable[Call]) -> None:
@@ -253,3 +306,4 @@ async def _cancelled(calls: Iterable[Call]) -> None:
     for call in calls:
         if type(call.awaited) is CoroutineType:
             call.awaited.close()  # if it has not begun, Python would warn
+        pieces.abandon(call)
