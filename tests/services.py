@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -42,3 +43,24 @@ def noted(notes: Path) -> Counter[str]:
 async def answer_of(session: aiohttp.ClientSession, url: str) -> Any:
     async with session.get(url) as answer:
         return await answer.json()
+
+
+class CannotCommit:
+    """A client whose transaction cannot be committed."""
+
+    def __enter__(self) -> CannotCommit:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        raise OSError("the commit failed")
+
+
+def same(client: object, item: Any) -> Any:
+    return item
+
+
+def join_threads(name: str) -> None:
+    """Waits until the threads whose names begin like this have ended."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(name):
+            thread.join(20)

@@ -23,6 +23,8 @@ def test_functions_methods_and_partials_are_named_with_their_line() -> None:
         "<function describe, functions.py line"
     )
     assert describe(Thing).startswith("<class tests.test_functions.")
+    assert "test_functions.py line" in describe(functools.lru_cache(lambda n: n))
+    assert " at 0x" not in describe(Thing())
 
 
 def test_shortening_never_raises() -> None:

@@ -8,6 +8,7 @@ import difflib
 import functools
 import inspect
 import os
+import re
 from collections.abc import Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -16,11 +17,10 @@ from typing import Any
 def describe(function: object) -> str:
     """Names a function, or a class, with its file and line, for an error message.
 
-    >>> describe(len)
-    '<built-in function len>'
+    >>> describe(len), describe({}.get)
+    ('<built-in function len>', '<built-in method get of dict object>')
     """
-    while isinstance(function, functools.partial):
-        function = function.func
+    function = _innermost(function)
     target = getattr(function, "__func__", function)
     code = getattr(target, "__code__", None)
     if isinstance(code, CodeType):
@@ -28,7 +28,24 @@ def describe(function: object) -> str:
         return f"<function {name}, {os.path.basename(code.co_filename)} line {code.co_firstlineno}>"
     if isinstance(function, type):
         return f"<class {function.__module__}.{function.__qualname__}>"
-    return shorten(function)
+    return _ADDRESS.sub("", shorten(function))
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def _innermost(function: object) -> object:
+    """The function that a partial, a cache, or an object with the attribute `__wrapped__` calls."""
+    for _ in range(100):  # a mock has each attribute, without end
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif not hasattr(function, "__code__") and callable(
+            inner := getattr(function, "__wrapped__", None)
+        ):
+            function = inner
+        else:
+            break
+    return function
 
 
 def is_async(function: object) -> bool:

@@ -20,6 +20,7 @@ from pyrite.errors import PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, durable_job, light_job, normal_job
+from pyrite.processors.services.nesting import is_on_event_loop
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
 
@@ -208,6 +209,7 @@ class Instance(Closing):
             job,
             run_callback=service.threads.run,
             needs_this_thread=service.is_worker_thread if job.is_light else _needs_no_worker,
+            is_here=job.is_light,
         )
 
         def on_end(error: BaseException | None) -> None:
@@ -294,10 +296,13 @@ class Instance(Closing):
         """Cancels what is running, waits for it, and stops the threads, and Spark if the instance
         started it.
 
-        In a function or a callback of a job of this instance it cancels and returns at once, since
-        it cannot wait for its own caller; the rest follows in the background.
+        In a function or a callback of a job of this instance, and in an async function while jobs
+        run, it cancels and returns at once, since it cannot wait for its own caller; the rest
+        follows in the background.
         """
-        on_own_thread = self._service.is_own_thread()
+        on_own_thread = self._service.is_own_thread() or (
+            bool(self._running) and is_on_event_loop()
+        )
         with self._lock:
             was_closed, self._closed = self._closed, True
         if was_closed:

@@ -21,6 +21,7 @@ from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
 from pyrite.processors.dead_letters import with_dead_letters
+from pyrite.processors.services.nesting import check_wait_for
 
 
 def _call(fn: Callable[[Any], object], argument: Any) -> None:
@@ -175,7 +176,9 @@ def checked_job(job: Any, owner: str) -> Job:
 def _checked_dag(dag: Any) -> DAG:
     found = dag_of(dag)
     if found is None:
-        raise PyriteError(f"a job is made of a DAG or a Pipeline; got {shorten(dag)}")
+        is_stage = hasattr(dag, "write_to")
+        hint = "; end the stage with write_to(sink), and give its Pipeline" if is_stage else ""
+        raise PyriteError(f"a job is made of a DAG or a Pipeline; got {shorten(dag)}{hint}")
     return with_dead_letters(found)
 
 
@@ -186,7 +189,8 @@ class Execution(Future[None]):
     `asyncio.wrap_future` take it. `result` returns None, or raises JobFailed or JobCancelled.
 
     A wait that could never end raises PyriteError: on a cooperative thread of the instance that
-    runs this job, and in a process that was forked while the job ran.
+    runs this job, on the event loop that its async steps need, and in a process that was forked
+    while the job ran.
     """
 
     def __init__(
@@ -195,12 +199,15 @@ class Execution(Future[None]):
         *,
         run_callback: Callable[[Callable[[], None]], None],
         needs_this_thread: Callable[[], bool],
+        is_here: bool = False,
         id: str | None = None,
     ) -> None:
         super().__init__()
         self._waiters: list[Any] = _Waiters(self)
         self._run_callback = run_callback
         self._needs_this_thread = needs_this_thread
+        self._is_here = is_here
+        """Whether its steps run in this process."""
         self.id = id or secrets.token_hex(8)
         self.job = job
         self.member: str | None = None
@@ -272,7 +279,11 @@ class Execution(Future[None]):
     def _check_wait(self, timeout: float | None) -> None:
         """Refuses a wait on a thread that the job itself needs. With several cooperative threads
         it would depend on chance which of them the job needs, so all of them refuse."""
-        if (timeout is None or timeout > 0) and self._needs_this_thread() and not self.done():
+        if (timeout is not None and timeout <= 0) or self.done():
+            return
+        if self._is_here:
+            check_wait_for(self.job.dag)
+        if self._needs_this_thread():
             raise PyriteError(
                 f"{self.job.name} cannot be waited for on a cooperative thread of the instance "
                 "that runs it: the thread that waits is the one that must run the job. Wait for it "

@@ -8,7 +8,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from pyrite.bad_records import Handler
+from pyrite.bad_records import Handler, NotAboutOneItem
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
@@ -87,6 +87,12 @@ class Processor:
         `save_snapshot`."""
         return type(self).save_snapshot is not Processor.save_snapshot
 
+    @property
+    def can_save(self) -> bool:
+        """Whether `save_snapshot` may be called now. A job that cannot save a processor in the
+        middle of an item waits until the item is done."""
+        return True
+
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         """Returns the state as (key, value) pairs, from which another processor can continue. It is
         called only between other calls."""
@@ -127,6 +133,9 @@ class AbstractProcessor(Processor):
     _is_steady = False
     _failed_item: Any = None
     _holding_item: bool = False
+    _unfinished: Iterator[Any] | None = None
+    """The traverser that `emit_cooperatively` has not emitted to its end."""
+    _abandoned: Iterator[Any] | None = None
     _try: list[Callable[[Any], bool | None]]
     _append: Callable[[Any], None]
 
@@ -200,7 +209,8 @@ class AbstractProcessor(Processor):
         """Emits items of a traverser until the outbox is full. Returns True when all items are
         emitted. If it returns False, call it again with the same traverser.
 
-        Make the traverser once and keep it for the following calls: it keeps the position.
+        Make the traverser once and keep it for the following calls: it keeps the position. Forget
+        it when it raises, if the step has `on_error` or `retry`; `flat_mapper` does all of this.
         """
         if not isinstance(traverser, Iterator):
             raise ProcessorError(
@@ -208,6 +218,13 @@ class AbstractProcessor(Processor):
                 f"position between calls; got {shorten(traverser)}. Make one with traverse(...) "
                 "once, and keep it for the following calls"
             )
+        if traverser is self._abandoned:
+            raise NotAboutOneItem(
+                f"{describe(type(self))} kept the traverser of an item for which it has raised, so "
+                "the items that are left in it are not those of this item or this try; forget the "
+                "traverser when it raises, or use self.flat_mapper(function), which does that"
+            )
+        self._unfinished = traverser
         count, started = self._emitted_at_once, perf_counter()
         while True:
             room = min(self.outbox.room(ordinal), count)
@@ -221,9 +238,15 @@ class AbstractProcessor(Processor):
             if is_slow or len(items) == room:
                 self._emitted_at_once = count
             if len(items) < room:
+                self._unfinished = None
                 return True
             if is_slow:
                 return False
+
+    def abandon_item(self) -> None:
+        """Called when an item has raised and something else follows: another try, or the next
+        item. A traverser of which only a part was emitted belongs to neither."""
+        self._abandoned = self._unfinished
 
     def keep_steady_pace(self) -> None:
         """From now on, the clock does not decide how much is emitted at a time: a task that is run

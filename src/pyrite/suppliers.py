@@ -27,6 +27,10 @@ class ProcessorSupplier:
         """Exactly `count` processors."""
         raise NotImplementedError(f"{describe(type(self))} must define get(count)")
 
+    def complete(self) -> None:
+        """Called once, after the processors of all vertices here have completed without an error,
+        and before anything is committed. If it raises, the job fails. It may block."""
+
     def close(self, error: BaseException | None) -> None:
         """Called once, after the processors were closed, also when `init` raised. What it raises is
         logged."""

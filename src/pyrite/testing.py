@@ -97,7 +97,7 @@ class _Trial:
         self._calls = 0
         self._idle_calls = 0
         self._came = threading.Event()
-        self._processor, self._close = self._new_processor()
+        self._processor, self._complete, self._close = self._new_processor()
         self.saves_state = self._processor.saves_state
 
     def abandon(self) -> None:
@@ -110,6 +110,7 @@ class _Trial:
                 complete_edge = partial(self._processor.complete_edge, ordinal)
                 self._until_done(complete_edge, f"complete_edge({ordinal})")
             self._until_done(lambda: self._processor.complete(), "complete()")
+            self._complete()
         except BaseException as error:
             self._close(error)
             raise
@@ -177,15 +178,17 @@ class _Trial:
 
     def _restore(self) -> None:
         """Replaces the processor with a new one that gets the saved state."""
-        if not self._mode.restores:
+        if not self._mode.restores or not self._processor.can_save:
             return
         saved = cloudpickle.loads(cloudpickle.dumps(list(self._processor.save_snapshot())))
         self._close(None)
-        self._processor, self._close = self._new_processor()
+        self._processor, self._complete, self._close = self._new_processor()
         for key, value in saved:
             self._processor.restore_snapshot(key, value)
 
-    def _new_processor(self) -> tuple[Processor, Callable[[BaseException | None], None]]:
+    def _new_processor(
+        self,
+    ) -> tuple[Processor, Callable[[], None], Callable[[BaseException | None], None]]:
         context: dict[str, Any] = {
             "vertex_name": "tested",
             "local_parallelism": 1,
@@ -230,7 +233,7 @@ class _Trial:
             close(error)
             raise
 
-        return processor, close
+        return processor, supplier.complete, close
 
 
 def _by_ordinal(items: ItemsByOrdinal) -> dict[int, list[Any]]:

@@ -132,3 +132,62 @@ def test_an_aggregate_of_ones_own_that_raises_before_it_changes_its_state(pool: 
     own = agg.Aggregate(list, add, lambda one, two: one + two, sum)
     total = Pipeline().read_from([1, 5, 2]).aggregate(own, agg.count(), on_error=pyrite.skip())
     assert total.collect() == [(value(1) + value(2), 2)]
+
+
+def appending(of: Any = None, refuses: int | None = None, **options: Any) -> Any:
+    """An aggregate of one's own that changes its state in place."""
+
+    def add(state: list[int], n: int) -> list[int]:
+        if n == refuses:
+            raise ValueError(n)
+        state.append(n)
+        return state
+
+    return agg.Aggregate(list, add, lambda one, two: one + two, of=of, **options)
+
+
+@pytest.mark.parametrize("other", [agg.sum(value), agg.min(value), appending(of=value)])
+def test_an_item_that_another_aggregate_refuses_is_not_in_a_state_of_ones_own(other: Any) -> None:
+    for aggregates in ((appending(), other), (other, appending())):
+        stage = Pipeline().read_from([1, 5, 2]).aggregate(*aggregates, on_error=pyrite.skip())
+        ((*results,),) = stage.collect()
+        assert [1, 2] in results
+
+
+def test_an_item_is_not_in_a_state_that_a_reduce_changes_in_place() -> None:
+    both: Any = agg.reduce(lambda one, two: (one.extend(two), one)[1])
+    lists = Pipeline().read_from([[1], [0], [2]])
+    stage = lists.aggregate(both, agg.sum(lambda n: 4 // n[0]), on_error=pyrite.skip())
+    assert stage.collect() == [([1, 2], 6)]
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_an_item_that_is_half_counted_fails_the_job(grouped: bool) -> None:
+    numbers = Pipeline().read_from([1, 5, 2])
+    aggregates = appending(), appending(refuses=5)
+    stage: Any = (
+        numbers.group_by(lambda n: "all", on_error=pyrite.skip()).aggregate(*aggregates)
+        if grouped
+        else numbers.aggregate(*aggregates, on_error=pyrite.skip())
+    )
+    with pytest.raises(pyrite.JobFailed, match=r"item 5: .* check=.* ValueError: 5"):
+        stage.collect()
+
+
+def test_a_group_that_never_came_to_be_is_not_half_counted() -> None:
+    grouped = Pipeline().read_from([1, 5, 2]).group_by(abs, on_error=pyrite.skip())
+    stage = grouped.aggregate(appending(), appending(refuses=5))
+    assert sorted(stage.collect()) == [(1, [1], [1]), (2, [2], [2])]
+
+
+def test_an_item_that_one_of_several_pure_aggregates_refuses_is_left_out() -> None:
+    def add(state: tuple[int, ...], n: int) -> tuple[int, ...]:
+        return (*state, 4 // n)
+
+    own = agg.Aggregate(tuple, add, lambda one, two: one + two)
+    stage = (
+        Pipeline()
+        .read_from([1, 0, 2])
+        .aggregate(agg.reduce(lambda one, two: one + two), own, on_error=pyrite.skip())
+    )
+    assert stage.collect() == [(3, (4, 2))]

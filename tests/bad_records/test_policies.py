@@ -7,6 +7,8 @@ import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pyrite
 from pyrite import DAG, DeadLetter, InvalidDAG, Pipeline
@@ -145,3 +147,18 @@ def test_the_limit(
 ) -> None:
     found = over_limit(Handling(False, at_most), counts(received, emitted, bad))
     assert (found is not None) is is_over
+
+
+@given(st.integers(1, 10**7), st.data())
+def test_a_share_is_exact_where_floats_are_not(total: int, data: st.DataObject) -> None:
+    bad = data.draw(st.integers(0, total))
+    handling = Handling(False, bad / total)
+    assert over_limit(handling, counts(total, total - bad, bad)) is None
+    assert over_limit(handling, counts(total, total - bad - 1, bad + 1)) is not None
+
+
+@pytest.mark.parametrize("percent", range(101))
+def test_as_many_percent_as_are_allowed_do_not_exceed_it(percent: int) -> None:
+    handling = Handling(False, float(f"{percent / 100:.2f}"))
+    assert over_limit(handling, counts(100, 100 - percent, percent)) is None
+    assert over_limit(handling, counts(100, 99 - percent, percent + 1)) is not None

@@ -88,7 +88,7 @@ def test_a_share_of_bad_lines_is_a_share_of_all_lines(pyr: Instance, tmp_path: P
     (tmp_path / "a.jsonl").write_text("1\nx\n2\n3\n")
     source = p.read_files(tmp_path / "a.jsonl", format="jsonl")
     run(pyr, pipe_of(source, pyrite.skip(at_most=0.25)))
-    with pytest.raises(JobFailed, match="'read' could not process 1 of 4 items"):
+    with pytest.raises(JobFailed, match=r"'read' could not process 1 of 4 items.*without on_error"):
         run(pyr, pipe_of(source, pyrite.skip(at_most=0.24)))
 
 
@@ -175,3 +175,31 @@ def _context() -> Any:
         member_index=0,
         local_index=0,
     )
+
+
+def test_the_lines_that_an_open_quote_takes_are_in_one_bad_record(
+    pyr: Instance, tmp_path: Path
+) -> None:
+    text = 'id,name\n1,a\n2,"open\n3,b\n4,"c"\n5,d\n6,"two\nlines"\n7,"open again\n8,e\n'
+    (tmp_path / "in.csv").write_text(text)
+    pipe = Pipeline()
+    rows = pipe.read_from(p.read_files(tmp_path / "in.csv", format="csv"), on_error=bad_list())
+    rows.map(lambda row: row["id"]).write_to(p.write_list("out"))
+    run(pyr, pipe)
+    assert list(pyr.list("out")) == ["1", "5", "6"]
+    items = [(letter.item["line"], letter.item["text"]) for letter in letters(pyr)]
+    assert items == [(3, '2,"open\n3,b\n4,"c"'), (9, '7,"open again\n8,e')]
+
+
+@pytest.mark.parametrize("sinks", [1, 2, 3])
+def test_a_share_does_not_depend_on_how_often_the_source_is_used(
+    pyr: Instance, tmp_path: Path, sinks: int
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\nx\n{"a": 2}\ny\n')
+    pipe = Pipeline()
+    rows = pipe.read_from(p.read_files(path, format="jsonl"), on_error=pyrite.skip(at_most=0.4))
+    for _ in range(sinks):
+        rows.write_to(p.noop())
+    with pytest.raises(JobFailed, match="could not process 2 of 4 items"):
+        run(pyr, pipe)

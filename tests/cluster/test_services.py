@@ -10,7 +10,7 @@ from pyrite import JobCancelled, JobFailed, Pipeline
 from pyrite import processors as p
 from pyrite.cluster import Client
 from tests.http_server import HttpServer
-from tests.services import answer_of, noted, noted_session
+from tests.services import CannotCommit, answer_of, noted, noted_session, same
 
 
 def enriched(urls: list[str], notes: Path, in_flight: int = 16) -> Pipeline:
@@ -56,6 +56,15 @@ def test_a_cancel_closes_the_clients_of_all_members(
     execution.cancel()
     assert isinstance(execution.exception(20), JobCancelled)
     assert sorted(noted(tmp_path / "notes").values()) == [1, 1, 1, 1]
+
+
+def test_a_client_that_cannot_be_closed_fails_the_job(client: Client) -> None:
+    pipe = Pipeline()
+    pipe.read_from([1]).map_with(CannotCommit, same).write_to(p.noop())
+    error = client.new_light_job(pipe).execute().exception(20)
+    assert isinstance(error, JobFailed)
+    assert error.vertex == "map_with"
+    assert "the commit failed" in str(error)
 
 
 async def slow(n: int) -> Any:

@@ -10,7 +10,18 @@ import pytest
 from benchmarks.tpch import by_hand
 from benchmarks.tpch.queries import QUERIES
 
-from pyrite import DAG, Instance, InvalidDAG, Pipeline, agg, between
+from pyrite import (
+    DAG,
+    Instance,
+    InvalidDAG,
+    JobFailed,
+    Pipeline,
+    PyriteError,
+    PyriteWarning,
+    agg,
+    between,
+    skip,
+)
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -143,6 +154,44 @@ def test_a_stage_that_was_collected_needs_no_sink() -> None:
     assert len(pipe.to_dag()) == 2
 
 
+@pytest.mark.parametrize("look", ["preview", "verify"])
+def test_a_stage_that_was_only_looked_at_needs_no_sink(look: str) -> None:
+    pipe = Pipeline()
+    odd, even = pipe.read_from([1]).split(bool)
+    getattr(odd.map(str), look)()
+    even.write_to(p.noop())
+    assert len(pipe.to_dag()) == 3
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda s: s.map_batches("no function"),
+        lambda s: s.map_batches(list, retry="no retry"),
+        lambda s: s.map(str, on_error="skip"),
+        lambda s: s.map(str, name=7),
+        lambda s: s.map(str, parallelism=0),
+        lambda s: s.top(1, name=7),
+        lambda s: s.sort(key=str, on_error=skip(), name=7),
+        lambda s: s.rebalance(key=str, on_error=skip(), name=7),
+        lambda s: s.group_by(str).map_groups(str, retry="no retry"),
+        lambda s: s.join(s, left=str, right=str, name=7),
+        lambda s: s.process(7),
+        lambda s: s.write_to({}),
+        lambda s: s.write_to(p.noop(), parallelism=0),
+        lambda s: s.pipeline.read_from([1], parallelism=0),
+        lambda s: s.pipeline.read_from([1], name=7),
+    ],
+)
+def test_a_refused_step_leaves_nothing_in_the_pipeline(refused: Any) -> None:
+    pipe = Pipeline()
+    numbers = pipe.read_from([1])
+    with pytest.raises(InvalidDAG, match=r" in .*test_compiling.py line \d+"):
+        refused(numbers)
+    numbers.write_to(p.noop())
+    assert len(pipe.to_dag()) == 2
+
+
 def test_an_empty_pipeline_is_refused() -> None:
     with pytest.raises(InvalidDAG, match="pipeline is empty"):
         Pipeline().to_dag()
@@ -170,6 +219,22 @@ def test_what_is_no_source_no_sink_or_no_aggregate_is_refused() -> None:
         numbers.write_to(p.read_map("x"))  # type: ignore[arg-type]
     with pytest.raises(InvalidDAG, match=r"needs aggregates, such as agg.count\(\)"):
         numbers.aggregate(agg.count)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("method", ["collect", "preview", "verify"])
+def test_what_is_no_instance_is_refused(method: str) -> None:
+    pipe = Pipeline()
+    numbers: Any = pipe.read_from([1])
+    with pytest.raises(PyriteError, match=rf"on of {method}\(\) in test_compiling.py line \d+"):
+        getattr(numbers, method)(on="spark")
+    numbers.write_to(p.noop())
+    with pytest.raises(PyriteError, match=r"on of run\(\) .* pyrite.instance\(\).*got 3"):
+        pipe.run(on=3)  # type: ignore[arg-type]
+
+
+def test_a_path_that_is_read_as_characters_gets_a_warning() -> None:
+    with pytest.warns(PyriteWarning, match=r"'a/\*'\) .* characters .* read_from\(p.read_files"):
+        assert Pipeline().read_from("a/*").collect() == ["a", "/", "*"]
 
 
 def test_explain_says_what_is_fused_and_exchanged() -> None:
@@ -250,6 +315,21 @@ def wrong_name(name: Any = 7) -> Any:
 def test_every_error_names_the_line_of_the_step(wrong: Any) -> None:
     with pytest.raises(InvalidDAG, match=r" in:? .*test_compiling.py line \d+"):
         wrong().run()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda s: s.group_by(str).map_groups(lambda key, items: None), "must be an iterable"),
+        (lambda s: s.flat_map({"a": 1}.get), "must be an iterable"),
+        (lambda s: s.map(lambda text: [text]).distinct(), "a key must be hashable"),
+        (lambda s: s.map(lambda text: [text]).group_by(lambda x: x).count(), "must be hashable"),
+    ],
+)
+def test_a_failure_shows_names_of_the_user_only(wrong: Any, words: str) -> None:
+    with pytest.raises(JobFailed, match=words) as info:
+        wrong(Pipeline().read_from(["a"])).collect()
+    assert not re.search(r" at 0x|\b_[A-Z]|function None", str(info.value))
 
 
 def test_an_invalid_dag_names_the_lines_of_its_vertices() -> None:

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import pytest
@@ -135,6 +136,22 @@ def test_aggregates_of_all_items(pool: Instance) -> None:
     check()
 
 
+def test_the_standard_deviation_of_decimals(pool: Instance) -> None:
+    numbers = [Decimal("1.5"), Decimal(4), Decimal("-2.25")]
+    assert collected(pool, numbers, lambda s: s.aggregate(agg.std())) == [
+        pytest.approx(float(statistics.stdev(numbers)))
+    ]
+
+
+def test_a_dict_has_one_nan_as_a_key(pool: Instance) -> None:
+    numbers = [float("nan") for _ in range(100)]
+    to_dict: agg.Aggregate[float, dict[Any, int]] = agg.to_dict(lambda n: (n, "a"), lambda n: 1)
+    [found] = collected(pool, numbers, lambda s: s.rebalance().aggregate(to_dict))
+    assert list(found.values()) == [1]
+    one, two = ({float("nan"): n} for n in range(2))  # as they come from two processes
+    assert list(to_dict.combine(to_dict.combine({}, one), two).values()) == [1]
+
+
 def test_mean_and_standard_deviation(pool: Instance) -> None:
     numbers = [1, 4, 4, 9, 2, 7]
     ((mean, std, of_all, first),) = collected(
@@ -251,3 +268,14 @@ def test_the_order_is_kept_by_steps_of_any_parallelism(
         pool, numbers, lambda s: s.sort(parallelism=before).limit(3, parallelism=after)
     )
     assert first == [0, 1, 2]
+
+
+def test_nan_is_neither_among_the_largest_nor_among_the_smallest() -> None:
+    numbers = [math.nan, *range(1000), math.nan, -math.inf]
+    stage = Pipeline().read_from(numbers)
+    assert stage.top(2).collect() == [999, 998]
+    assert stage.top(2, key=lambda n: -n).collect() == [-math.inf, 0]
+    assert stage.aggregate(agg.bottom(2)).collect() == [[-math.inf, 0]]
+    [few] = Pipeline().read_from([math.nan, 2, 1]).aggregate(agg.top(5)).collect()
+    assert few[:2] == [2, 1]
+    assert len(few) == 3

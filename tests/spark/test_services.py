@@ -10,7 +10,7 @@ import pytest
 
 from pyrite import Instance, JobFailed, Pipeline
 from tests.http_server import HttpServer
-from tests.services import answer_of, noted, noted_session
+from tests.services import CannotCommit, answer_of, noted, noted_session, same
 
 
 def test_clients_are_made_and_closed_by_each_task(
@@ -37,6 +37,12 @@ def test_an_error_names_the_vertex_and_the_item(
     assert sum(n for what, n in counts.items() if what.startswith("made")) == sum(
         n for what, n in counts.items() if what.startswith("closed")
     )
+
+
+def test_a_client_that_cannot_be_closed_fails_the_job(pyr: Instance) -> None:
+    with pytest.raises(JobFailed, match="the commit failed") as raised:
+        Pipeline().read_from([1]).map_with(CannotCommit, same).collect(on=pyr)
+    assert raised.value.vertex == "map_with"
 
 
 async def jittered(n: int) -> int:

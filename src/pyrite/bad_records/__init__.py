@@ -5,13 +5,16 @@ from pyrite.bad_records.handling import (
     BadRecord,
     Handler,
     Handling,
+    NotAboutOneItem,
     TooManyBadRecords,
     over_limit,
 )
 from pyrite.bad_records.letters import (
     DeadLetter,
     letter_of,
+    repr_of,
     stable_traceback,
+    with_text,
     without_addresses,
 )
 from pyrite.bad_records.policies import (
@@ -30,13 +33,16 @@ __all__ = [
     "ErrorPolicy",
     "Handler",
     "Handling",
+    "NotAboutOneItem",
     "OnError",
     "TooManyBadRecords",
     "checked_policy",
     "dead_letter",
     "letter_of",
     "over_limit",
+    "repr_of",
     "skip",
     "stable_traceback",
+    "with_text",
     "without_addresses",
 ]

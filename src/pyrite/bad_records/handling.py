@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrite.bad_records.letters import letter_of, without_addresses
-from pyrite.errors import PyriteError
+from pyrite.errors import ProcessorError, PyriteError
 from pyrite.functions import message_of
 from pyrite.retries import Retry
 
 
 class TooManyBadRecords(PyriteError):
     """A vertex had more items that it could not process than its `at_most` allows."""
+
+
+class NotAboutOneItem(ProcessorError):
+    """An error after which a step cannot go on with other items, or with another try: its state is
+    wrong. It fails the job, whatever `on_error` and `retry` say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class Handler:
         return self._letters is not None
 
     def __call__(self, item: Any, error: BaseException) -> None:
-        if self.fails:
+        if self.fails or isinstance(error, NotAboutOneItem):
             raise error
         self.count += 1
         if self._at_most is not None:
@@ -94,7 +99,9 @@ class Handler:
 
     def seconds(self, error: BaseException, failures: int) -> float | None:
         """How long to wait before an item is tried again; None if it is not."""
-        return None if self._retry is None else self._retry.seconds(error, failures)
+        if self._retry is None or isinstance(error, NotAboutOneItem):
+            return None
+        return self._retry.seconds(error, failures)
 
     def again(self, error: BaseException, failures: int) -> float | None:
         """When an item is to be tried again; None if it is not."""
@@ -111,9 +118,10 @@ class Handler:
         return self.is_waiting
 
 
-def over_limit(handling: Handling, counts: Mapping[str, Any]) -> str | None:
+def over_limit(handling: Handling, counts: Mapping[str, Any], edges: int = 1) -> str | None:
     """How the bad records of a vertex exceed what it may have, in words; None if they do not.
-    `counts` are the metrics of the vertex in the whole job."""
+    `counts` are the metrics of the vertex in the whole job, and `edges` the number of its outbound
+    edges, each of which counts as emitted."""
     bad = counts["skipped"] + counts["dead_letters"]
     if handling.at_most is None:
         return None
@@ -122,11 +130,18 @@ def over_limit(handling: Handling, counts: Mapping[str, Any]) -> str | None:
             return None
         return f"{_items(bad)}, and its on_error allows at most {handling.at_most}"
     # A source receives nothing. What it could read, and what it could not, is all that it had.
-    total = counts["received"] or counts["emitted"] + bad
-    if bad <= handling.at_most * total:
+    total = counts["received"] or counts["emitted"] // max(edges, 1) + bad
+    if bad <= handling.at_most * total * _ROUNDING:
         return None
     share = f"{handling.at_most:.6g}"
-    return f"{bad} of {_items(total)}, and its on_error allows at most {share} of them"
+    return (
+        f"{bad} of {_items(total)}, and its on_error allows at most {share} of them; without "
+        "on_error, the job would fail with the first of the errors"
+    )
+
+
+_ROUNDING = 1 + 1e-12
+"""A share such as 0.29 or 1 / 3 has no exact float, and 0.29 * 100 is less than 29."""
 
 
 def _items(count: int) -> str:

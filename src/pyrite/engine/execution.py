@@ -244,6 +244,16 @@ def flush_into(halt: Halt, flush: Callable[[], None]) -> None:
             halt.fail(Failed(error))
 
 
+def complete_into(halt: Halt, member: MemberRun) -> None:
+    """Completes the suppliers of a member, unless the execution was stopped. An error is its
+    outcome."""
+    if not halt.is_set:
+        try:
+            member.complete()
+        except LifeCycleFailed as error:
+            halt.fail(error.failed)
+
+
 def _nothing() -> None:
     pass
 
@@ -354,6 +364,8 @@ class JobRun:
             excess = too_many_bad_records(self._plan.topology, self.metrics())
             if excess is not None:
                 halt.fail(excess)
+        for member in self._members:
+            complete_into(halt, member)
         if halt.seal():
             try:
                 with self._meta_suppliers.committed(self._reports()):

@@ -93,6 +93,10 @@ class Forgiving(HandlesErrors):
     def saves_state(self) -> bool:
         return self.processor.saves_state
 
+    @property
+    def can_save(self) -> bool:
+        return self.processor.can_save
+
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         return self.processor.save_snapshot()
 
@@ -123,3 +127,5 @@ class Forgiving(HandlesErrors):
         self._one = Inbox()
         for made in self._own.buckets:
             made.clear()
+        if isinstance(self.processor, AbstractProcessor):
+            self.processor.abandon_item()

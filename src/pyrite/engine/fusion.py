@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyrite.dag import Pattern
@@ -18,10 +19,11 @@ from pyrite.partitioning import partition_function
 from pyrite.processors.loops.chain import Chain, Link, StepSupplier
 from pyrite.processors.loops.loop import Guard
 from pyrite.processors.loops.steps import Fold, ReadStep, Step, Transform, WriteStep
+from pyrite.processors.split_sources import ReadSplits
 from pyrite.processors.transforms import FlatMap
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots, because all executions share what is cached
 class Stretch:
     """One vertex, or several fused vertices. `chain` is None if the vertex has the user's own
     processors."""
@@ -33,16 +35,16 @@ class Stretch:
     def inbound(self) -> tuple[EdgePlan, ...]:
         return self.vertices[0].inbound
 
-    @property
+    @cached_property
     def outbound(self) -> tuple[EdgePlan, ...]:
         """The edges for what it emits, then those for the dead letters of its vertices."""
         return (*self.emitting, *self.letters)
 
-    @property
+    @cached_property
     def emitting(self) -> tuple[EdgePlan, ...]:
         return self.vertices[-1].emitting
 
-    @property
+    @cached_property
     def letters(self) -> tuple[EdgePlan, ...]:
         return tuple(edge for vertex in self.vertices for edge in vertex.letters)
 
@@ -50,7 +52,7 @@ class Stretch:
     def local_parallelism(self) -> int:
         return self.vertices[0].local_parallelism
 
-    @property
+    @cached_property
     def label(self) -> str:
         return " + ".join(vertex.name for vertex in self.vertices)
 
@@ -80,12 +82,13 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
     return tuple(stretches)
 
 
-DEEPEST_LOOP = 8
-"""The most flat maps in one loop. Each is a nested loop, and Python limits how deep these nest."""
+DEEPEST_LOOP = 7
+"""The most flat maps in one loop. Each is two nested loops, and Python nests 20 blocks at most; a
+step whose errors are handled needs up to five, in the innermost loop."""
 
 
 def _nested_loops(supplier: Any) -> int:
-    return 1 if isinstance(step_of(supplier), FlatMap) else 0
+    return 1 if isinstance(step_of(supplier), (FlatMap, ReadSplits)) else 0
 
 
 def step_of(supplier: Any) -> Step | None:

@@ -22,7 +22,7 @@ def too_many_bad_records(
     for vertex in topology.vertices:
         counts = metrics.get(vertex.name)
         if vertex.handling is not None and counts is not None:
-            excess = over_limit(vertex.handling, counts)
+            excess = over_limit(vertex.handling, counts, len(vertex.emitting))
             if excess is not None:
                 error = TooManyBadRecords(f"vertex '{vertex.name}' could not process {excess}")
                 return Failed(error, vertex=vertex.name)

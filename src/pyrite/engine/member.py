@@ -196,6 +196,12 @@ class MemberRun:
                 self._run.halt.fail(Failed(error))
                 on_done(each)
 
+    def complete(self) -> None:
+        """Completes the suppliers, after all tasklets are done. Raises LifeCycleFailed."""
+        for name, supplier in self._suppliers.items():
+            with at(name):
+                supplier.complete()
+
     def close(self, error: BaseException | None) -> None:
         """Closes the processors, then their suppliers."""
         for stretch in self._stretches:

@@ -301,6 +301,8 @@ class ProcessorTasklet(Tasklet):
             return True
         if self.inbox or len(self.outbox) or any(route.pending for route in self.routes):
             return False
+        if not self.processor.can_save:
+            return False
         # Edges of a later priority wait in their queues until this one has ended.
         return self._call != self._try_process and not any(map(len, self.inbound))
 

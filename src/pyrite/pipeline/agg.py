@@ -16,12 +16,16 @@ import builtins
 import heapq
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
+from math import inf
+from operator import ne
 from typing import Any, TypeVar, overload
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.keys import one_nan
+from pyrite.keys import one_nan, with_one_nan
 from pyrite.processors.checks import (
     checked_count,
     checked_function,
@@ -61,7 +65,7 @@ def count() -> Aggregate[Any, int]:
     >>> Pipeline().read_from("abc").aggregate(count()).collect()
     [3]
     """
-    return Aggregate(_zero, lambda n, item: n + 1, _add)
+    return Aggregate(_zero, lambda n, item: n + 1, _add, changes_state=False)
 
 
 @overload
@@ -75,7 +79,8 @@ def sum(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     >>> Pipeline().read_from(["a", "bcd"]).aggregate(sum(len)).collect()
     [4]
     """
-    return Aggregate(_zero, _add, _add, of=checked_optional_function("agg.sum", "of", of))
+    checked_optional_function("agg.sum", "of", of)
+    return Aggregate(_zero, _add, _add, of=of, changes_state=False)
 
 
 @overload
@@ -95,6 +100,7 @@ def mean(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, float]:
         lambda one, two: (one[0] + two[0], one[1] + two[1]),
         lambda state: state[1] / state[0] if state[0] else math.nan,
         of=checked_optional_function("agg.mean", "of", of),
+        changes_state=False,
     )
 
 
@@ -115,6 +121,7 @@ def std(of: Callable[[Any], Any] | None = None, *, ddof: int = 1) -> Aggregate[A
         _both_moments,
         lambda state: math.sqrt(state[2] / (state[0] - ddof)) if state[0] > ddof else math.nan,
         of=checked_optional_function("agg.std", "of", of),
+        changes_state=False,
     )
 
 
@@ -167,27 +174,27 @@ def reduce(fn: Callable[[T, T], T]) -> Aggregate[T, T]:
     >>> Pipeline().read_from([2, 3, 4]).aggregate(reduce(lambda a, b: a * b)).collect()
     [24]
     """
-    return _folding(checked_function("agg.reduce", "fn", fn), None)
+    return replace(_folding(checked_function("agg.reduce", "fn", fn), None), changes_state=True)
 
 
 def top(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, list[T]]:
-    """The `n` items with the largest keys, largest first.
+    """The `n` items with the largest keys, largest first. NaN is smaller than all other keys.
 
     >>> from pyrite import Pipeline
     >>> Pipeline().read_from([3, 1, 2]).aggregate(top(2)).collect()
     [[3, 2]]
     """
-    return _best("agg.top", heapq.nlargest, n, key)
+    return _best("agg.top", heapq.nlargest, n, _Rank(key, -inf))
 
 
 def bottom(n: int, key: Callable[[T], Any] | None = None) -> Aggregate[T, list[T]]:
-    """The `n` items with the smallest keys, smallest first.
+    """The `n` items with the smallest keys, smallest first. NaN is larger than all other keys.
 
     >>> from pyrite import Pipeline
     >>> Pipeline().read_from([3, 1, 2]).aggregate(bottom(2)).collect()
     [[1, 2]]
     """
-    return _best("agg.bottom", heapq.nsmallest, n, key)
+    return _best("agg.bottom", heapq.nsmallest, n, _Rank(key, inf))
 
 
 @overload
@@ -202,7 +209,7 @@ def to_list(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     [[3, 1]]
     """
     checked_optional_function("agg.to_list", "of", of)
-    return Aggregate(list, _appended, _extended, of=of, check=of or _anything)
+    return Aggregate(list, _appended, _extended, of=of, check=_alone(of or _anything))
 
 
 @overload
@@ -217,7 +224,7 @@ def to_set(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, Any]:
     [{1, 3}]
     """
     checked_optional_function("agg.to_set", "of", of)
-    return Aggregate(set, _added, _united, of=of, check=_hashable(of))
+    return Aggregate(set, _added, _united, of=of, check=_alone(_hashable(of)))
 
 
 def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, dict[K, V]]:
@@ -229,7 +236,9 @@ def to_dict(key: Callable[[T], K], value: Callable[[T], V]) -> Aggregate[T, dict
     """
     checked_function("agg.to_dict", "key", key)
     checked_function("agg.to_dict", "value", value)
-    return Aggregate(dict, partial(_put, key, value), _merged, check=partial(_put, key, value, {}))
+    return Aggregate(
+        dict, partial(_put, key, value), _merged, check=_alone(partial(_put, key, value, {}))
+    )
 
 
 @overload
@@ -244,7 +253,7 @@ def count_distinct(of: Callable[[Any], Any] | None = None) -> Aggregate[Any, int
     [2]
     """
     checked_optional_function("agg.count_distinct", "of", of)
-    return Aggregate(set, _added, _united, len, of=of, check=_hashable(of))
+    return Aggregate(set, _added, _united, len, of=of, check=_alone(_hashable(of)))
 
 
 def unspecified(aggregate: Aggregate[Any, Any]) -> str | None:
@@ -297,7 +306,7 @@ def _add(one: Any, two: Any) -> Any:
 
 def _folding(fn: Callable[[Any, Any], Any], of: Callable[[Any], Any] | None) -> Aggregate[Any, Any]:
     either = partial(_either, fn)
-    return Aggregate(_nothing_yet, either, either, _or_none, of=of)
+    return Aggregate(_nothing_yet, either, either, _or_none, of=of, changes_state=False)
 
 
 def _nothing_yet() -> Any:
@@ -318,35 +327,67 @@ def _earlier(one: Any, two: Any) -> Any:
     return one
 
 
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """The rank of an item among others: its key. NaN has no order, so it gets the worst rank."""
+
+    key: Callable[[Any], Any] | None
+    worst: float
+
+    def __call__(self, item: Any) -> Any:
+        found = item if self.key is None else self.key(item)
+        return found if found == found else self.worst
+
+    def is_needed(self, items: list[Any]) -> bool:
+        """Whether the items do not have the same order without a key."""
+        return self.key is not None or any(map(ne, items, items))
+
+
 def _best(
-    name: str, best: Callable[..., list[Any]], n: int, key: Callable[[Any], Any] | None
+    name: str, best: Callable[..., list[Any]], n: int, rank: _Rank
 ) -> Aggregate[Any, list[Any]]:
-    checked_optional_function(name, "key", key)
+    checked_optional_function(name, "key", rank.key)
     checked_count(name, "n", n)
+    chosen = partial(_chosen, best, n, rank)
     return Aggregate(
         list,
-        partial(_with_candidate, best, n, key),
-        lambda one, two: best(n, one + two, key),
-        lambda state: best(n, state, key),
-        check=key or _anything,
+        partial(_with_candidate, chosen, 2 * n + 64),
+        lambda one, two: chosen(one + two),
+        chosen,
+        check=partial(_can_be_compared, rank),
     )
 
 
+def _chosen(best: Callable[..., list[Any]], n: int, rank: _Rank, items: list[Any]) -> list[Any]:
+    return best(n, items, rank) if rank.is_needed(items) else best(n, items)
+
+
 def _with_candidate(
-    best: Callable[..., list[Any]],
-    n: int,
-    key: Callable[[Any], Any] | None,
-    state: list[Any],
-    item: Any,
+    chosen: Callable[[list[Any]], list[Any]], most: int, state: list[Any], item: Any
 ) -> list[Any]:
     """Appends the item, and drops all but the best whenever there are many more: that costs less
     than a heap that is in order after each item."""
     state.append(item)
-    return best(n, state, key) if len(state) >= 2 * n + 64 else state
+    return chosen(state) if len(state) >= most else state
+
+
+def _can_be_compared(rank: _Rank, state: list[Any], item: Any) -> None:
+    found = rank(item)
+    if state:
+        bool(found < rank(state[0]))
 
 
 def _anything(item: Any) -> None:
     """Checks nothing."""
+
+
+def _alone(check: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A check of the item that does not depend on the state."""
+    return partial(_check_item, check)
+
+
+def _check_item(check: Callable[[Any], Any], state: Any, item: Any) -> None:
+    check(item)
 
 
 def _hashable(of: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
@@ -374,14 +415,14 @@ def _united(one: set[Any], two: set[Any]) -> set[Any]:
 
 
 def _merged(one: dict[Any, Any], two: dict[Any, Any]) -> dict[Any, Any]:
-    one.update(two)
+    one.update(with_one_nan(two))  # each process has a NaN of its own
     return one
 
 
 def _put(
     key: Callable[[Any], Any], value: Callable[[Any], Any], state: dict[Any, Any], item: Any
 ) -> dict[Any, Any]:
-    state[key(item)] = value(item)
+    state[one_nan(key(item))] = value(item)
     return state
 
 
@@ -389,6 +430,8 @@ def _with_one_more(state: tuple[int, float, float], value: Any) -> tuple[int, fl
     """Count, mean and sum of squared differences with one more value, by Welford's method."""
     n, average, squares = state
     n += 1
+    if isinstance(value, Decimal):
+        value = float(value)  # a Decimal cannot be subtracted from a float
     difference = value - average
     average += difference / n
     return n, average, squares + difference * (value - average)

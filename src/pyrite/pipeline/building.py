@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.pipeline.edges import Shape, side_by_side, to_one
 from pyrite.pipeline.nodes import Inlet, Node, separate
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import Fold
-from pyrite.retries import Retry, checked_retry
+from pyrite.retries import Retry
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ def node_after(
     where = users_line()
     inputs = list(inputs)
     check_stages(*(stage for stage, _ in inputs), name=options.name or name)
-    checked_policy(options.on_error, f"'{options.name or name}' in {where}")
-    checked_retry(options.retry, f"'{options.name or name}' in {where}")
     parallelism = -1 if options.parallelism is None else options.parallelism
     inlets = [stage._inlet(in_order(stage, shape, parallelism)) for stage, shape in inputs]
     return Node(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pyrite.dag import DAG, Vertex, from_
 from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
-from pyrite.pipeline.nodes import Node, sources_only_of, upstream_of
+from pyrite.pipeline.nodes import Node, leading_only_to, naming_line, upstream_of
 from pyrite.processors.groups.ordering import Limit
 from pyrite.processors.joins.hash_join import HashJoin
 from pyrite.processors.loops.chain import StepSupplier
+from pyrite.processors.services.calling import CallSupplier
 from pyrite.processors.splitting import Split
 
 
@@ -32,11 +32,11 @@ def compiled(ends: Iterable[Node]) -> DAG:
         if isinstance(supplier, Split):
             supplier = supplier.for_edges(branches[node])
         elif isinstance(supplier, StepSupplier) and isinstance(supplier.step, Limit):
-            stops = tuple(names[source] for source in sources_only_of(node, nodes))
+            stops = tuple(names[n] for n in leading_only_to(node, nodes) if _may_be_endless(n))
             supplier = StepSupplier(replace(supplier.step, stops=stops))
         elif isinstance(supplier, HashJoin):
             supplier = replace(supplier, where=f"vertex '{names[node]}'")
-        with _naming_line(node):
+        with naming_line(node):
             vertex = dag.vertex(
                 names[node],
                 supplier,
@@ -54,15 +54,10 @@ def compiled(ends: Iterable[Node]) -> DAG:
     return dag
 
 
-@contextmanager
-def _naming_line(node: Node) -> Iterator[None]:
-    """An InvalidDAG that is raised inside the block says where the node was added."""
-    try:
-        yield
-    except InvalidDAG as error:
-        if node.where not in str(error):
-            error.args = (f"{error} (added in {node.where})",)
-        raise
+def _may_be_endless(node: Node) -> bool:
+    """Whether it may emit without end, and not in one loop with the step that follows."""
+    supplier = node.supplier
+    return not node.inlets or (isinstance(supplier, CallSupplier) and supplier.calls.spreads)
 
 
 def _buffer_joins(dag: DAG) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.pipeline import agg, edges
-from pyrite.pipeline.building import Options
+from pyrite.pipeline.building import Options, in_two_steps
+from pyrite.pipeline.nodes import Node
 from pyrite.processors.checks import checked_function
 from pyrite.processors.groups.aggregates import Aggregate, composed
 from pyrite.processors.groups.aggregating import GroupLocally, GroupTotals
@@ -305,10 +306,13 @@ class Grouped(Generic[K, T]):
         """
         checked_function("map_groups", "fn", fn)
         options = self._options(name, parallelism, on_error)._replace(retry=retry)
-        groups = self._aggregated(
-            f"{name or 'map_groups'}-group", (agg.to_list(),), options.without_name()
+        groups = self._node(
+            f"{name or 'map_groups'}-group",
+            GroupLocally(self._key, self._of_values((agg.to_list(),))),
+            options.without_name(),
         )
-        return groups._locally("map_groups", flat_map(_OfGroup(fn)), options)
+        inside = self._stage._inside(groups)
+        return inside._locally("map_groups", flat_map(_OfGroup(fn)), options)
 
     def _options(self, name: str | None, parallelism: int | None, on_error: ErrorPolicy) -> Options:
         return Options(name, parallelism, self._on_error if on_error == FAIL else on_error)
@@ -316,13 +320,21 @@ class Grouped(Generic[K, T]):
     def _aggregated(
         self, name: str, aggregates: tuple[Aggregate[Any, Any], ...], options: Options
     ) -> Stage[Any]:
-        if self._value is not None:
-            aggregates = tuple(aggregate.on(self._value) for aggregate in aggregates)
-        return self._grouped(name, GroupLocally(self._key, aggregates), options)
+        return self._grouped(name, GroupLocally(self._key, self._of_values(aggregates)), options)
+
+    def _of_values(
+        self, aggregates: tuple[Aggregate[Any, Any], ...]
+    ) -> tuple[Aggregate[Any, Any], ...]:
+        if self._value is None:
+            return aggregates
+        return tuple(aggregate.on(self._value) for aggregate in aggregates)
 
     def _grouped(self, name: str, first: GroupLocally, options: Options) -> Stage[Any]:
+        return self._stage._stage(self._node(name, first, options))
+
+    def _node(self, name: str, first: GroupLocally, options: Options) -> Node:
         second = GroupTotals(first.aggregates)
-        return self._stage._combined(name, first, edges.by_key, second, options)
+        return in_two_steps(self._stage, name, first, edges.by_key, second, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +342,11 @@ class _OfGroup:
     """Calls a function of a key and a list for a pair of them."""
 
     fn: Callable[[Any, list[Any]], Iterable[Any]]
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """Messages name this function."""
+        return self.fn
 
     def __call__(self, group: tuple[Any, list[Any]]) -> Iterable[Any]:
         return self.fn(*group)

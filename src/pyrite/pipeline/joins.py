@@ -30,8 +30,8 @@ def hash_join(
             "emit all items of the other stage that it has no match for; use broadcast=False"
         )
     steps = (
-        Keyed(join.left, matches_only=join.how in ("inner", "semi")),
-        Keyed(join.right, matches_only=join.how != "full"),
+        Keyed(join.left, join.how in ("inner", "semi"), is_partitioned=not broadcast),
+        Keyed(join.right, join.how != "full", is_partitioned=not broadcast),
     )
     late, early = keyed((left, right), "join", steps, options)
     shapes = (left._local_shape(), _to_all) if broadcast else (by_key, by_key)
@@ -46,7 +46,10 @@ def co_group(
     options: Options,
 ) -> Node:
     """A node that brings together the items of both stages that have the same key."""
-    steps = [Side(key, matches_only=False, side=side) for side, key in enumerate(keys)]
+    steps = [
+        Side(key, matches_only=False, is_partitioned=True, side=side)
+        for side, key in enumerate(keys)
+    ]
     inlets = [Inlet(node, by_key) for node in keyed((left, right), "co_group", steps, options)]
     return _of_both("co_group", StepSupplier(CoGroup()), inlets, options)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrite.bad_records import FAIL, ErrorPolicy
+from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
+from pyrite.dag import Vertex
+from pyrite.errors import InvalidDAG
 from pyrite.pipeline.edges import Shape, side_by_side
 from pyrite.processors.transforms import noop
-from pyrite.retries import Retry
+from pyrite.retries import Retry, checked_retry
 
 _numbers = itertools.count()
 
@@ -40,6 +43,24 @@ class Node:
     number: int = field(default_factory=lambda: next(_numbers))
     """A node has a higher number than the nodes that it reads."""
 
+    def __post_init__(self) -> None:
+        """Raises InvalidDAG, with the user's line, if no vertex can be made of it."""
+        checked_policy(self.on_error, f"'{self.name}' in {self.where}")
+        checked_retry(self.retry, f"'{self.name}' in {self.where}")
+        with naming_line(self):
+            Vertex(self.name, self.supplier, local_parallelism=self.parallelism)
+
+
+@contextmanager
+def naming_line(node: Node) -> Iterator[None]:
+    """An InvalidDAG that is raised inside the block says where the node was added."""
+    try:
+        yield
+    except InvalidDAG as error:
+        if node.where not in str(error):
+            error.args = (f"{error} (added in {node.where})",)
+        raise
+
 
 def upstream_of(ends: Iterable[Node]) -> list[Node]:
     """The nodes, and all nodes that lead to them, in the order in which they were added."""
@@ -53,8 +74,8 @@ def upstream_of(ends: Iterable[Node]) -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
-def sources_only_of(end: Node, nodes: Iterable[Node]) -> list[Node]:
-    """The sources among the nodes, in order, whose items all lead to `end` and nowhere else."""
+def leading_only_to(end: Node, nodes: Iterable[Node]) -> list[Node]:
+    """Those of the nodes, in order, whose items all lead to `end` and nowhere else."""
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
         for inlet in node.inlets:
@@ -63,7 +84,7 @@ def sources_only_of(end: Node, nodes: Iterable[Node]) -> list[Node]:
     for node in reversed(upstream_of([end])):
         if all(reader in inside for reader in readers.get(node, ())):
             inside.add(node)
-    return [node for node in upstream_of([end]) if node in inside and not node.inlets]
+    return [node for node in upstream_of([end]) if node in inside and node is not end]
 
 
 def separate(inlets: Iterable[Inlet], where: str) -> tuple[Inlet, ...]:

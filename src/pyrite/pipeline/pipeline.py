@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from pyrite.bad_records import FAIL, ErrorPolicy, checked_policy
+from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.dag import DAG
-from pyrite.errors import InvalidDAG
+from pyrite.errors import InvalidDAG, PyriteWarning
 from pyrite.functions import shorten
 from pyrite.pipeline import run
 from pyrite.pipeline.compiling import compiled
@@ -45,7 +47,7 @@ class Pipeline:
         self._sources: list[Node] = []
         self._sinks: list[Node] = []
         self._ends: list[tuple[Node, int]] = []
-        self._collected: list[Node] = []
+        self._looked_at: set[tuple[Node, int]] = set()
         self._dag: DAG | None = None
 
     @overload
@@ -87,6 +89,13 @@ class Pipeline:
                 f"read_from in {where} needs a source, but {name_of(source)} is a sink; use "
                 "stage.write_to() for that"
             )
+        if isinstance(source, str) and ("/" in source or "*" in source or os.path.isfile(source)):
+            warnings.warn(
+                f"read_from({shorten(source)}) reads the characters of the string; to read files, "
+                "write read_from(p.read_files(...))",
+                PyriteWarning,
+                stacklevel=2,
+            )
         if not is_supplier and isinstance(source, Iterable) and not isinstance(source, type):
             source = read_items(source)
         elif not is_supplier and not callable(source):
@@ -102,9 +111,9 @@ class Pipeline:
             parallelism=-1 if parallelism is None else parallelism,
             on_error=on_error,
         )
-        checked_policy(on_error, f"'{node.name}' in {where}")
         self._sources.append(node)
         self._dag = None
+        self._add_end(node, 0)
         return Stage(self, node)
 
     def to_dag(self) -> DAG:
@@ -135,6 +144,7 @@ class Pipeline:
         >>> pipe.run(); seen
         [1, 2]
         """
+        run.checked(on, "run")
         run.to_end(self.to_dag(), on)
 
     def explain(self) -> str:
@@ -177,6 +187,7 @@ class Pipeline:
         map          4    4         1  int   2, 2, 2, …
         write_list   4                 int   2, 2, 2, …
         """
+        run.checked(on, "preview")
         return previewed(self.to_dag(), n, run.here, collections=on)
 
     def verify(self, n: int = 100, *, on: Instance | None = None) -> Verification:
@@ -196,6 +207,7 @@ class Pipeline:
         >>> found.vertices, found.findings[0].cause
         (('reduce',), 'order')
         """
+        run.checked(on, "verify")
         collect = None if on is None else run.lists_on(on)
         return verified(self.to_dag(), n, run.here, collect=collect, collections=on)
 
@@ -207,17 +219,18 @@ class Pipeline:
         self._sinks.append(node)
         self._dag = None
 
-    def _add_collected(self, node: Node) -> None:
-        self._collected.append(node)
+    def _add_looked_at(self, node: Node, branch: int) -> None:
+        """Takes note of a stage that was collected, previewed or verified: it needs no sink."""
+        self._looked_at.add((node, branch))
 
     def _check_ends(self) -> None:
         if not self._sources:
             raise InvalidDAG("the pipeline is empty; start with pipeline.read_from(source)")
-        used = upstream_of([*self._sinks, *self._collected])
+        used = upstream_of([*self._sinks, *(node for node, _ in self._looked_at)])
         read = {(inlet.node, inlet.branch) for node in used for inlet in node.inlets}
-        ended = {*self._sinks, *self._collected}
-        for node, branch in self._ends:
-            if (node, branch) not in read and node not in ended:
+        for end in self._ends:
+            if end not in read and end not in self._looked_at:
+                node = end[0]
                 raise InvalidDAG(
                     f"the stage '{node.name}', added in {node.where}, leads to no sink; end it "
                     "with write_to(sink), or take it out"

@@ -7,8 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyrite.dag import DAG, from_
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
 from pyrite.instances import Instance, instance
 from pyrite.processors.collections import write_list
+from pyrite.processors.services.nesting import check_wait_for
+from pyrite.where import users_line
+
+
+def checked(on: Instance | None, method: str) -> Instance | None:
+    """The argument `on` of a method. Raises PyriteError if it is no instance."""
+    if on is None or callable(getattr(on, "new_job", None)):
+        return on
+    raise PyriteError(
+        f"on of {method}() in {users_line()} must be an instance, as pyrite.instance() opens it; "
+        f"got {shorten(on)}"
+    )
 
 
 def to_end(dag: DAG, on: Instance | None) -> None:
@@ -16,6 +30,7 @@ def to_end(dag: DAG, on: Instance | None) -> None:
     if on is not None:
         on.new_job(dag).execute().result()
         return
+    check_wait_for(dag)
     with instance() as pyr:
         pyr.new_light_job(dag).execute().result()
 
@@ -28,6 +43,7 @@ def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
             return on.list(name).copy()
         finally:
             on.list(name).clear()
+    check_wait_for(dag)
     with instance() as pyr:
         pyr.new_light_job(dag).execute().result()
         return pyr.list(name).copy()
@@ -35,6 +51,7 @@ def collected(dag: DAG, name: str, on: Instance | None) -> list[Any]:
 
 def here(dag: DAG) -> dict[str, Any]:
     """Runs a DAG as a light job in this process, on one thread. Returns its metrics."""
+    check_wait_for(dag)
     with instance(cooperative_threads=1) as pyr:
         execution = pyr.new_light_job(dag).execute()
         execution.result()

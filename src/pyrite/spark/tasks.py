@@ -192,6 +192,7 @@ def run_section(
             collections.flush()
         except PyriteError as unwritten:
             raise TaskFailed(Failed(unwritten)) from unwritten
+        member_run.complete()
         metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
         if work.section.in_order:
             metrics = without_times(metrics)

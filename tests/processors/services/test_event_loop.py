@@ -8,11 +8,13 @@ import threading
 
 import pytest
 
-from pyrite import Instance, JobCancelled, Pipeline
+import pyrite
+from pyrite import Instance, JobCancelled, JobFailed, Pipeline
 from pyrite import processors as p
 from pyrite.processors.services import caller, event_loop
 from pyrite.processors.services.event_loop import shared_loop
 from tests.processors.services.test_async_map import start
+from tests.services import join_threads
 
 
 async def doubled(n: int) -> int:
@@ -52,6 +54,52 @@ def test_a_forked_process_has_its_own_loop() -> None:
     shared_loop.release(10)
 
 
+def test_a_job_with_async_steps_is_not_waited_for_on_the_loop() -> None:
+    called: list[int] = []
+
+    async def noted(n: int) -> int:
+        called.append(n)
+        return n
+
+    async def nested(n: int) -> list[int]:
+        return Pipeline().read_from(range(n)).map(noted).collect()
+
+    with pytest.raises(JobFailed, match=r"await asyncio\.to_thread\(stage\.collect\)"):
+        Pipeline().read_from([1]).map(nested).collect()
+    assert called == []
+
+
+def test_an_execution_with_async_steps_is_not_waited_for_on_the_loop() -> None:
+    async def nested(n: int) -> int:
+        with pyrite.instance() as pyr:
+            start(pyr, range(n), p.map_async(doubled)).result()
+        return n
+
+    with pytest.raises(JobFailed, match="cannot be waited for on Pyrite's event loop"):
+        Pipeline().read_from([1]).map(nested).collect()
+    assert Pipeline().read_from([1]).map(doubled).collect() == [2]
+    join_threads("pyrite-close")
+
+
+def test_async_steps_inside_async_functions() -> None:
+    inner = Pipeline().read_from([1, 2]).map(doubled)
+
+    async def on_a_thread(n: int) -> list[int]:
+        return await asyncio.to_thread(inner.collect)
+
+    async def awaited(n: int) -> int:
+        with pyrite.instance() as pyr:
+            await asyncio.wrap_future(start(pyr, [n], p.map_async(doubled)))
+            return int(pyr.list("out")[0])
+
+    async def without_async_steps(n: int) -> list[int]:
+        return Pipeline().read_from([n]).map(str).map(int).collect()
+
+    assert Pipeline().read_from([1]).map(on_a_thread).collect() == [[2, 4]]
+    assert Pipeline().read_from([1]).map(awaited).collect() == [2]
+    assert Pipeline().read_from([1]).map(without_async_steps).collect() == [[1]]
+
+
 def test_background_tasks_that_a_call_leaves_are_cancelled(pyr: Instance) -> None:
     ended: list[str] = []
 
@@ -88,9 +136,7 @@ def test_a_call_that_blocks_does_not_keep_a_cancelled_job(
     assert isinstance(execution.exception(20), JobCancelled)
     assert "vertex 'calls': a call has not ended after" in caplog.text
     go_on.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("pyrite-service"):
-            thread.join(20)
+    join_threads("pyrite-service")
 
 
 def test_a_call_that_ignores_its_cancel_does_not_keep_the_job(

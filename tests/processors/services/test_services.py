@@ -8,6 +8,7 @@ import functools
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -25,9 +26,10 @@ from pyrite import (
     skip,
 )
 from pyrite import processors as p
+from pyrite.processors.services import caller
 from tests.http_server import HttpServer
 from tests.processors.services.test_async_map import start
-from tests.services import answer_of
+from tests.services import answer_of, join_threads
 
 log: list[Any] = []
 
@@ -232,14 +234,101 @@ def test_a_cancel_ends_the_making_of_a_client(pyr: Instance) -> None:
     assert isinstance(execution.exception(20), JobCancelled)
 
 
-def test_a_client_that_cannot_be_closed_does_not_fail_the_job(
+def refuse(client: object = None) -> None:
+    raise ConnectionResetError("already gone")
+
+
+class CannotCommit(Client):
+    def __enter__(self) -> CannotCommit:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        refuse()
+
+
+class CannotCommitLater(Client):
+    async def __aenter__(self) -> CannotCommitLater:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        refuse()
+
+
+class CannotClose(Client):
+    def close(self) -> None:
+        refuse()
+
+
+CANNOT_BE_CLOSED: dict[str, Any] = {
+    "context manager": CannotCommit,
+    "async context manager": CannotCommitLater,
+    "class with close": CannotClose,
+    "service": service(Client, close=refuse),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("made_by", CANNOT_BE_CLOSED)
+def test_a_client_that_cannot_be_closed_fails_the_job(
+    pyr: Instance, tmp_path: Path, made_by: str, function: str
+) -> None:
+    pipe = Pipeline()
+    asked = pipe.read_from([1]).map_with(CANNOT_BE_CLOSED[made_by], FUNCTIONS[function], name="ask")
+    asked.map(str).write_to(p.write_files(tmp_path / "out"))
+    error = pyr.new_light_job(pipe).execute().exception(20)
+    assert isinstance(error, JobFailed)
+    assert error.vertex == "ask"
+    assert isinstance(error.__cause__, ConnectionResetError)
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_a_job_that_has_failed_keeps_its_error_if_a_client_cannot_be_closed(
     pyr: Instance, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(client: Client) -> None:
-        raise ConnectionResetError("already gone")
+    def fails(client: Client, n: int) -> int:
+        raise ValueError(n)
 
-    start(pyr, [1], p.map_with(service(Client, close=refuse), double_later)).result(20)
+    error = start(pyr, [7], p.map_with(CannotCommit, fails)).exception(20)
+    assert isinstance(error, JobFailed)
+    assert isinstance(error.__cause__, ValueError)
     assert "already gone" in caplog.text
+
+
+def test_a_client_that_takes_long_to_close_is_waited_for(
+    pyr: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caller, "PATIENCE", 0.0)
+    closing, go_on = threading.Event(), threading.Event()
+
+    def close(client: Client) -> None:
+        closing.set()
+        assert go_on.wait(20)
+        note("close")
+
+    execution = start(pyr, [1], p.map_with(service(Client, close), Client.double))
+    assert closing.wait(20)
+    assert not execution.done()
+    go_on.set()
+    execution.result(20)
+    assert noted()[-1] == "close"
+
+
+def test_a_job_is_cancelled_while_its_client_is_closed(
+    pyr: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caller, "PATIENCE", 0.01)
+    closing, go_on = threading.Event(), threading.Event()
+
+    def close(client: Client) -> None:
+        closing.set()
+        go_on.wait(20)
+
+    execution = start(pyr, [1], p.map_with(service(Client, close), Client.double))
+    assert closing.wait(20)
+    execution.cancel()
+    assert isinstance(execution.exception(20), JobCancelled)
+    go_on.set()
+    join_threads("pyrite-service")
 
 
 @pytest.mark.parametrize("given", [Context(), 3, generated()], ids=["client", "number", "used"])
@@ -262,6 +351,16 @@ def test_an_async_generator_is_refused_where_one_value_is_needed() -> None:
 
     with pytest.raises(InvalidDAG, match=r"is an async generator; use flat_map_with\(\)"):
         p.map_with(Client, two)
+
+
+def test_an_async_generator_that_a_plain_function_returns_is_refused(pyr: Instance) -> None:
+    async def two(n: int) -> AsyncIterator[int]:
+        yield n
+
+    error = start(pyr, [7], p.map_with(Client, lambda client, n: two(n))).exception(20)
+    assert isinstance(error, JobFailed)
+    assert error.item == 7
+    assert "must be one value, but it is an async generator; use flat_map_with()" in str(error)
 
 
 async def listed_later(client: Client, n: int) -> list[int]:

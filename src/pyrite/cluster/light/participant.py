@@ -17,7 +17,7 @@ from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
 from pyrite.cluster.light.snapshots import Snapshots
 from pyrite.context import CollectionKind
-from pyrite.engine.execution import flush_into
+from pyrite.engine.execution import complete_into, flush_into
 from pyrite.engine.failure import Failed, Halt
 from pyrite.engine.limits import handles_errors
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
@@ -172,6 +172,8 @@ class Participant:
         address, _ = self._order.members[self._order.index]
         run = self._run
         flush_into(self.halt, self._flush)
+        if run is not None:
+            complete_into(self.halt, run)
         outcome = Outcome.of(self.halt, address)
         if outcome is None:
             assert run is not None

@@ -236,6 +236,13 @@ class Running:
         self.egress.tell(Measured(self._index, since(now, self._measured)))
         self._measured = now
 
+    def complete(self) -> None:
+        """Completes the suppliers, after everything else, and before the last commit."""
+        try:
+            self._member.complete()
+        except LifeCycleFailed as failed:
+            raise PartFailed(failed.failed) from failed
+
     def close(self, error: BaseException | None = None) -> None:
         self._member.close(error)
 

@@ -130,6 +130,7 @@ class SequentialPart:
                 else:
                     self._queues.wait([self._part], IDLE_SECONDS)
         running.report()
+        running.complete()
         self._commit(running, is_over=True)
 
     # Input

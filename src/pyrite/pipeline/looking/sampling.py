@@ -132,6 +132,9 @@ class _FirstOfSupplier(ProcessorSupplier):
             return made  # whoever called this says what is wrong
         return [_FirstOfProcessor(each, self.count) for each in made]
 
+    def complete(self) -> None:
+        self.users.complete()
+
     def close(self, error: BaseException | None) -> None:
         self.users.close(error)
 

@@ -182,13 +182,14 @@ class OneByOne(Point[T]):
         >>> Pipeline().read_from([1, 2, 3]).map_batches(lambda b: [sum(b)], size=2).collect()
         [3, 3]
         """
-        batches: Stage[list[T]] = self._locally(
+        batches = self._local_node(
             f"{name or 'map_batches'}-batch",
             Batch(checked_count("map_batches", "size", size, least=1)),
             Options(parallelism=parallelism),
         )
         step = transforms.flat_map(checked_function("map_batches", "fn", fn))
-        return batches._locally("map_batches", step, Options(name, parallelism, on_error, retry))
+        inside = self._inside(batches, in_order=self._in_order)
+        return inside._locally("map_batches", step, Options(name, parallelism, on_error, retry))
 
     def sample(
         self,

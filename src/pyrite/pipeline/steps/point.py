@@ -30,7 +30,6 @@ class Point(Generic[T]):
         self.node = node
         self._branch = branch
         self._in_order = in_order
-        pipeline._add_end(node, branch)
 
     def _inlet(self, shape: edges.Shape) -> Inlet:
         """What a node reads that reads this stage over an edge of that shape."""
@@ -41,8 +40,10 @@ class Point(Generic[T]):
         return edges.side_by_side if self._in_order else edges.local
 
     def _locally(self, name: str, supplier: Any, options: Options) -> Stage[Any]:
-        node = node_after([(self, self._local_shape())], name, supplier, options)
-        return self._stage(node, in_order=self._in_order)
+        return self._stage(self._local_node(name, supplier, options), in_order=self._in_order)
+
+    def _local_node(self, name: str, supplier: Any, options: Options) -> Node:
+        return node_after([(self, self._local_shape())], name, supplier, options)
 
     def _checked(self, name: str, key: Callable[[Any], Any] | None, options: Options) -> Point[Any]:
         """This stage, without the items for which `key` raises if the options say how to handle
@@ -50,7 +51,8 @@ class Point(Generic[T]):
         if key is None or options.on_error == FAIL:
             return self
         step = inspect(key)
-        return self._locally(f"{options.name or name}-key", step, options.without_name())
+        node = self._local_node(f"{options.name or name}-key", step, options.without_name())
+        return self._inside(node, in_order=self._in_order)
 
     def _combined(
         self,
@@ -66,6 +68,13 @@ class Point(Generic[T]):
         return self._stage(node, in_order=in_order)
 
     def _stage(self, node: Node, *, branch: int = 0, in_order: bool = False) -> Stage[Any]:
+        """What a step returns: a stage, which has to lead to a sink."""
+        self.pipeline._add_end(node, branch)
+        return self._inside(node, branch=branch, in_order=in_order)
+
+    def _inside(self, node: Node, *, branch: int = 0, in_order: bool = False) -> Stage[Any]:
+        """A stage that only a step itself sees. If the rest of the step is refused, the pipeline
+        knows nothing of it."""
         stage: Any = type(self)(self.pipeline, node, branch=branch, in_order=in_order)
         return stage  # type: ignore[no-any-return]
 

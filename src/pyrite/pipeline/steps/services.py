@@ -193,7 +193,8 @@ class WithServices(Point[T]):
         retry: Retry | None = None,
     ) -> Stage[Any]:
         """Emits all items of what `fn(client, item)` returns, with a client as in `map_with`. `fn`
-        may be an async generator. What it makes of one item is held in memory.
+        may be an async generator. It is taken piece by piece, as the steps that follow take it.
+        With `on_error` or `retry`, all that is made of an item is held in memory.
 
         >>> from pyrite import Pipeline
         >>> rows = {"a": [1, 2], "b": [3]}

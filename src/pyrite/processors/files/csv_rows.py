@@ -132,7 +132,8 @@ class _Rows:
         self._goes_on = False  # without its header, a file cannot be read
         self._encoding = encoding
         self._bad: list[BadRecord] = []
-        self._line = ""
+        self._taken: list[str] = []  # the lines of the row that is being read
+        self._passed = 0  # the lines before them
         self.header: list[str] = []
         while not self.header and (first := self._next_rows(1)):  # an empty line is no header
             self.header = first[0]
@@ -145,6 +146,7 @@ class _Rows:
         }
         """The fields that are in the names of the file's folders."""
         self._goes_on = goes_on
+        self._row_ends()
 
     def dicts(self, columns: Sequence[Column]) -> Iterator[list[Any]]:
         """All rows with these columns, a list at a time; and a bad record for each row that cannot
@@ -235,24 +237,40 @@ class _Rows:
         return bad_line(self._path, line, _text_of(block.rows[index]), message)
 
     def _next_rows(self, most: int) -> list[list[str]] | None:
-        """The next rows; None at the end of the file."""
+        """The next rows; None at the end of the file. If the reader goes on, the lines of a row
+        that cannot be read are a bad record; a quote that is not closed takes all lines up to the
+        next one."""
         rows: list[list[str]] = []
         try:
-            rows += islice(self._rows, most)
+            if self._goes_on:
+                rows.extend(islice(self._one_by_one(), most))
+            else:
+                rows += islice(self._rows, most)
         except csv.Error as error:
-            line = self._rows.line_num
+            line = self._passed + 1 if self._goes_on else self._rows.line_num
             message = f"line {line} of CSV file '{self._path}' cannot be read: {error}"
             if not self._goes_on:
                 raise ProcessorError(message) from error
-            # The next row begins in the next line.
-            self._bad.append(bad_line(self._path, line, self._line.rstrip("\r\n"), message))
+            text = "".join(self._taken).rstrip("\r\n")
+            self._bad.append(bad_line(self._path, line, text, message))
+            self._row_ends()
             return rows
         return rows or None
 
+    def _one_by_one(self) -> Iterator[list[str]]:
+        for row in self._rows:
+            self._row_ends()
+            yield row
+
+    def _row_ends(self) -> None:
+        self._passed += len(self._taken)
+        self._taken = []
+
     def _lines(self, file: io.TextIOWrapper) -> Iterator[str]:
-        """The lines of the file. The last one is kept for the message of an error."""
-        for self._line in file:
-            yield self._line
+        """The lines of the file. Those of the row that is being read are kept for a bad record."""
+        for line in file:
+            self._taken.append(line)
+            yield line
 
 
 def _text_of(row: Sequence[str]) -> str:

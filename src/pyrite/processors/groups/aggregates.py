@@ -48,9 +48,12 @@ class Aggregate(Generic[T, R]):
     of: Callable[[Any], Any] | None = None
     """If it is given, `accumulate` gets `of(item)` in place of the item. The generated loop calls
     it directly."""
-    check: Callable[[Any], Any] | None = None
-    """For an aggregate that changes its state in place, in a step with `on_error`: raises for an
-    item that `accumulate` could not take, or would only find out about later."""
+    check: Callable[[Any, Any], Any] | None = None
+    """For an aggregate that changes its state in place, in a step with `on_error`: `check(state,
+    item)` raises for an item that `accumulate` could not take, or would only find out about later.
+    It does not change the state."""
+    changes_state: bool = True
+    """Whether `accumulate` may change its first argument."""
 
     if TYPE_CHECKING:  # without `finish`, the result has the type of the state
 
@@ -62,7 +65,8 @@ class Aggregate(Generic[T, R]):
             combine: Callable[[R, R], R],
             finish: None = None,
             of: Callable[[Any], Any] | None = None,
-            check: Callable[[Any], Any] | None = None,
+            check: Callable[[Any, Any], Any] | None = None,
+            changes_state: bool = True,
         ) -> None: ...
         @overload
         def __init__(
@@ -72,13 +76,14 @@ class Aggregate(Generic[T, R]):
             combine: Callable[[A, A], A],
             finish: Callable[[A], R],
             of: Callable[[Any], Any] | None = None,
-            check: Callable[[Any], Any] | None = None,
+            check: Callable[[Any, Any], Any] | None = None,
+            changes_state: bool = True,
         ) -> None: ...
         def __init__(self, *arguments: Any, **options: Any) -> None: ...
 
     def on(self, of: Callable[[Any], Any]) -> Aggregate[Any, R]:
         """The same aggregate of `of(item)` in place of the item."""
-        check = None if self.check is None else composed(of, self.check)
+        check = None if self.check is None else _CheckOf(of, self.check)
         return replace(self, of=of if self.of is None else composed(of, self.of), check=check)
 
     def first_state(self, name: str) -> tuple[str, dict[str, Any]]:
@@ -114,6 +119,15 @@ class Aggregate(Generic[T, R]):
 def composed(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`second(first(item))`."""
     return _Composed(first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckOf:
+    of: Callable[[Any], Any]
+    check: Callable[[Any, Any], Any]
+
+    def __call__(self, state: Any, item: Any) -> Any:
+        return self.check(state, self.of(item))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyrite.bad_records import Handling
+from pyrite.bad_records import Handling, NotAboutOneItem
+from pyrite.functions import message_of
 from pyrite.partitioning import canonical_bytes
 from pyrite.processors.groups.aggregates import Aggregate, Nothing
 from pyrite.processors.groups.grouping import Grouping, known_group, spilling
+from pyrite.processors.groups.initial import is_shareable
 from pyrite.processors.loops.inlining import call_or_inline
 from pyrite.processors.loops.steps import Fold, Lines
 
@@ -32,26 +34,64 @@ def check_key(key: Any) -> None:
 
 
 def updated_states(
-    aggregates: Aggregates, index: int, olds: list[str], value: str
+    aggregates: Aggregates, index: int, olds: list[str], value: str, is_kept: str = "True"
 ) -> tuple[list[str], list[str], list[str], dict[str, Any]]:
     """The lines that make the new states from the old ones and an item, in two parts; the variables
     of the new states; and the names that the lines use. The first part raises if the item is bad.
     The second part is of aggregates that change their state in place, and have checked the item in
-    the first: an error there is not about one item."""
+    the first: an error there is not about one item.
+
+    In the first part, aggregates that may change their state come last, when the others have the
+    item. If there are several, an error of one is only about the item if those before it have made
+    new states, or if the states are new and not kept: the expression `is_kept` says that."""
     checks: list[str] = []
     updates: list[str] = []
+    changes: list[str] = []
     last: list[str] = []
     names: dict[str, Any] = {}
+    changed: list[str] = []
     news = [f"new{index}_{number}" for number in range(len(aggregates))]
     for number, aggregate in enumerate(aggregates):
-        name = f"fn{index}_{number}"
-        update, used = aggregate.accumulated(name, olds[number], value)
-        names.update(used)
-        if aggregate.check is not None:
-            checks.append(f"check_{name}({value})")
+        name, old, new = f"fn{index}_{number}", olds[number], news[number]
+        is_checked, item = aggregate.check is not None, value
+        if not is_checked and aggregate.changes_state and aggregate.of is not None:
+            # Evaluated before any state is changed.
+            item, names[f"of_{name}"] = f"item_{name}", aggregate.of
+            checks.append(f"{item} = {call_or_inline(aggregate.of, f'of_{name}', value)}")
+            aggregate = replace(aggregate, of=None)
+        update, used = aggregate.accumulated(name, old, item)
+        names = {**used, **names}
+        if is_checked:
+            checks.append(f"check_{name}({old}, {value})")
             names[f"check_{name}"] = aggregate.check
-        (updates if aggregate.check is None else last).append(f"{news[number]} = {update}")
-    return [*checks, *updates], last, news, names
+            last.append(f"{new} = {update}")
+        elif not aggregate.changes_state:
+            updates.append(f"{new} = {update}")
+        else:
+            if changed:
+                changes += [
+                    f"try: {new} = {update}",
+                    f"except Exception as half{index}:",
+                    f"    if {is_kept}: unchanged{index}(half{index}, {', '.join(changed)})",
+                    "    raise",
+                ]
+                names[f"unchanged{index}"] = _check_unchanged
+            else:
+                changes.append(f"{new} = {update}")
+            changed.append(f"({old}, {new})")
+    return [*checks, *updates, *changes], last, news, names
+
+
+def _check_unchanged(error: Exception, *states: tuple[Any, Any]) -> None:
+    """Raises if one of the states may have been changed in place. Each is there as it was before
+    and as it is now."""
+    if any(new is old and not is_shareable(new) for old, new in states):
+        raise NotAboutOneItem(
+            "an item has raised in an aggregate of a step with on_error, when another aggregate of "
+            "the step had changed its state in place, so the item would be in some results and "
+            "not in others; give all but one of these aggregates a check=, or say "
+            f"changes_state=False if they do not change it. The error was {message_of(error)}"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +141,8 @@ class GroupLocally(Grouping):
             firsts.append(first)
             names.update(used)
         olds = [f"old{index}[{n}]" if several else f"old{index}" for n in range(len(firsts))]
-        updates, last, news, used = updated_states(self.aggregates, index, olds, value)
+        is_kept = f"key{index} in state"
+        updates, last, news, used = updated_states(self.aggregates, index, olds, value, is_kept)
         names.update(used)
         start = f"[{', '.join(firsts)}]" if several else firsts[0]
         code = [

@@ -46,11 +46,17 @@ class _Listing(Fold):
 
 
 @dataclass(frozen=True, slots=True)
-class SortLocally(_Listing):
-    """Emits its items in order, in lists of up to `RUN`."""
-
+class _Sorting(_Listing):
     key: Callable[[Any], Any] | None
     reverse: bool
+
+    def late_function(self) -> Callable[[Any], Any] | None:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class SortLocally(_Sorting):
+    """Emits its items in order, in lists of up to `RUN`."""
 
     def results(self, state: list[Any]) -> list[Any]:
         state.sort(key=self.key, reverse=self.reverse)
@@ -58,11 +64,8 @@ class SortLocally(_Listing):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeSorted(_Listing):
+class MergeSorted(_Sorting):
     """Emits the items of sorted lists in order. Python's sort finds the runs and merges them."""
-
-    key: Callable[[Any], Any] | None
-    reverse: bool
 
     def lines(
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None
@@ -77,7 +80,7 @@ class MergeSorted(_Listing):
 @dataclass(frozen=True, slots=True)
 class Limit(_Listing):
     """Emits the first `count` items that it gets. Then the sources in `stops` are not read any
-    further."""
+    further, and its steps that may be endless end."""
 
     count: int
     stops: tuple[str, ...] = ()

@@ -19,10 +19,12 @@ from pyrite.processors.loops.steps import Lines, Transform
 @dataclass(frozen=True, slots=True)
 class Keyed(Transform):
     """Turns an item into `(key, item)`. If `matches_only`, items whose key is None are dropped:
-    they never match. Otherwise None travels as `Nothing.KEY`."""
+    they never match. Otherwise None travels as `Nothing.KEY`. `is_partitioned` says whether the
+    edge that follows needs the key, or only the dict of the join."""
 
     key: Callable[[Any], Any]
     matches_only: bool
+    is_partitioned: bool
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
         code = [f"key{index} = {call_or_inline(self.key, f'keyof{index}', value)}"]
@@ -36,9 +38,9 @@ class Keyed(Transform):
 
     def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
         lines = self.lines(index, value, vertex)
-        # A key that no edge could carry is found here, with its item.
+        # A key that the join or its edge could not take is found here, with its item.
         lines.code.insert(1, f"valid{index}(key{index})")
-        lines.names[f"valid{index}"] = check_key
+        lines.names[f"valid{index}"] = _check_edge_key if self.is_partitioned else hash
         return lines.handling_errors(index, value, handling)
 
     def carried(self, value: str) -> str:
@@ -54,6 +56,11 @@ class Side(Keyed):
 
     def carried(self, value: str) -> str:
         return f"({self.side}, {value})"
+
+
+def _check_edge_key(key: Any) -> None:
+    hash(key)
+    check_key(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ in the traceback tells which vertex the function belongs to, so the loop need no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -120,14 +121,15 @@ class Failure:
 
 def unhashable_key(function: object, key: Any) -> ProcessorError | None:
     """The error to report if a key function returned a key that is not hashable; None if the key
-    is."""
+    is. The function is None if it is a part of the loop, or if the items are their own keys."""
     try:
         hash(key)
     except TypeError as error:
+        returned = f"return value of the key function {describe(function)}"
         return ProcessorError(
-            f"return value of the key function {describe(function)} must be hashable, because "
-            f"groups are kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, "
-            "or another immutable value"
+            f"{'a key' if function is None else returned} must be hashable, because groups are "
+            f"kept in a dict; got {shorten(key)} ({error}). Return a tuple, a string, or another "
+            "immutable value from the key function"
         )
     return None
 
@@ -277,9 +279,13 @@ class _Writer:
             *("        " + line for line in self._setup),
             "        for v in items:",
         ]
-        body = self._lines or ["            pass"]
+        counting = [f"counts[{index}] += n{index}" for index in counted]
+        # A line that ends the loop early counts what has been done, too.
+        leave = "; ".join([*counting, "return"])
+        body = [re.sub(r": return$", f": {leave}", line) for line in self._lines]
+        body = body or ["            pass"]
         places = [nowhere] * len(head) + (self._places or [nowhere])
-        tail = [f"        counts[{index}] += n{index}" for index in counted] + ["    return run"]
+        tail = ["        " + line for line in counting] + ["    return run"]
         bind = _compiled("\n".join(head + body + tail))
         run = bind(**self._names)
         return Loop(run, self.pauses, tuple(places + [nowhere] * len(tail)), tuple(counted))

@@ -182,6 +182,11 @@ class Fold(Step):
         """The results to emit. The caller does not use the state afterwards."""
         raise NotImplementedError
 
+    def late_function(self) -> Callable[[Any], Any] | None:
+        """The user's function that `results` calls with each item of the state; None if it calls
+        none. An error is about the item for which it raises."""
+        return None
+
     def finished(self, results: Iterable[Any]) -> list[Any]:
         """The items to emit for some of the results. It is called only if `finishes` is true."""
         raise NotImplementedError
@@ -201,6 +206,11 @@ class WriteStep(Step):
     """Whether written items become visible only with `commit`."""
     writes_through = False
     """Whether its writers hold nothing back: what was written is in the collection."""
+
+    @property
+    def takes_text_letters(self) -> bool:
+        """Whether the items of dead letters must be texts, because a column has one type."""
+        return False
 
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError

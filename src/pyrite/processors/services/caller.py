@@ -7,13 +7,14 @@ import asyncio
 import concurrent.futures
 import inspect
 import logging
-from collections.abc import Callable, Iterable
-from types import CoroutineType
+from collections.abc import Callable, Iterable, Iterator
+from types import AsyncGeneratorType, CoroutineType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pyrite.context import SupplierContext
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, shorten
+from pyrite.processors.services import pieces
 from pyrite.processors.services.calls import Calls
 from pyrite.processors.services.event_loop import PATIENCE, Loops, OwnLoop, shared_loop
 from pyrite.processors.services.service import Service, opened
@@ -23,13 +24,11 @@ logger = logging.getLogger("pyrite.services")
 
 T = TypeVar("T")
 SecondsToWait: TypeAlias = Callable[[BaseException, int], float | None]
+"""How long to wait before a call is tried again, after an error and so many failures; None if it is
+not."""
 
 LOOK_SECONDS: Final = 0.05
 """How often to look whether the job was cancelled while a client is made."""
-
-
-def _no_retry(error: BaseException, failures: int) -> None:
-    return None
 
 
 class Caller:
@@ -54,6 +53,7 @@ class Caller:
         self._loop = loops.acquire()
         self._loops = loops
         self._vertex = name
+        self._is_cancelled = context.is_cancelled
         if self._calls.service is None:
             return
         is_open: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -92,12 +92,12 @@ class Caller:
             return raised
         return None
 
-    def start(self, calls: Iterable[Call], seconds: SecondsToWait = _no_retry) -> None:
-        """Begins calls. `seconds(error, failures)` says how long to wait before one that has failed
-        is tried again; None if it is not."""
+    def start(self, calls: Iterable[Call], seconds: SecondsToWait | None = None) -> None:
+        """Begins calls. With `seconds`, those that fail are tried again, and what one makes counts
+        whole or not at all. Otherwise it may come in pieces: `go_on` asks for the next."""
         self._loop.call_soon_threadsafe(self._begin, calls, seconds)
 
-    def _begin(self, calls: Iterable[Call], seconds: SecondsToWait) -> None:
+    def _begin(self, calls: Iterable[Call], seconds: SecondsToWait | None) -> None:
         for call in calls:
             if call.is_cancelled:
                 continue
@@ -107,16 +107,35 @@ class Caller:
                     call.awaited = made
                     call.task = self._loop.create_task(self._finish(call, made, seconds))
                     continue
-                call.made = self._listed(made) if self._calls.spreads else made
+                self._receive(call, made, is_whole=seconds is not None)
             except BaseException as error:
                 self._failed(call, error, seconds)
             else:
                 call.end()
 
-    def _failed(self, call: Call, error: BaseException, seconds: SecondsToWait) -> None:
-        call.failures += 1
+    def go_on(self, call: Call) -> None:
+        """Makes the next piece."""
+        call.is_done = False
+        self._loop.call_soon_threadsafe(self._make_more, call)
+
+    def _make_more(self, call: Call) -> None:
+        if call.is_cancelled:
+            return
+        if call.wanted is not None:
+            call.wanted.set()
+            return
         try:
-            wait = None if call.is_cancelled else seconds(error, call.failures)
+            pieces.take(call, is_whole=False)
+        except BaseException as error:
+            self._failed(call, error, None)
+        else:
+            call.end()
+
+    def _failed(self, call: Call, error: BaseException, seconds: SecondsToWait | None) -> None:
+        call.failures += 1
+        call.rest = None
+        try:
+            wait = None if seconds is None or call.is_cancelled else seconds(error, call.failures)
         except BaseException as raised:
             wait, error = None, raised
         if wait is None:
@@ -125,16 +144,17 @@ class Caller:
         else:
             self._loop.call_later(wait, self._begin, [call], seconds)
 
-    async def _finish(self, call: Call, made: Any, seconds: SecondsToWait) -> None:
+    async def _finish(self, call: Call, made: Any, seconds: SecondsToWait | None) -> None:
         # No error may leave the task: the loop would end with a KeyboardInterrupt or SystemExit.
         try:
-            async with self._slots:
-                if not self._calls.spreads:
-                    call.made = await made
-                elif hasattr(type(made), "__aiter__"):
-                    call.made = [each async for each in made]
-                else:
-                    call.made = self._listed(await made)
+            spreads, is_whole = self._calls.spreads, seconds is not None
+            if not (spreads and _is_async_iterable(made)):
+                async with self._slots:
+                    made = await made
+            if spreads and _is_async_iterable(made):
+                await self._spread(call, made, is_whole=is_whole)
+            else:
+                self._receive(call, made, is_whole=is_whole)
         except BaseException as error:
             call.task = None
             is_own = isinstance(error, asyncio.CancelledError) and not call.is_cancelled
@@ -143,13 +163,51 @@ class Caller:
         call.task = None
         call.end()
 
-    def _listed(self, made: Any) -> list[Any]:
+    async def _spread(self, call: Call, made: Any, *, is_whole: bool) -> None:
+        """Takes all from an async iterable. One task does so, as some clients require; between two
+        pieces it is not in flight."""
+        call.rest = iterator = aiter(made)
+        call.wanted = asyncio.Event()
+        try:
+            while True:
+                async with self._slots:
+                    await pieces.take_later(call, is_whole=is_whole)
+                if call.rest is None:
+                    return
+                call.wanted.clear()
+                call.end()
+                await call.wanted.wait()
+        finally:
+            call.wanted = None
+            close = getattr(iterator, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _receive(self, call: Call, made: Any, *, is_whole: bool) -> None:
+        """Takes what the function has returned for an item."""
+        if not self._calls.spreads:
+            call.made = self._one(made)
+        elif type(made) is list:
+            call.made = made.copy()
+        else:
+            call.rest = self._iterated(made)
+            pieces.take(call, is_whole=is_whole)
+
+    def _one(self, made: Any) -> Any:
+        if type(made) is AsyncGeneratorType:
+            raise ProcessorError(
+                f"return value of {describe(self._calls.function)} must be one value, but it is an "
+                "async generator; use flat_map_with()"
+            )
+        return made
+
+    def _iterated(self, made: Any) -> Iterator[Any]:
         if not hasattr(type(made), "__iter__"):
             raise ProcessorError(
                 f"return value of {describe(self._calls.function)} must be an iterable; got "
                 f"{shorten(made)}"
             )
-        return list(made)
+        return iter(made)
 
     def _cancelled_itself(self, error: BaseException) -> ProcessorError:
         failed = ProcessorError(
@@ -160,15 +218,30 @@ class Caller:
         return failed
 
     def cancel(self, calls: Iterable[Call]) -> None:
-        """Cancels the calls that are not done, and waits until they have ended."""
-        left = [call for call in calls if not call.is_done]
+        """Cancels the calls that have not ended, and waits until they have."""
+        left = [call for call in calls if not call.is_done or call.rest is not None]
         for call in left:
             call.is_cancelled = True
         if left:
             self._wait(asyncio.run_coroutine_threadsafe(_cancelled(left), self._loop), "a call")
 
+    def complete(self) -> None:
+        """Closes the client of a job that has not failed, and waits for it, unless the job is
+        cancelled. Raises what the user's code raises: what the client had to commit may be lost."""
+        client = self._client
+        if client is None:
+            return
+        self._ask_to_close(None)
+        while not concurrent.futures.wait([client], LOOK_SECONDS).done:
+            if self._is_cancelled():
+                return
+        self._client = None
+        raised = client.result()
+        if raised is not None:
+            raise raised
+
     def close(self, error: BaseException | None) -> None:
-        """Closes the client, with the error of the job if it has failed."""
+        """Closes the client, if it is open, with the error of the job if it has failed."""
         if self._loops is None:
             return
         try:
@@ -180,14 +253,21 @@ class Caller:
     def _close_client(
         self, client: concurrent.futures.Future[BaseException | None], error: BaseException | None
     ) -> None:
-        assert self._closing is not None
         traceback = None if error is None else error.__traceback__
-        self._loop.call_soon_threadsafe(self._closing.set_result, error)
+        self._ask_to_close(error)
         raised = self._wait(client, "closing the client")
         if error is not None:  # it belongs to the user, without the frames of closing
             error.__traceback__ = traceback
         if raised is not None and raised is not error:
             raise raised
+
+    def _ask_to_close(self, error: BaseException | None) -> None:
+        self._loop.call_soon_threadsafe(self._begin_to_close, error)
+
+    def _begin_to_close(self, error: BaseException | None) -> None:
+        assert self._closing is not None
+        if not self._closing.done():
+            self._closing.set_result(error)
 
     def _wait(self, ending: concurrent.futures.Future[T], what: str) -> T | None:
         """What the future has; None if it takes too long."""
@@ -209,8 +289,12 @@ def _is_awaited(made: Any, spreads: bool) -> bool:
     return (
         type(made) is CoroutineType
         or inspect.isawaitable(made)
-        or (spreads and hasattr(type(made), "__aiter__"))
+        or (spreads and _is_async_iterable(made))
     )
+
+
+def _is_async_iterable(made: Any) -> bool:
+    return hasattr(type(made), "__aiter__")
 
 
 async def _cancelled(calls: Iterable[Call]) -> None:
@@ -222,3 +306,4 @@ async def _cancelled(calls: Iterable[Call]) -> None:
     for call in calls:
         if type(call.awaited) is CoroutineType:
             call.awaited.close()  # if it has not begun, Python would warn
+        pieces.abandon(call)

@@ -58,8 +58,10 @@ def flat_map_with(
     *,
     in_flight: int = 16,
 ) -> CallSupplier:
-    """Emits all items of what `fn(client, item)` returns, which may be an async iterable. The
-    service makes the client once on each member, and closes it at the end.
+    """Emits all items of what `fn(client, item)` returns, which may be an async iterable. It is
+    taken piece by piece, as the steps that follow take it; with `on_error` or `retry`, all that is
+    made of an item is held in memory. The service makes the client once on each member, and closes
+    it at the end.
 
     >>> from pyrite import Pipeline, processors as p
     >>> children = p.flat_map_with(lambda: {"ann": ["bo", "cy"], "bo": []}, dict.get)
@@ -97,6 +99,7 @@ class _OnMember(ProcessorSupplier):
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._caller: Caller | None = None
+        self._processors: list[CallProcessor] = []
 
     def init(self, context: SupplierContext) -> None:
         from pyrite.processors.services.caller import Caller  # asyncio takes 40 ms to import
@@ -106,7 +109,14 @@ class _OnMember(ProcessorSupplier):
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._caller is not None
-        return [CallProcessor(self._calls, self._caller) for _ in range(count)]
+        self._processors = [CallProcessor(self._calls, self._caller) for _ in range(count)]
+        return self._processors
+
+    def complete(self) -> None:
+        assert self._caller is not None
+        for processor in self._processors:
+            processor.close(None)  # after a limit, calls are left that nobody needs
+        self._caller.complete()
 
     def close(self, error: BaseException | None) -> None:
         caller, self._caller = self._caller, None
@@ -122,7 +132,9 @@ class CallProcessor(HandlesErrors):
         self._caller = caller
         self._window = Window(calls.in_flight, self._tell)
         self._rest: list[Any] = []
-        """What the last call that left the window has returned and is not emitted yet."""
+        """What the last call has made and is not emitted yet."""
+        self._is_begun = False
+        """Whether the first call in the window has made some of its results, and not all."""
         self._failed: Call | None = None
         self._at_work: Any = None
         self._is_told = False
@@ -138,8 +150,13 @@ class CallProcessor(HandlesErrors):
         self._waits = context.must_repeat
         """Whether to wait for results: a task that is run again must emit the same in the same
         calls, however long the requests take."""
+        self._stopped: list[bool] = context.once(("stop", self._vertex), list)
+        """Has an element as soon as nobody needs the results any more."""
 
     def process(self, ordinal: int, inbox: Inbox) -> None:
+        if self._stopped:
+            inbox.drain()
+            return
         self._emit_what_is_there()
         items = inbox.pending()
         taken = 0
@@ -147,20 +164,23 @@ class CallProcessor(HandlesErrors):
             if not self._window.room:
                 if not self._waits:
                     break
-                self._wait_and_emit()
+                self._emit(calls=1)
             some = items[taken : taken + self._window.room]
             self._start(some)
             taken += len(some)
         inbox.remove(taken)
 
     def try_process(self) -> bool:
-        self._emit_what_is_there()
+        if not self._stopped:
+            self._emit_what_is_there()
         return True
 
     def complete(self) -> bool:
+        if self._stopped:
+            return True
         self._emit_what_is_there()
         while self._waits and self._window and not self.outbox.is_full():
-            self._wait_and_emit()
+            self._emit(calls=1)
         return not self._window and not self._rest
 
     def close(self, error: BaseException | None) -> None:
@@ -169,12 +189,19 @@ class CallProcessor(HandlesErrors):
     @property
     def is_waiting(self) -> bool:
         first = self._window.first
-        return first is not None and not first.is_done and self._failed is None
+        return (
+            first is not None and not first.is_done and self._failed is None and not self._stopped
+        )
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
         return FailedAt(self._at_work, self._vertex)
 
     # The state: items whose results are not emitted. They are called again where it is restored.
+
+    @property
+    def can_save(self) -> bool:
+        # A call that is made again may make other results.
+        return not self._is_begun or bool(self._stopped)
 
     def save_snapshot(self) -> Iterable[tuple[Any, Any]]:
         rest = [("made", self._rest)] if self._rest else []
@@ -211,34 +238,47 @@ class CallProcessor(HandlesErrors):
         self._is_told = False  # before it looks, so that nothing that comes now is missed
         self._emit(calls=0 if self._waits else len(self._window))
 
-    def _wait_and_emit(self) -> None:
-        """Emits the result of the first call."""
-        first = self._window.first
-        while self._failed is None and first is not None and not first.is_done:
-            self._came.wait()
-            self._came.clear()
-        self._emit(calls=1)
-
     def _emit(self, *, calls: int) -> None:
-        """Emits the results of up to so many calls that are done, as far as there is room. If any
-        call has failed, the job fails at once: a call before it may take long."""
-        if self._failed is not None:
-            self._results(self._failed)
+        """Emits the results of up to so many calls that are done, as far as there is room, and of
+        one that is begun."""
         items: list[Any] = []
         room = self.outbox.room()
         try:
+            self._check_failed()
             while len(items) < room:
                 if not self._rest:
-                    call = self._window.take() if calls else None
-                    if call is None:
+                    if not calls and not self._is_begun:
                         break
-                    calls -= 1
+                    if self._waits:
+                        self._wait()
+                    call = self._window.first
+                    if call is None or not call.is_done:
+                        break
                     self._rest = self._results(call)
+                    self._is_begun = call.rest is not None
+                    if self._is_begun:
+                        self._caller.go_on(call)
+                    else:
+                        self._window.take()
+                        calls -= 1
                 fitting = room - len(items)
                 items += self._rest[:fitting]
                 self._rest = self._rest[fitting:]
         finally:
             self.outbox.add_all(items)
+
+    def _wait(self) -> None:
+        """Waits for the next results of the first call."""
+        first = self._window.first
+        while self._failed is None and first is not None and not first.is_done:
+            self._came.wait()
+            self._came.clear()
+        self._check_failed()
+
+    def _check_failed(self) -> None:
+        """If any call has failed, the job fails at once: a call before it may take long."""
+        if self._failed is not None:
+            self._results(self._failed)
 
     def _goes_on_after(self, error: BaseException) -> bool:
         handler = self._handler

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import Final, Protocol
 
 from pyrite.forks import repair_after_fork
+from pyrite.processors.services.nesting import LOOP_THREAD
 
 logger = logging.getLogger("pyrite.services")
 
@@ -41,7 +42,7 @@ class SharedLoop:
     def acquire(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._thread is None:
-                self._thread = _LoopThread("pyrite-asyncio")
+                self._thread = _LoopThread(LOOP_THREAD)
             self._users += 1
             return self._thread.loop
 

@@ -12,16 +12,21 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """The call for one item. Whoever makes it sets `made` or `error`, and then calls `end`."""
+    """The call for one item. Whoever makes it sets `made` or `error`, and then calls `end`. What it
+    makes may come in pieces; then it ends several times."""
 
     __slots__ = (
-        *("_tell", "awaited", "error", "failures"),
-        *("is_cancelled", "is_done", "item", "made", "task"),
+        *("_tell", "awaited", "error", "failures", "is_cancelled"),
+        *("is_done", "item", "made", "rest", "task", "wanted"),
     )
 
     def __init__(self, item: Any, tell: Callable[[Call], None]) -> None:
         self.item = item
         self.made: Any = None
+        self.rest: Any = None
+        """The iterator that has more, if what was made is only a piece."""
+        self.wanted: asyncio.Event | None = None
+        """Set when another piece is wanted, if the task makes it."""
         self.error: BaseException | None = None
         self.failures = 0
         """How many tries have failed."""

@@ -97,6 +97,10 @@ class WriteSql(WriteStep):
     commits = True
     may_block = True
 
+    @property
+    def takes_text_letters(self) -> bool:
+        return dict(self.create or ()).get("item") in (str, str | None)
+
     def without_secrets(self) -> WriteSql:
         return replace(self, address=self.address.without_password())
 
