@@ -229,6 +229,21 @@ def test_two_sinks_add_rows_to_the_same_table(database: Database, pyr: Instance)
     assert database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
 
 
+def test_tables_that_refer_to_each_other_are_replaced_together(
+    database: Database, pyr: Instance
+) -> None:
+    with_orders(database, "CREATE TABLE parts (id INTEGER REFERENCES orders (id))")
+    for start in (0, 5):
+        dag = DAG()
+        read = dag.vertex("read", p.read_items([{"id": start}, {"id": start + 1}]))
+        for ordinal, table in enumerate(("orders", "parts")):
+            sink = dag.vertex(table, p.write_sql(database.url, table, mode="replace"))
+            dag.edge(from_(read, ordinal).to(sink))
+        pyr.new_light_job(dag).execute().result(timeout=60)
+    for table in ("orders", "parts"):
+        assert database.rows(f"SELECT id FROM {table} ORDER BY id") == [(5,), (6,)]
+
+
 def other_urls(database: Database) -> list[str]:
     """Other ways to write the URL of the same database."""
     if not database.is_sqlite:
