@@ -468,20 +468,21 @@ class DAG:
         suppliers: Mapping[str, Any],
         *,
         on_edges: Mapping[str, Any] | None = None,
-        drops_bad_records: bool = False,
+        is_trial: bool = False,
     ) -> DAG:
         """A copy of this DAG in which the vertices of these names have other suppliers. `on_edges`
         has suppliers of vertices that are put on edges, by the names of the edges: such a vertex
-        gets the items of each processor before they go on over the edge. With `drops_bad_records`,
-        vertices that skip bad records or keep dead letters skip any number of them."""
+        gets the items of each processor before they go on over the edge. In a trial,
+        vertices that skip bad records or keep dead letters skip any number of them, and nothing
+        waits before it is tried again."""
         copy = DAG()
         for vertex in self.vertices:
             copied = copy.vertex(
                 vertex.name,
                 suppliers.get(vertex.name, vertex.supplier),
                 local_parallelism=vertex.local_parallelism,
-                on_error=skip() if drops_bad_records and vertex.policy else vertex.on_error,
-                retry=vertex.retry,
+                on_error=skip() if is_trial and vertex.policy else vertex.on_error,
+                retry=vertex.retry.at_once() if is_trial and vertex.retry else vertex.retry,
             )
             copied.origin = vertex.origin
         for edge in self.edges:

@@ -62,9 +62,10 @@ class JobFailed(PyriteError):
         it raised. With `debugger=True`, Python's debugger opens where it is raised. If nothing is
         raised this time, returns the items that the vertex emits, with a warning.
 
-        A vertex that keeps a state, such as a grouping, starts with a new one, and a warning says
-        so. Raises PyriteError if there is nothing to replay: the vertex failed without an item, it
-        is a sink, or the item was too large to travel to this process.
+        An item that the vertex changed before it raised is replayed as it was left. A vertex that
+        keeps a state, such as a grouping, starts with a new one, and a warning says so. Raises
+        PyriteError if there is nothing to replay: the vertex failed without an item, it is a sink,
+        or the item was too large to travel to this process.
         """
         if self.replayable is None:
             raise PyriteError("there is nothing to replay: it is not known which step has failed")

@@ -176,7 +176,9 @@ def checked_job(job: Any, owner: str) -> Job:
 def _checked_dag(dag: Any) -> DAG:
     found = dag_of(dag)
     if found is None:
-        raise PyriteError(f"a job is made of a DAG or a Pipeline; got {shorten(dag)}")
+        is_stage = hasattr(dag, "write_to")
+        hint = "; end the stage with write_to(sink), and give its Pipeline" if is_stage else ""
+        raise PyriteError(f"a job is made of a DAG or a Pipeline; got {shorten(dag)}{hint}")
     return with_dead_letters(found)
 
 

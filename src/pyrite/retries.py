@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrite.errors import InvalidDAG, ProcessorError
@@ -19,6 +19,7 @@ class Retry:
     `wait` is the number of seconds before each of these tries, or a function from the number of
     tries that have failed to the seconds. While a step waits, everything else goes on. The items
     behind the one that waits keep their order; an async `map` goes on with those in flight.
+    Each try gets the same object: a function must not change an item before it raises.
 
     >>> from pyrite import Pipeline, Retry
     >>> answers = iter([None, "ready"])
@@ -49,6 +50,10 @@ class Retry:
                 f"{shorten(self.on)}"
             )
         object.__setattr__(self, "on", kinds)
+
+    def at_once(self) -> Retry:
+        """The same retry without any wait."""
+        return replace(self, wait=0.0)
 
     def seconds(self, error: BaseException, failures: int) -> float | None:
         """How long to wait after so many failed tries with an item, of which this is the last

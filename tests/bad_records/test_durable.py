@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pyrite
-from pyrite import Instance, JobConfig, JobFailed, Pipeline
+from pyrite import Instance, JobConfig, JobFailed, Pipeline, Retry
 from pyrite import processors as p
 from tests.bad_records.test_on_spark import read_letters
 
@@ -85,3 +85,13 @@ def test_tasks_of_a_durable_job_share_a_sink_of_dead_letters(pyr: Instance) -> N
     assert list(pyr.list("numbers")) == [2]
     found = {(letter.vertex, letter.item) for letter in pyr.list("shared")}
     assert found == {("parse", "x"), ("late", (1, 1))}
+
+
+def test_many_flat_maps_before_a_retry(pyr: Instance) -> None:
+    pipe = Pipeline()
+    stage = pipe.read_from([1, 2])
+    for _ in range(8):
+        stage = stage.flat_map(lambda n: [n])
+    stage.map(abs, retry=Retry(1)).write_to(p.write_list("many"))
+    pyr.new_durable_job(pipe, JobConfig(members=1)).execute().result(SECONDS)
+    assert sorted(pyr.list("many")) == [1, 2]

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pyrite
+from pyrite import Pipeline, Retry, Stage, agg
 from pyrite import processors as p
 from pyrite.bad_records import Handler, Handling
 from pyrite.processors.loops import loop as loop_module
@@ -99,3 +101,22 @@ def test_the_same_items_survive_as_in_plain_python(items: list[int], names: list
     assert out == expected
     assert [[letter.item for letter in each] for each in bad] == expected_bad
     assert [handler.count for handler in handlers] == [len(each) for each in expected_bad]
+
+
+OWN: Any = agg.Aggregate(list, lambda state, n: [*state, n], lambda one, two: one + two)
+LAST: dict[str, Callable[[Stage[int]], Stage[Any]]] = {
+    "map": lambda s: s.map(abs, retry=Retry(1), on_error=pyrite.skip()),
+    "flat_map": lambda s: s.flat_map(lambda n: iter([n]), retry=Retry(1)),
+    "filter_map": lambda s: s.filter_map(abs, retry=Retry(1)),
+    "aggregate": lambda s: s.aggregate(OWN, OWN, OWN, on_error=pyrite.skip()),
+    "group": lambda s: s.group_by(abs, on_error=pyrite.skip()).aggregate(OWN, OWN, OWN),
+}
+
+
+@pytest.mark.parametrize("last", list(LAST))
+@pytest.mark.parametrize("count", range(6, 12))
+def test_a_loop_is_not_too_deep_for_python(last: str, count: int) -> None:
+    stage = Pipeline().read_from([1, 2])
+    for _ in range(count):
+        stage = stage.flat_map(lambda n: [n])
+    assert len(LAST[last](stage).collect()) in (1, 2)

@@ -58,6 +58,26 @@ def test_a_pipeline_with_arguments_is_run_and_shown(tmp_path: Path) -> None:
     assert "read_items" in show.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["flow.py:nothing"], "nothing called 'nothing'; it has pipe"),
+        (["flow.py:make"], "--set folder=..."),
+        (["flow.py:make", "--set", "folder=a", "--set", "folder=b"], "'folder' twice"),
+        (["flow.py:stage"], "end this stage with write_to(sink), and name its Pipeline"),
+        (["flow.py:pipe", "--explain", "--format", "dot"], "--explain and --format cannot"),
+    ],
+)
+def test_a_wrong_command_says_what_to_write(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "flow.py").write_text(FLOW + "stage = Pipeline().read_from([1])\n")
+    monkeypatch.chdir(tmp_path)
+    show = CliRunner().invoke(app, ["show", *arguments], env={"COLUMNS": "300"})
+    assert show.exit_code in (1, 2)
+    assert message in " ".join(show.output.split())
+
+
 def test_what_is_no_function_takes_no_arguments(tmp_path: Path) -> None:
     (tmp_path / "flow.py").write_text(FLOW)
     run = CliRunner().invoke(app, ["run", f"{tmp_path}/flow.py:pipe", "--light", "--set", "a=1"])

@@ -10,7 +10,18 @@ import pytest
 from benchmarks.tpch import by_hand
 from benchmarks.tpch.queries import QUERIES
 
-from pyrite import DAG, Instance, InvalidDAG, JobFailed, Pipeline, agg, between, skip
+from pyrite import (
+    DAG,
+    Instance,
+    InvalidDAG,
+    JobFailed,
+    Pipeline,
+    PyriteError,
+    PyriteWarning,
+    agg,
+    between,
+    skip,
+)
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -208,6 +219,22 @@ def test_what_is_no_source_no_sink_or_no_aggregate_is_refused() -> None:
         numbers.write_to(p.read_map("x"))  # type: ignore[arg-type]
     with pytest.raises(InvalidDAG, match=r"needs aggregates, such as agg.count\(\)"):
         numbers.aggregate(agg.count)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("method", ["collect", "preview", "verify"])
+def test_what_is_no_instance_is_refused(method: str) -> None:
+    pipe = Pipeline()
+    numbers: Any = pipe.read_from([1])
+    with pytest.raises(PyriteError, match=rf"on of {method}\(\) in test_compiling.py line \d+"):
+        getattr(numbers, method)(on="spark")
+    numbers.write_to(p.noop())
+    with pytest.raises(PyriteError, match=r"on of run\(\) .* pyrite.instance\(\).*got 3"):
+        pipe.run(on=3)  # type: ignore[arg-type]
+
+
+def test_a_path_that_is_read_as_characters_gets_a_warning() -> None:
+    with pytest.warns(PyriteWarning, match=r"'a/\*'\) .* characters .* read_from\(p.read_files"):
+        assert Pipeline().read_from("a/*").collect() == ["a", "/", "*"]
 
 
 def test_explain_says_what_is_fused_and_exchanged() -> None:

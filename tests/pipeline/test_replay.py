@@ -170,6 +170,13 @@ def test_what_does_not_raise_again_returns_what_it_emits() -> None:
         assert error.replay() == [1]
 
 
+def test_an_error_in_the_key_of_a_sort_is_replayed_on_its_item() -> None:
+    failed = failure(numbers().filter(bool).sort(key=inverse).collect)
+    assert (failed.vertex, failed.item) == ("sort-combine", 3)
+    with pytest.raises(ZeroDivisionError):
+        failed.replay()
+
+
 def test_the_debugger_stops_where_it_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = io.StringIO()
 

@@ -36,6 +36,8 @@ def test_by_a_light_job(pyr: Instance) -> None:
 
 
 def test_what_is_neither_a_dag_nor_a_pipeline_is_refused(pyr: Instance) -> None:
+    with pytest.raises(Exception, match=r"got <Stage .*; end the stage with write_to\(sink\)"):
+        pyr.new_light_job(Pipeline().read_from([1]))  # type: ignore[arg-type]
     with pytest.raises(Exception, match="a job is made of a DAG or a Pipeline; got 7"):
         pyr.new_light_job(7)  # type: ignore[arg-type]
 

@@ -214,6 +214,22 @@ def test_bad_records_are_skipped_in_every_run(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_samples_do_not_wait_before_they_try_again() -> None:
+    waits: list[float] = []
+
+    def wait(failures: int) -> float:
+        waits.append(0.0)
+        return waits[-1]
+
+    tries = itertools.count()
+    stage = numbers(3).map(lambda n: 1 // (next(tries) % 2), retry=Retry(1, wait=wait))
+    assert stage.preview()["map"].items == (1, 1, 1)
+    assert stage.verify(3).ok
+    assert not waits
+    assert stage.collect() == [1, 1, 1]
+    assert len(waits) == 3
+
+
 def test_steps_are_tried_again_in_samples_and_not_in_replays() -> None:
     tries: Counter[int] = Counter()
 

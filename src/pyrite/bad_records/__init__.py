@@ -12,7 +12,9 @@ from pyrite.bad_records.handling import (
 from pyrite.bad_records.letters import (
     DeadLetter,
     letter_of,
+    repr_of,
     stable_traceback,
+    with_text,
     without_addresses,
 )
 from pyrite.bad_records.policies import (
@@ -38,7 +40,9 @@ __all__ = [
     "dead_letter",
     "letter_of",
     "over_limit",
+    "repr_of",
     "skip",
     "stable_traceback",
+    "with_text",
     "without_addresses",
 ]

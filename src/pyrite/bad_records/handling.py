@@ -134,7 +134,10 @@ def over_limit(handling: Handling, counts: Mapping[str, Any], edges: int = 1) ->
     if bad <= handling.at_most * total * _ROUNDING:
         return None
     share = f"{handling.at_most:.6g}"
-    return f"{bad} of {_items(total)}, and its on_error allows at most {share} of them"
+    return (
+        f"{bad} of {_items(total)}, and its on_error allows at most {share} of them; without "
+        "on_error, the job would fail with the first of the errors"
+    )
 
 
 _ROUNDING = 1 + 1e-12

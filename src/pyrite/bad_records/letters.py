@@ -3,12 +3,13 @@ make equal ones."""
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
 from os.path import basename
 from typing import Any, Final
 
-from pyrite.functions import message_of
+from pyrite.functions import message_of, shorten
 from pyrite.tracebacks import is_pyrites
 
 MOST_FRAMES: Final = 32
@@ -18,8 +19,9 @@ _ADDRESS = re.compile(r"\bat 0x[0-9A-Fa-f]+")
 
 class DeadLetter(dict[str, Any]):
     """An item that a vertex could not process, with the vertex, the error and its traceback as
-    text. It is a dict with these four keys, so that all sinks can write it, and has them as
-    attributes too. Another try of the same work makes an equal one.
+    text. It is a dict with these four keys, so that sinks of files, tables and lists can write it,
+    and has them as attributes too. Another try of the same work makes an equal one. If the vertex
+    has changed the item before it raised, it is there as it was left.
 
     >>> letter = DeadLetter(item="x", vertex="parse", error="ValueError: x", traceback="...")
     >>> letter.item, letter["vertex"]
@@ -57,6 +59,34 @@ def letter_of(vertex: str, item: Any, error: BaseException) -> DeadLetter:
         error=without_addresses(message_of(error)),
         traceback=without_addresses(stable_traceback(error)),
     )
+
+
+def with_text(letter: DeadLetter) -> DeadLetter:
+    """The same dead letter, with its item as text, for sinks in which all items have the same
+    columns: items of several steps have different types. Texts stay as they are.
+
+    >>> letter = DeadLetter(item={"a": 1}, vertex="parse", error="ValueError: x", traceback="...")
+    >>> with_text(letter).item
+    '{"a": 1}'
+    """
+    item = letter.item
+    texts = {**letter, "item": item if isinstance(item, str) else _json_or_repr(item)}
+    encodable = {
+        name: text.encode("utf-8", "backslashreplace").decode() for name, text in texts.items()
+    }
+    return DeadLetter(encodable)
+
+
+def _json_or_repr(item: Any) -> str:
+    try:
+        return json.dumps(item, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return repr_of(item)
+
+
+def repr_of(item: Any) -> str:
+    """An item that JSON cannot express, as text."""
+    return without_addresses(shorten(item, 10_000))
 
 
 def without_addresses(text: str) -> str:

@@ -34,7 +34,8 @@ def skip(at_most: int | float | None = None) -> OnError:
 
     With `at_most`, the job fails anyway if there are more of them: than this number, or, for a
     float from 0 to 1, than this share of the items that the vertex got. A number is looked at with
-    each of them, and a share at the end, before anything is committed.
+    each of them, and a share at the end, before anything is committed. A step that is several
+    vertices, such as a join, may have so many in each.
 
     >>> import pyrite
     >>> numbers = pyrite.Pipeline().read_from(["1", "x", "3"])
@@ -46,7 +47,8 @@ def skip(at_most: int | float | None = None) -> OnError:
 
 def dead_letter(sink: Any, at_most: int | float | None = None) -> OnError:
     """Writes a `DeadLetter` to a sink for each item that a vertex cannot process. They are
-    committed together with the outputs of the job. Steps of one job may share a sink.
+    committed together with the outputs of the job; only light jobs write to named lists at once, so
+    one that fails leaves them there. Steps of one job may share a sink.
 
     `at_most` is that of `skip`.
 

@@ -129,7 +129,9 @@ def run(
 def show(
     dag: DagArgument,
     settings: Settings = None,
-    format: Annotated[Format, typer.Option(help="The format of the drawing.")] = Format.text,
+    format: Annotated[
+        Format | None, typer.Option(help="The format of the drawing.", show_default="text")
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Say in words what runs together and what is exchanged."),
@@ -144,6 +146,10 @@ def show(
     ] = None,
 ) -> None:
     """Draw a DAG."""
+    options = {"--preview": preview is not None, "--explain": explain, "--format": format}
+    given = [name for name, value in options.items() if value]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} cannot be given together")
     with reporting_errors():
         found = find_dag(dag, settings or ())
         if preview is not None:
@@ -162,7 +168,7 @@ def show(
                 Format.mermaid: found.to_mermaid,
                 Format.dot: found.to_dot,
                 Format.svg: found.to_svg,
-            }.get(format, found.to_text)()
+            }.get(format or Format.text, found.to_text)()
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import cloudpickle
 
 from pyrite.cli.settings import with_settings
-from pyrite.dag import DAG, dag_of
+from pyrite.dag import DAG, MakesDAG, dag_of
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, did_you_mean, message_of, shorten
 
@@ -58,7 +58,7 @@ def find_in(
     if not isinstance(found, kind):
         raise PyriteError(
             f"'{where}:{name}' is not a {what}, nor a function that returns one; it is "
-            f"{shorten(found)}"
+            f"{shorten(found)}{_instead_of(found)}"
         )
     return found
 
@@ -78,10 +78,23 @@ def _hint(module: ModuleType, where: str, name: str, kind: type[Kind]) -> str:
         return f", because '{where}' is a folder; name a module in it, as in {where}.my_module:name"
     if near := did_you_mean(name, vars(module)):
         return near
-    names = [key for key, value in vars(module).items() if isinstance(value, kind)]
+    names = [key for key, value in vars(module).items() if _is_a(kind, value)]
     if names:
         return f"; it has {', '.join(names)}"
     return f", and no {what} at all; name a {what}, or a function that returns one"
+
+
+def _is_a(kind: type[Kind], value: Any) -> bool:
+    kinds = (DAG, MakesDAG) if kind is DAG else kind
+    return isinstance(value, kinds) and not isinstance(value, type)
+
+
+def _instead_of(found: Any) -> str:
+    from pyrite.pipeline.stage import Stage  # slow to import, and only needed here
+
+    if not isinstance(found, Stage):
+        return ""
+    return "; end this stage with write_to(sink), and name its Pipeline in place of the stage"
 
 
 def _called(function: Callable[[], Any], text: str, what: str) -> Any:
@@ -90,12 +103,24 @@ def _called(function: Callable[[], Any], text: str, what: str) -> Any:
         inspect.signature(function).bind()
     except TypeError as error:
         raise PyriteError(
-            f"'{text}', {describe(function)}, cannot be called without arguments ({error}); a "
-            f"function that makes a {what} must need none"
+            f"'{text}', {describe(function)}, cannot be called without arguments ({error}); "
+            f"{_way_out(function, what)}"
         ) from None
     except ValueError:  # the parameters of some built-in functions are not known
         pass
     return _run(function, f"'{text}' failed when it was called to make a {what}")
+
+
+def _way_out(function: Callable[..., Any], what: str) -> str:
+    needed = [
+        each.name
+        for each in inspect.signature(function).parameters.values()
+        if each.default is each.empty
+        and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+    if what != "DAG" or not needed:
+        return f"a function that makes a {what} must need none"
+    return f"give them as {' '.join(f'--set {name}=...' for name in needed)}"
 
 
 def _run(action: Callable[[], Kind], what_failed: str) -> Kind:

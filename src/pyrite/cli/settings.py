@@ -55,6 +55,8 @@ def with_settings(function: Callable[..., Any], settings: Sequence[str]) -> Call
             raise PyriteError(
                 f"{describe(function)} has no argument '{name}'; its arguments are: {known}"
             )
+        if name in arguments:
+            raise PyriteError(f"--set gives the argument '{name}' twice; give it once")
         arguments[name] = _converted(text, hints.get(name, str), name, function)
     return functools.partial(function, **arguments)
 

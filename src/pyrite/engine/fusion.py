@@ -19,6 +19,7 @@ from pyrite.partitioning import partition_function
 from pyrite.processors.loops.chain import Chain, Link, StepSupplier
 from pyrite.processors.loops.loop import Guard
 from pyrite.processors.loops.steps import Fold, ReadStep, Step, Transform, WriteStep
+from pyrite.processors.split_sources import ReadSplits
 from pyrite.processors.transforms import FlatMap
 
 
@@ -81,12 +82,13 @@ def fuse(topology: Topology, suppliers: Mapping[str, Any]) -> tuple[Stretch, ...
     return tuple(stretches)
 
 
-DEEPEST_LOOP = 8
-"""The most flat maps in one loop. Each is a nested loop, and Python limits how deep these nest."""
+DEEPEST_LOOP = 7
+"""The most flat maps in one loop. Each is two nested loops, and Python nests 20 blocks at most; a
+step whose errors are handled needs up to five, in the innermost loop."""
 
 
 def _nested_loops(supplier: Any) -> int:
-    return 1 if isinstance(step_of(supplier), FlatMap) else 0
+    return 1 if isinstance(step_of(supplier), (FlatMap, ReadSplits)) else 0
 
 
 def step_of(supplier: Any) -> Step | None:

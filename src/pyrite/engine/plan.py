@@ -206,7 +206,7 @@ def isolated_targets(upstream: int, upstream_count: int, downstream_count: int) 
 def _check_steps(dag: DAG) -> None:
     """Raises InvalidDAG if a source has an inbound edge, if a sink has an outbound edge, or if two
     sinks write to the same target."""
-    targets: dict[str, str] = {}
+    targets: dict[str, tuple[str, bool]] = {}
     for vertex in dag.vertices:
         step = vertex.supplier.step if isinstance(vertex.supplier, StepSupplier) else None
         if isinstance(step, ReadStep) and dag.inbound(vertex):
@@ -225,13 +225,13 @@ def _check_steps(dag: DAG) -> None:
                 "from it"
             )
         target = step.target()
-        if target is not None and target in targets:
+        if target is None:
+            continue
+        other, is_shared = targets.setdefault(target, (vertex.name, step.shares_target()))
+        if other != vertex.name and not (is_shared and step.shares_target()):
             raise InvalidDAG(
-                f"vertices '{targets[target]}' and '{vertex.name}' both write to {target}; give "
-                "each its own"
+                f"vertices '{other}' and '{vertex.name}' both write to {target}; give each its own"
             )
-        if target is not None:
-            targets[target] = vertex.name
 
 
 def _edge_plan(id: int, edge: Edge, member_count: int) -> EdgePlan:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.dag import DAG
-from pyrite.errors import InvalidDAG
+from pyrite.errors import InvalidDAG, PyriteWarning
 from pyrite.functions import shorten
 from pyrite.pipeline import run
 from pyrite.pipeline.compiling import compiled
@@ -87,6 +89,13 @@ class Pipeline:
                 f"read_from in {where} needs a source, but {name_of(source)} is a sink; use "
                 "stage.write_to() for that"
             )
+        if isinstance(source, str) and ("/" in source or "*" in source or os.path.isfile(source)):
+            warnings.warn(
+                f"read_from({shorten(source)}) reads the characters of the string; to read files, "
+                "write read_from(p.read_files(...))",
+                PyriteWarning,
+                stacklevel=2,
+            )
         if not is_supplier and isinstance(source, Iterable) and not isinstance(source, type):
             source = read_items(source)
         elif not is_supplier and not callable(source):
@@ -135,6 +144,7 @@ class Pipeline:
         >>> pipe.run(); seen
         [1, 2]
         """
+        run.checked(on, "run")
         run.to_end(self.to_dag(), on)
 
     def explain(self) -> str:
@@ -177,6 +187,7 @@ class Pipeline:
         map          4    4         1  int   2, 2, 2, …
         write_list   4                 int   2, 2, 2, …
         """
+        run.checked(on, "preview")
         return previewed(self.to_dag(), n, run.here, collections=on)
 
     def verify(self, n: int = 100, *, on: Instance | None = None) -> Verification:
@@ -196,6 +207,7 @@ class Pipeline:
         >>> found.vertices, found.findings[0].cause
         (('reduce',), 'order')
         """
+        run.checked(on, "verify")
         collect = None if on is None else run.lists_on(on)
         return verified(self.to_dag(), n, run.here, collect=collect, collections=on)
 

@@ -7,9 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyrite.dag import DAG, from_
+from pyrite.errors import PyriteError
+from pyrite.functions import shorten
 from pyrite.instances import Instance, instance
 from pyrite.processors.collections import write_list
 from pyrite.processors.services.nesting import check_wait_for
+from pyrite.where import users_line
+
+
+def checked(on: Instance | None, method: str) -> Instance | None:
+    """The argument `on` of a method. Raises PyriteError if it is no instance."""
+    if on is None or callable(getattr(on, "new_job", None)):
+        return on
+    raise PyriteError(
+        f"on of {method}() in {users_line()} must be an instance, as pyrite.instance() opens it; "
+        f"got {shorten(on)}"
+    )
 
 
 def to_end(dag: DAG, on: Instance | None) -> None:

@@ -124,6 +124,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         >>> Pipeline().read_from("abc").collect()
         ['a', 'b', 'c']
         """
+        run.checked(on, "collect")
         name = run.new_list_name()
         sink = node_after([(self, self._local_shape())], "collect", write_list(name), Options())
         self.pipeline._add_looked_at(self.node, self._branch)
@@ -137,6 +138,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         >>> Pipeline().read_from(range(100)).filter(lambda i: i % 2).preview(4)["filter"].items
         (1, 3)
         """
+        run.checked(on, "preview")
         dag, last = self._dag_to_here("preview")
         return previewed(dag, n, run.here, collections=on, without=last)
 
@@ -148,6 +150,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T]):
         >>> verified.ok, verified.notes[0].why
         (True, 'limit(3) emits any 3 items')
         """
+        run.checked(on, "verify")
         collect = None if on is None else run.lists_on(on)
         dag, _ = self._dag_to_here("verify")
         return verified(dag, n, run.here, collect=collect, collections=on)

@@ -10,6 +10,7 @@ from pyrite.bad_records import Handling
 from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
 from pyrite.functions import same
+from pyrite.processors.collections import WriteMap
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import Fold, ReadStep, WriteStep
 
@@ -47,6 +48,7 @@ def _completed(dag: DAG) -> DAG:
         if vertex.policy is None or vertex.policy.sink is None:
             continue
         supplier = vertex.policy.sink
+        _check_sink(vertex, supplier)
         sink = next((found for each, found in sinks if same(each, supplier)), None)
         if sink is None:
             sink = complete.vertex(_free_name(complete), supplier, local_parallelism=1)
@@ -78,6 +80,15 @@ def _check_kind(vertex: Vertex) -> None:
             f"vertex '{vertex.name}'{added} is a sink that writes many items together, so it cannot"
             f" have on_error={vertex.policy.word}(...), which only text and JSON lines that are not"
             " partitioned can have; check the items in a step before it"
+        )
+
+
+def _check_sink(vertex: Vertex, sink: Any) -> None:
+    if isinstance(sink, StepSupplier) and isinstance(sink.step, WriteMap):
+        added = f", added in {vertex.origin}," if vertex.origin else ""
+        raise InvalidDAG(
+            f"vertex '{vertex.name}'{added} sends its dead letters to write_map('{sink.step.name}')"
+            ", which needs (key, value) pairs, and a dead letter is none; use write_list() or files"
         )
 
 

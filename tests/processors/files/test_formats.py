@@ -95,7 +95,10 @@ def test_a_pattern_without_files_and_a_folder_that_cannot_be_written_are_named(
     with pytest.raises(JobFailed, match=r"no file matches .*nothing.*, which vertex 'read' reads"):
         read_back(pyr, tmp_path / "nothing*", "text")
     (tmp_path / "file").touch()
-    with pytest.raises(JobFailed, match="vertex 'write' cannot write to folder") as failed:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(JobFailed, match=r"it is a folder: .* such as '.*folder/\*'"):
+        read_back(pyr, tmp_path / "folder", "text")
+    with pytest.raises(JobFailed, match=r"'write' cannot write to folder .*it is a file") as failed:
         copy(pyr, p.read_items([1]), p.write_files(tmp_path / "file"))
     assert failed.value.vertex == "write"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ def refused(database: Database, type: Any, value: Any) -> str:
         (datetime, date(2024, 1, 1), "it takes datetime, not date"),
         (Decimal, Decimal("0.12345678901234567890"), "SQLite keeps decimals as floating-point"),
         (int, 2**70, "too large"),
+        (float, 2**60 + 1, "it keeps floats, and so 1.15"),
+        (float, Decimal("0.12345678901234567890"), "it keeps floats, and so 0.1234"),
+        (float, 10**400, "no float is so large"),
+        (float | None, float("nan"), "SQLite would keep NaN as NULL"),
+        (Decimal | None, float("nan"), "SQLite would keep NaN as NULL"),
+        (time, time(1, 2, tzinfo=UTC), "its type has no time zone"),
         (dict, {"a": object()}, "JSON"),
     ],
 )
@@ -98,6 +105,27 @@ def test_values_that_would_be_changed_are_refused(
     sqlite: Database, type: Any, value: Any, why: str
 ) -> None:
     assert why in refused(sqlite, type, value)
+
+
+def test_a_float_column_keeps_other_numbers_that_are_floats(database: Database) -> None:
+    items = [{"v": value} for value in (2**60, Decimal("0.1"), 7, float("inf"))]
+    assert kept(database, {"v": float}, *items) == [{"v": v} for v in (2.0**60, 0.1, 7.0, inf)]
+
+
+def test_postgresql_keeps_nan(postgresql: Database) -> None:
+    (row,) = kept(postgresql, {"v": float}, {"v": nan})
+    assert isnan(row["v"])
+
+
+def test_a_table_with_uuids_is_written_again(database: Database) -> None:
+    for number in range(2):
+        pipe = Pipeline()
+        types = {"u": uuid.UUID, "n": int}
+        sink = p.write_sql(database.url, "kept", key="u", create=types)
+        pipe.read_from([{"u": uuid.UUID(int=5), "n": number}]).write_to(sink)
+        pipe.run()
+    (row,) = Pipeline().read_from(p.read_sql(database.url, "kept")).collect()
+    assert (uuid.UUID(str(row["u"])), row["n"]) == (uuid.UUID(int=5), 1)
 
 
 def test_the_item_that_postgresql_refuses_is_found_among_others(postgresql: Database) -> None:

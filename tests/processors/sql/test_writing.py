@@ -13,6 +13,8 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, JobCancelled, JobFailed, between, from_
 from pyrite import processors as p
+from pyrite.processors.sql import databases
+from pyrite.processors.sql.address import Address
 from pyrite.testing import verify_processor
 from tests.databases import Database
 from tests.postgres import PostgresServer
@@ -189,6 +191,82 @@ def test_sinks_of_one_job_change_a_database_together(database: Database, pyr: In
     assert database.rows("SELECT * FROM orders") == []
 
 
+def two_sinks(first: Any, second: Any) -> DAG:
+    dag = DAG()
+    read = dag.vertex("read", p.read_items([{"id": 1}]))
+    dag.edge(between(read, dag.vertex("a", first)))
+    more = dag.vertex("more", p.map(lambda item: {"id": item["id"] + 1}))
+    dag.edge(from_(read, 1).to(more))
+    dag.edge(between(more, dag.vertex("b", second)))
+    return dag
+
+
+@pytest.mark.parametrize("mode", ["replace", "append", "upsert"])
+def test_two_sinks_for_a_table_that_one_of_them_replaces_are_refused(
+    database: Database, pyr: Instance, mode: Any
+) -> None:
+    with_orders(database)
+    replaces = p.write_sql(database.url, "orders", mode="replace")
+    other = p.write_sql(database.url, "orders", mode=mode, key="id")
+    for sinks in ((replaces, other), (other, replaces)):
+        with pytest.raises(InvalidDAG, match="'a' and 'b' both write to table 'orders' of "):
+            pyr.new_light_job(two_sinks(*sinks)).execute().result(timeout=60)
+
+
+def test_two_sinks_add_rows_to_the_same_table(database: Database, pyr: Instance) -> None:
+    with_orders(database)
+    added, updated = (p.write_sql(database.url, "orders", key=key) for key in (None, "id"))
+    pyr.new_light_job(two_sinks(added, updated)).execute().result(timeout=60)
+    assert database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
+
+
+def other_urls(database: Database) -> list[str]:
+    """Other ways to write the URL of the same database."""
+    if not database.is_sqlite:
+        return [database.url.replace("postgresql:", "postgresql+psycopg:")]
+    path = Path(database.url.removeprefix("sqlite:///"))
+    path.with_name("link.db").symlink_to(path)
+    return [
+        f"sqlite+pysqlite:///{path}",
+        f"sqlite:///{path}?timeout=5",
+        f"sqlite:///{path.with_name('link.db')}",
+    ]
+
+
+def test_urls_of_the_same_database_share_a_transaction(
+    database: Database, pyr: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "BUSY_SECONDS", 1)
+    with_orders(database, "CREATE TABLE other (id INTEGER PRIMARY KEY)")
+    for url in other_urls(database):
+        sinks = (p.write_sql(each, "orders", key="id") for each in (database.url, url))
+        pyr.new_light_job(two_sinks(*sinks)).execute().result(timeout=60)
+    assert database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
+
+
+def test_two_transactions_of_a_job_do_not_wait_for_each_other_forever(
+    shared_postgres: PostgresServer, pyr: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "BUSY_SECONDS", 1)
+    database = with_orders(Database(shared_postgres.new_schema()))
+    urls = (database.url, f"{database.url}&application_name=other")
+    dag = DAG()
+    read = dag.vertex("read", p.read_items([{"id": 1}]))
+    for ordinal, url in enumerate(urls):
+        sink = dag.vertex(f"sink{ordinal}", p.write_sql(url, "orders", key="id"))
+        dag.edge(from_(read, ordinal).to(sink))
+    with pytest.raises(JobFailed, match="use the same user and the same URL for both"):
+        pyr.new_light_job(dag).execute().result(timeout=60)
+    assert database.rows("SELECT * FROM orders") == []
+
+
+def test_a_place_has_one_name_whatever_the_url() -> None:
+    urls = ["postgresql://app:a@Db/shop", "postgres://app:b@db:5432/shop"]
+    assert {Address(url).place() for url in urls} == {"postgresql://app@db:5432/shop"}
+    assert Address("postgresql://app:${NO_SUCH}@db/shop").place() == "postgresql://app@db:5432/shop"
+    assert Address("${NO_SUCH}").place() == "${NO_SUCH}"
+
+
 def test_a_job_reads_and_writes_the_same_database(database: Database, pyr: Instance) -> None:
     with_orders(database)
     write(pyr, orders(range(3000)), p.write_sql(database.url, "orders"))
@@ -205,6 +283,7 @@ def test_a_job_reads_and_writes_the_same_database(database: Database, pyr: Insta
     ("item", "why"),
     [
         ("text", "it is not a dict from columns to values"),
+        ({}, "it has no fields"),
         ({"id": 1, "price": 2}, "the table has no column 'price'; it has: id, item, n"),
         ({"id": 1, 7: 2}, "the table has no column 7"),
         ({"id": 1, "item": "x" * 21}, ""),

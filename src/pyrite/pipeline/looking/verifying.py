@@ -186,7 +186,8 @@ class _Search:
                     sample.vertex(vertex.name, noop())
             else:
                 policy: ErrorPolicy = FAIL if vertex.policy is None else skip()
-                sample.vertex(vertex.name, vertex.supplier, on_error=policy, retry=vertex.retry)
+                retry = vertex.retry and vertex.retry.at_once()
+                sample.vertex(vertex.name, vertex.supplier, on_error=policy, retry=retry)
         for edge in dag.edges:
             is_pinned = edge.source.name in self.pinned
             supplier = read_items(self._again(edge, variation)) if is_pinned else on_edge(edge)

@@ -22,7 +22,7 @@ def watched(
     """A copy of a DAG, with these suppliers, whose edges are seen by the functions in `see`, by the
     names of the edges. Each vertex has `parallelism` processors. No dead letters are written."""
     on_edges = {edge: inspect(function) for edge, function in see.items()}
-    copy = dag.with_suppliers(suppliers, on_edges=on_edges, drops_bad_records=True)
+    copy = dag.with_suppliers(suppliers, on_edges=on_edges, is_trial=True)
     for vertex in copy.vertices:
         vertex.local_parallelism = parallelism
     return copy

@@ -81,8 +81,10 @@ class FolderCommit(Commit):
             except Exception:  # what stopped the job is what the user must know
                 logger.exception("could not tidy up '%s'", self._attempt)
             if isinstance(error, OSError):
+                is_file = isinstance(error, FileExistsError)
+                why = "it is a file; name a folder, which is made if needed" if is_file else error
                 raise ProcessorError(
-                    f"vertex '{self._vertex}' cannot write to folder '{dir}': {error}"
+                    f"vertex '{self._vertex}' cannot write to folder '{dir}': {why}"
                 ) from error
             raise
 

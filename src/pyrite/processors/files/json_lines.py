@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyrite.bad_records import DeadLetter, without_addresses
+from pyrite.bad_records import DeadLetter, repr_of
 from pyrite.functions import shorten
 from pyrite.processors.files.bad_lines import Place, bad_text, holds_bad_text
 from pyrite.processors.files.field_types import Column, folder_fields
@@ -142,7 +142,7 @@ def _letter(letter: DeadLetter) -> str:
     try:
         return json.dumps(letter)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps({**letter, "item": without_addresses(shorten(letter.item, 10_000))})
+        return json.dumps({**letter, "item": repr_of(letter.item)})
 
 
 class _JsonLinesWriter(TextWriter):

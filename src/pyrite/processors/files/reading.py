@@ -147,7 +147,8 @@ class ReadFiles(ReadStep):
         files = storage.find(self.pattern)
         if not files:
             hint = (
-                "; it is a folder: write a pattern for the files in it"
+                "; it is a folder: write a pattern for the files in it, such as "
+                f"'{self.pattern.rstrip('/')}/*'"
                 if storage.is_folder(self.pattern)
                 else ""
             )

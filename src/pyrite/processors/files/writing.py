@@ -105,6 +105,10 @@ class WriteFiles(WriteStep):
     layout: Layout
     commits = True
 
+    @property
+    def takes_text_letters(self) -> bool:
+        return isinstance(self.format, Parquet) and self.format.schema is None
+
     def begin(self, context: MetaSupplierContext) -> Commit:
         return FolderCommit(self.dir, self.format, self.layout, context)
 

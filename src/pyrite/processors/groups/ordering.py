@@ -46,11 +46,17 @@ class _Listing(Fold):
 
 
 @dataclass(frozen=True, slots=True)
-class SortLocally(_Listing):
-    """Emits its items in order, in lists of up to `RUN`."""
-
+class _Sorting(_Listing):
     key: Callable[[Any], Any] | None
     reverse: bool
+
+    def late_function(self) -> Callable[[Any], Any] | None:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class SortLocally(_Sorting):
+    """Emits its items in order, in lists of up to `RUN`."""
 
     def results(self, state: list[Any]) -> list[Any]:
         state.sort(key=self.key, reverse=self.reverse)
@@ -58,11 +64,8 @@ class SortLocally(_Listing):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeSorted(_Listing):
+class MergeSorted(_Sorting):
     """Emits the items of sorted lists in order. Python's sort finds the runs and merges them."""
-
-    key: Callable[[Any], Any] | None
-    reverse: bool
 
     def lines(
         self, index: int, value: str, vertex: str, check_new_key: Callable[[Any], Any] | None

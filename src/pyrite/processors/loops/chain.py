@@ -14,7 +14,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from pyrite.bad_records import Handler, Handling
+from pyrite.bad_records import DeadLetter, Handler, Handling, with_text
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
@@ -199,6 +199,7 @@ class ChainProcessor(HandlesErrors):
         self._check: Callable[[Any], object] | None = None
         """Checks the items before they are written, if errors of the sink are handled."""
         self._bad: Sequence[Handler | None] = ()
+        self._has_text_letters = chain.sink is not None and chain.sink.takes_text_letters
 
     def handle_errors(self, handlers: Sequence[Handler | None]) -> None:
         """Gives the processor a handler for each link, or None. Called before the first item."""
@@ -407,6 +408,8 @@ class ChainProcessor(HandlesErrors):
             return
         if self._writer is not None:
             good = out if self._check is None else [item for item in out if self._can_write(item)]
+            if self._has_text_letters and good and type(good[0]) is DeadLetter:
+                good = list(map(with_text, good))
             try:
                 if good:
                     self._writer.write(good)
@@ -439,7 +442,7 @@ class ChainProcessor(HandlesErrors):
         if room <= 0:
             return False
         if self._results is None:
-            self._results = fold.results(self._state)
+            self._results = self._results_of(fold)
             # Results are removed from the end, which is cheap. A snapshot saves the ones left.
             self._results.reverse()
             self._state = None
@@ -453,6 +456,20 @@ class ChainProcessor(HandlesErrors):
         del self._results[-room:]
         self.pace.took(len(items), perf_counter() - started)
         return not self._results and not self._group_spilled(fold)
+
+    def _results_of(self, fold: Fold) -> list[Any]:
+        try:
+            return fold.results(self._state)
+        except Exception as error:
+            function = fold.late_function()
+            if function is not None:
+                for item in self._state:
+                    try:
+                        function(item)
+                    except Exception:
+                        self._failure = Failure(self.chain.step_count, item, error)
+                        break
+            raise
 
     def _finished(self, fold: Fold, results: list[Any]) -> list[Any]:
         handler = self._bad[-2] if self._bad else None

@@ -144,6 +144,9 @@ class Replay:
         step = supplier.step if isinstance(supplier, StepSupplier) else None
         if isinstance(step, Fold) and self.is_result:
             return step.finished([self.item])
+        if isinstance(step, Fold) and (function := step.late_function()) is not None:
+            function(self.item)
+            return []
         with self._processor(supplier) as processor:
             # What is saved of calls are the items that were in flight: each is on its own.
             has_state = processor.saves_state and not isinstance(supplier, CallSupplier)

@@ -182,6 +182,11 @@ class Fold(Step):
         """The results to emit. The caller does not use the state afterwards."""
         raise NotImplementedError
 
+    def late_function(self) -> Callable[[Any], Any] | None:
+        """The user's function that `results` calls with each item of the state; None if it calls
+        none. An error is about the item for which it raises."""
+        return None
+
     def finished(self, results: Iterable[Any]) -> list[Any]:
         """The items to emit for some of the results. It is called only if `finishes` is true."""
         raise NotImplementedError
@@ -202,6 +207,11 @@ class WriteStep(Step):
     writes_through = False
     """Whether its writers hold nothing back: what was written is in the collection."""
 
+    @property
+    def takes_text_letters(self) -> bool:
+        """Whether the items of dead letters must be texts, because a column has one type."""
+        return False
+
     def open(self, context: ProcessorContext) -> Writer:
         raise NotImplementedError
 
@@ -212,8 +222,13 @@ class WriteStep(Step):
         return None
 
     def target(self) -> str | None:
-        """A description of the target if only one sink of a job may write to it; otherwise None."""
+        """A description of the target if a job may not have any two sinks that write to it;
+        otherwise None."""
         return None
+
+    def shares_target(self) -> bool:
+        """Whether other sinks that say so, too, may write to the same target."""
+        return False
 
     def begin(self, context: MetaSupplierContext) -> Commit:
         """Called for each execution of a sink that commits, on the coordinator, before any writer

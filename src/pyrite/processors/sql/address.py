@@ -19,6 +19,7 @@ HIDDEN = "***"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SECRET = re.compile(r"passw|secret|token|key", re.IGNORECASE)
 _SHORTEST_HIDDEN = 3
+_PORTS = {"postgresql": 5432}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,8 +68,33 @@ class Address:
         if url.drivername in ("postgres", "postgresql"):
             url = url.set(drivername=_driver_of_postgresql())
         if url.get_backend_name() == "sqlite" and not _is_memory(url):
-            url = url.set(database=os.path.abspath(url.database or ""))
+            url = url.set(database=os.path.realpath(url.database or ""))
         return url
+
+    def place(self) -> str:
+        """A name of the database that is the same for all URLs with which a user can write it; also
+        if variables are not set here."""
+        from sqlalchemy.engine import URL, make_url
+
+        try:
+            url = self.resolved()
+        except ProcessorError:
+            if _VARIABLE.fullmatch(self.url):
+                return self.url
+            url = make_url(self.url)
+        backend = url.get_backend_name()
+        if backend == "sqlite":
+            return f"sqlite:///{url.database}"
+        return _shown(
+            URL.create(
+                backend,
+                username=url.username,
+                host=(url.host or "").lower() or None,
+                port=url.port or _PORTS.get(backend),
+                database=url.database,
+                query=dict(sorted(url.query.items())),
+            )
+        )
 
     def scrubbed(self, text: str) -> str:
         """The text of an error, without the password."""

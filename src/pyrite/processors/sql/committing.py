@@ -102,7 +102,7 @@ class SqlCommit(Commit):
         self._is_durable = is_durable
         with explained(sink.address, self._vertex, f"write to table '{sink.table}' of"):
             self._staging = Staging.of(sink, context)
-            self._transaction = Transaction.of(self._staging, self._execution)
+            self._transaction = Transaction.of(self._staging, self._execution, sink.address.place())
             if not is_resumed:
                 self._begin()
 

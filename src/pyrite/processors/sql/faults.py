@@ -80,6 +80,11 @@ _HINTS: list[tuple[Callable[[BaseException, str], bool], str]] = [
         "; another connection has been writing to this file for a minute: let it commit",
     ),
     (
+        _has("lock timeout"),
+        "; another transaction has locked it for a minute: let it commit. If it is that of another "
+        "sink of this job, use the same user and the same URL for both",
+    ),
+    (
         _has("permission denied", "readonly database"),
         "; give this user the right, or use another user",
     ),

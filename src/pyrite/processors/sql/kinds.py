@@ -67,9 +67,45 @@ class DecimalNumber(TypeDecorator[Decimal]):
         return made
 
 
+class FloatNumber(TypeDecorator[float]):
+    """A float in SQLite, which would keep NaN as NULL."""
+
+    impl = types.Double
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        return lambda value: None if value is None else float(_not_nan(value))
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        return None
+
+
+class HexText(TypeDecorator[Any]):
+    """A UUID in SQLite: 32 hexadecimal digits, which are read as a str. Such a column of a table
+    that exists may have any other texts as well."""
+
+    impl = types.CHAR
+    cache_ok = True
+
+    def __init__(self) -> None:
+        super().__init__(32)
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        return lambda value: value.hex if isinstance(value, uuid.UUID) else value
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        return None
+
+
+def _not_nan(value: Any) -> Any:
+    if value != value:
+        raise ValueError("SQLite would keep NaN as NULL; write None, or leave the item out")
+    return value
+
+
 def _for_sqlite(value: Any) -> Any:
     if not isinstance(value, Decimal):
-        return value
+        return _not_nan(value)
     kept = float(value)
     if Decimal(repr(kept)) != value:
         raise ValueError(
@@ -85,8 +121,12 @@ def kept_type(type: TypeEngine[Any], dialect: str) -> TypeEngine[Any]:
         type.none_as_null = True  # None is NULL, as in all other columns
     if dialect == "sqlite" and isinstance(type, types.DateTime):
         return ZonedText()
-    if dialect == "sqlite" and isinstance(type, types.Numeric) and not _is_float(type):
+    if dialect == "sqlite" and isinstance(type, types.Float):
+        return FloatNumber()
+    if dialect == "sqlite" and isinstance(type, types.Numeric):
         return DecimalNumber()
+    if dialect == "sqlite" and _is_for_uuids(type):
+        return HexText()
     return type
 
 
@@ -125,7 +165,9 @@ def misfit(type: TypeEngine[Any], value: Any) -> str:
         )
         if is_other or not isinstance(value, bases):
             return f"it takes {_listed(allowed)}, not {value.__class__.__name__}"
-    if isinstance(type, types.DateTime):
+    if isinstance(type, _FLOATS) and not isinstance(value, float):
+        return _misfit_of_float(value)
+    if isinstance(type, types.DateTime | types.Time):
         zoned = value.tzinfo is not None
         if zoned and not type.timezone:
             return "its type has no time zone, but the value has one; remove it, or change the type"
@@ -134,30 +176,51 @@ def misfit(type: TypeEngine[Any], value: Any) -> str:
     return ""
 
 
+def sure_types(type: TypeEngine[Any]) -> frozenset[Any]:
+    """The Python types all of whose values fit."""
+    if isinstance(type, types.DateTime | types.Time):
+        return frozenset()  # whether it has a zone must be looked at
+    if isinstance(type, _FLOATS):
+        return frozenset({float})
+    return allowed_types(type) or frozenset()
+
+
 def allowed_types(type: TypeEngine[Any]) -> frozenset[Any] | None:
-    """The Python types whose values fit; None if only the database knows."""
+    """The Python types whose values may fit; None if only the database knows."""
     for kind, allowed in _ALLOWED:
         if isinstance(type, kind):
             return allowed
     return None
 
 
+def _misfit_of_float(value: int | Decimal) -> str:
+    try:
+        kept = float(value)
+    except OverflowError:
+        return "no float is so large"
+    if kept == value or Decimal(repr(kept)) == value:
+        return ""
+    return f"it keeps floats, and so {kept!r}; round it before, or change the type"
+
+
+_FLOATS = (types.Float, FloatNumber)
 _ALLOWED: list[tuple[Any, frozenset[Any]]] = [
     (types.Boolean, frozenset({bool})),
     (types.Integer, frozenset({int})),
-    ((types.Float,), frozenset({float, int, Decimal})),
+    (_FLOATS, frozenset({float, int, Decimal})),
     ((types.Numeric, DecimalNumber), frozenset({Decimal, int, float})),
     ((types.DateTime, ZonedText), frozenset({datetime})),
     (types.Date, frozenset({date})),
     (types.Time, frozenset({time})),
     (types.LargeBinary, _BYTES),
     (types.Enum, frozenset({str})),
+    (HexText, frozenset({str, uuid.UUID})),
     (types.String, frozenset({str})),
 ]
 
 
-def _is_float(type: TypeEngine[Any]) -> bool:
-    return isinstance(type, types.Float)
+def _is_for_uuids(type: TypeEngine[Any]) -> bool:
+    return isinstance(type, types.Uuid) or (isinstance(type, types.CHAR) and type.length == 32)
 
 
 def _listed(allowed: frozenset[Any]) -> str:

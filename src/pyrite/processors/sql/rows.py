@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, types
+from sqlalchemy import Connection, Dialect, Table
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
@@ -18,7 +18,7 @@ from pyrite.functions import shorten
 from pyrite.processors.loops.steps import BadItem, Writer
 from pyrite.processors.sql.committing import target_of
 from pyrite.processors.sql.faults import cause_of, explained, is_of_row, reason
-from pyrite.processors.sql.kinds import allowed_types, misfit
+from pyrite.processors.sql.kinds import misfit, sure_types
 from pyrite.processors.sql.staging import OWN, Staged, Staging, fields_of
 from pyrite.processors.sql.tables import IS_MADE
 from pyrite.processors.sql.writing import WriteSql
@@ -30,7 +30,7 @@ class _Cell:
 
     name: str
     type: Any
-    allowed: frozenset[Any]
+    sure: frozenset[Any]
     """Types whose values need no closer look."""
     takes_none: bool
     fills_none: bool
@@ -99,7 +99,9 @@ class RowWriter(Writer):
             names = tuple(item.keys())
         except (AttributeError, TypeError):
             names = ()
-        if not names or not isinstance(item, Mapping):
+        if isinstance(item, Mapping) and not names:
+            raise self._refused(item, "it has no fields; leave it out, or give it some")
+        if not isinstance(item, Mapping):
             raise self._refused(item, "it is not a dict from columns to values; make dicts before")
         shape = self._shapes.get(names)
         if shape is None:
@@ -110,14 +112,14 @@ class RowWriter(Writer):
             if value is None:
                 if not cell.takes_none:
                     raise self._refused(item, f"column '{cell.name}' must not be NULL")
-            elif value.__class__ not in cell.allowed and (why := misfit(cell.type, value)):
+            elif value.__class__ not in cell.sure and (why := misfit(cell.type, value)):
                 raise self._refused(
                     item, f"its field '{cell.name}' is {shorten(value, 40)}, but {why}"
                 )
             elif cell.bind is not None:
                 try:
                     value = cell.bind(value)
-                except (ValueError, TypeError) as error:
+                except (ValueError, TypeError, AttributeError) as error:
                     raise self._refused(item, f"its field '{cell.name}': {error}") from error
             row.append(value)
         self._row += 1
@@ -221,15 +223,10 @@ def _send(connection: Connection, shape: _Shape, rows: list[tuple[Any, ...]]) ->
 def _cell(column: Any, table: Table, dialect: Dialect) -> _Cell:
     if column.name in OWN:
         raise ProcessorError(f"table '{table.name}' has a column '{column.name}'; rename it")
-    allowed = allowed_types(column.type)
-    if allowed is None:
-        allowed = frozenset()
-    if isinstance(column.type, types.DateTime):
-        allowed = frozenset()  # whether it has a zone must be looked at
     return _Cell(
         column.name,
         column.type,
-        allowed,
+        sure_types(column.type),
         column.nullable,
         column.nullable or column.info.get(IS_MADE, False),
         column.type.dialect_impl(dialect).bind_processor(dialect),

@@ -7,9 +7,9 @@ import os
 import threading
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection
-from sqlalchemy.engine import URL
+from sqlalchemy import Connection, text
 
+from pyrite.processors.sql import databases
 from pyrite.processors.sql.databases import engine_at, is_missing_file
 from pyrite.processors.sql.staging import InFile, Staging
 
@@ -17,20 +17,21 @@ from pyrite.processors.sql.staging import InFile, Staging
 class Transaction:
     """Begins when its connection is asked for. Any of the sinks that share it may end it."""
 
-    def __init__(self, staging: Staging) -> None:
+    def __init__(self, staging: Staging, execution: str) -> None:
+        self._execution = execution
         self._url = staging.url
         self._file = staging.path if isinstance(staging, InFile) else None
         self._connection: Connection | None = None
         self._makes_file = is_missing_file(staging.url)
 
     @staticmethod
-    def of(staging: Staging, execution: str) -> Transaction:
-        """The one that all sinks of an execution share."""
-        key = execution, staging.url
+    def of(staging: Staging, execution: str, place: str) -> Transaction:
+        """The one that all sinks of an execution share which write to the same place."""
+        key = execution, place
         with _LOCK:
             found = _OPEN.get(key)
             if found is None:
-                found = _OPEN[key] = Transaction(staging)
+                found = _OPEN[key] = Transaction(staging, execution)
             return found
 
     @property
@@ -44,7 +45,17 @@ class Transaction:
                 attach=self._file if has_file else None,
             )
             self._connection = engine.connect()
+            self._limit_waiting(self._connection)
         return self._connection
+
+    def _limit_waiting(self, connection: Connection) -> None:
+        """Another transaction of the same execution, such as that of another user, may hold what
+        this one waits for, and it would do so forever. (For SQLite there is always a limit.)"""
+        with _LOCK:
+            others = [execution for (execution, _), each in _OPEN.items() if each is not self]
+        if connection.dialect.name == "postgresql" and self._execution in others:
+            limit = text("SELECT set_config('lock_timeout', :most, true)")
+            connection.execute(limit, {"most": f"{databases.BUSY_SECONDS}s"})
 
     def commit(self) -> None:
         if self._connection is not None:
@@ -62,4 +73,4 @@ class Transaction:
 
 
 _LOCK = threading.Lock()
-_OPEN: WeakValueDictionary[tuple[str, URL], Transaction] = WeakValueDictionary()
+_OPEN: WeakValueDictionary[tuple[str, str], Transaction] = WeakValueDictionary()

@@ -97,8 +97,22 @@ class WriteSql(WriteStep):
     commits = True
     may_block = True
 
+    @property
+    def takes_text_letters(self) -> bool:
+        return dict(self.create or ()).get("item") in (str, str | None)
+
     def without_secrets(self) -> WriteSql:
         return replace(self, address=self.address.without_password())
+
+    def target(self) -> str:
+        place = self.address.place()
+        is_sqlite = place.startswith("sqlite:")  # where ORDERS, orders and main.orders are the same
+        table = self.table.lower().removeprefix("main.") if is_sqlite else self.table
+        return f"table '{table}' of {place}"
+
+    def shares_target(self) -> bool:
+        """A sink that replaces all rows would also delete those of another sink."""
+        return self.mode != "replace"
 
     def begin(self, context: MetaSupplierContext) -> Commit:
         from pyrite.processors.sql.committing import SqlCommit
