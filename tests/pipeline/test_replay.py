@@ -170,6 +170,13 @@ def test_what_does_not_raise_again_returns_what_it_emits() -> None:
         assert error.replay() == [1]
 
 
+def test_an_error_in_the_key_of_a_top_is_about_its_item() -> None:
+    failed = failure(numbers().top(2, key=inverse).collect)
+    assert (failed.vertex, failed.item) == ("top-combine", 3)
+    with pytest.raises(ZeroDivisionError), pytest.warns(PyriteWarning, match="keeps a state"):
+        failed.replay()
+
+
 def test_an_error_in_the_key_of_a_sort_is_replayed_on_its_item() -> None:
     failed = failure(numbers().filter(bool).sort(key=inverse).collect)
     assert (failed.vertex, failed.item) == ("sort-combine", 3)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from math import inf
-from operator import ne
+from operator import itemgetter, ne
 from typing import Any, TypeVar, overload
 
 from pyrite.errors import InvalidDAG
@@ -267,7 +267,7 @@ def unspecified(aggregate: Aggregate[Any, Any]) -> str | None:
         return "the order of a list of agg.to_list() is not specified"
     if not isinstance(function, partial):
         return None
-    if function.func is _with_candidate:
+    if function.func in (_with_candidate, _with_ranked):
         return "which of the items with equal keys are the top or bottom ones is not specified"
     if function.func is _put:
         return "which value of equal keys agg.to_dict() keeps is not specified"
@@ -339,8 +339,8 @@ class _Rank:
         return found if found == found else self.worst
 
     def is_needed(self, items: list[Any]) -> bool:
-        """Whether the items do not have the same order without a key."""
-        return self.key is not None or any(map(ne, items, items))
+        """Whether items without a key have another order than their ranks: one of them is NaN."""
+        return any(map(ne, items, items))
 
 
 def _best(
@@ -348,6 +348,15 @@ def _best(
 ) -> Aggregate[Any, list[Any]]:
     checked_optional_function(name, "key", rank.key)
     checked_count(name, "n", n)
+    if rank.key is not None:
+        kept = partial(_kept, best, n)
+        return Aggregate(
+            list,
+            partial(_with_ranked, rank, kept, 2 * n + 64),
+            lambda one, two: kept(one + two),
+            lambda state: [item for _, item in kept(state)],
+            check=partial(_can_be_ranked, rank),
+        )
     chosen = partial(_chosen, best, n, rank)
     return Aggregate(
         list,
@@ -369,6 +378,25 @@ def _with_candidate(
     than a heap that is in order after each item."""
     state.append(item)
     return chosen(state) if len(state) >= most else state
+
+
+def _kept(best: Callable[..., list[Any]], n: int, state: list[Any]) -> list[Any]:
+    return best(n, state, itemgetter(0))
+
+
+def _with_ranked(
+    rank: _Rank, kept: Callable[[list[Any]], list[Any]], most: int, state: list[Any], item: Any
+) -> list[Any]:
+    """The same with pairs of a rank and its item: the key function is called once for an item, and
+    where it comes in, so that an error is about that item."""
+    state.append((rank(item), item))
+    return kept(state) if len(state) >= most else state
+
+
+def _can_be_ranked(rank: _Rank, state: list[Any], item: Any) -> None:
+    found = rank(item)
+    if state:
+        bool(found < state[0][0])
 
 
 def _can_be_compared(rank: _Rank, state: list[Any], item: Any) -> None:
