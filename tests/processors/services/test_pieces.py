@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyrite import DAG, Instance, JobFailed, Pipeline, Retry, between, skip
+from pyrite import DAG, Instance, JobCancelled, JobFailed, Pipeline, Retry, between, skip
 from pyrite import processors as p
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext, SupplierContext
@@ -75,6 +75,55 @@ def test_generators_and_then_the_client_are_closed_at_a_limit() -> None:
     for function in (noted, noted_later):
         Pipeline().read_from([0]).flat_map_with(client, function).limit(5).collect()
     assert log == ["generator", "client"] * 2
+
+
+class Pages:
+    """A client that is its own iterator, for one item after another."""
+
+    def __aiter__(self) -> Pages:
+        self.left = 3
+        return self
+
+    async def __anext__(self) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise StopAsyncIteration
+        return self.left
+
+    async def aclose(self) -> None:
+        self.left = -1
+        closed.append(self)
+
+
+closed: list[Pages] = []
+
+
+def test_an_iterator_that_is_no_generator_is_not_closed_with_its_item() -> None:
+    closed.clear()
+    stage = Pipeline().read_from([0, 1], parallelism=1)
+    made = stage.flat_map_with(Pages, lambda client, n: client, in_flight=1)
+    assert made.collect() == [2, 1, 0, 2, 1, 0]
+    assert len(closed) == 1
+
+
+def test_a_cancel_ends_generators_that_wait_for_room(pyr: Instance) -> None:
+    ended, held = threading.Event(), threading.Event()
+
+    async def noted(client: Any, n: int) -> AsyncIterator[int]:
+        try:
+            async for each in endless_at_once(client, n):
+                yield each
+        finally:
+            ended.set()
+
+    pipe = Pipeline()
+    made = pipe.read_from([0]).flat_map_with(dict, noted)
+    made.process(lambda: Held(held.set)).write_to(p.noop())
+    execution = pyr.new_light_job(pipe).execute()
+    assert held.wait(20)
+    execution.cancel()
+    assert isinstance(execution.exception(20), JobCancelled)
+    assert ended.is_set()
 
 
 class Taken:

@@ -98,6 +98,68 @@ def test_keys_need_not_be_numbers(
     assert sorted(map(str, found)) == sorted(map(str, expected))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from orders -- all",
+        "select * from orders; -- all\n",
+        "select * from orders ; /* all; */ ;",
+        "--all\nselect * from orders",
+        "/*+ all */ select * from orders",
+        "select * from orders where item <> ';--' -- :all",
+        "select * from orders -- it's\nwhere item <> '\\\\' --",
+    ],
+)
+def test_a_query_may_have_comments(database: Database, pyr: Instance, query: str) -> None:
+    orders(database, *(f"({id}, 'x')" for id in range(9)))
+    for options in ({}, {"key": "id"}, {"columns": ["id"]}):
+        found = read(pyr, p.read_sql(database.url, query, **options), 2)
+        assert sorted(row["id"] for row in found) == list(range(9))
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("item in :two and not (item IN (:none))", [1, 2]),
+        ("(item in:two) and id not in :none", [1, 2]),
+        ("item not in ( :two )", [3]),
+        ("item in :none or id in :none", []),
+    ],
+)
+def test_a_list_of_values_may_follow_in(
+    database: Database, pyr: Instance, query: str, found: list[int]
+) -> None:
+    orders(database, "(1, 'tea')", "(2, 'rum')", "(3, 'gin')")
+    used = {"two": {"tea", "rum"}, "none": ()}
+    query = f"select id from orders where {query}"
+    rows = read(pyr, p.read_sql(database.url, query, parameters=used, key="id"), 2)
+    assert sorted(row["id"] for row in rows) == found
+
+
+def test_a_list_is_an_array_elsewhere(shared_postgres: PostgresServer, pyr: Instance) -> None:
+    database = orders(Database(shared_postgres.new_schema()), "(1, 'tea')", "(2, 'rum')")
+    query = "select id from orders where id = any(:ids)"
+    assert read(pyr, p.read_sql(database.url, query, parameters={"ids": [2, 3]})) == [{"id": 2}]
+
+
+def test_a_parameter_without_a_value_is_named() -> None:
+    with pytest.raises(
+        InvalidDAG, match=r":least without a value; .* parameters=\{'least': \.\.\."
+    ):
+        p.read_sql("sqlite:///x.db", "select * from orders where n > :least and m = :m")
+
+
+def test_a_value_that_cannot_be_sent_is_told_without_the_statement(
+    database: Database, pyr: Instance
+) -> None:
+    orders(database)
+    query = "select * from orders where item = :item"
+    error = str(why_not(pyr, p.read_sql(database.url, query, parameters={"item": object()})))
+    assert "vertex 'orders' cannot read from" in error
+    assert "select" not in error
+    assert "sqlalche.me" not in error
+
+
 SQLITE_KEYS: dict[str, tuple[str, list[Any]]] = {
     "texts with and without a T": (
         "DATETIME",

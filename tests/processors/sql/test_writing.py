@@ -112,6 +112,15 @@ def test_items_with_different_fields_are_written_as_if_one_by_one(
     assert found == expected
 
 
+def test_jobs_that_update_the_same_rows_lock_them_in_the_same_order(
+    shared_postgres: PostgresServer, pyr: Instance
+) -> None:
+    database = with_orders(Database(shared_postgres.new_schema()))
+    write(pyr, orders([5, 1, 4, 2, 3]), p.write_sql(database.url, "orders", key="id"))
+    found = database.rows("SELECT id FROM orders ORDER BY ctid")  # as they were added
+    assert found == [(1,), (2,), (3,), (4,), (5,)]
+
+
 def test_replacing_deletes_what_was_there(database: Database, pyr: Instance) -> None:
     with_orders(database, "INSERT INTO orders VALUES (1, 'old', 1), (9, 'old', 1)")
     write(pyr, orders([1, 2]), p.write_sql(database.url, "orders", mode="replace"))
@@ -218,6 +227,21 @@ def test_two_sinks_add_rows_to_the_same_table(database: Database, pyr: Instance)
     added, updated = (p.write_sql(database.url, "orders", key=key) for key in (None, "id"))
     pyr.new_light_job(two_sinks(added, updated)).execute().result(timeout=60)
     assert database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
+
+
+def test_tables_that_refer_to_each_other_are_replaced_together(
+    database: Database, pyr: Instance
+) -> None:
+    with_orders(database, "CREATE TABLE parts (id INTEGER REFERENCES orders (id))")
+    for start in (0, 5):
+        dag = DAG()
+        read = dag.vertex("read", p.read_items([{"id": start}, {"id": start + 1}]))
+        for ordinal, table in enumerate(("orders", "parts")):
+            sink = dag.vertex(table, p.write_sql(database.url, table, mode="replace"))
+            dag.edge(from_(read, ordinal).to(sink))
+        pyr.new_light_job(dag).execute().result(timeout=60)
+    for table in ("orders", "parts"):
+        assert database.rows(f"SELECT id FROM {table} ORDER BY id") == [(5,), (6,)]
 
 
 def other_urls(database: Database) -> list[str]:

@@ -179,9 +179,8 @@ class Caller:
                 await call.wanted.wait()
         finally:
             call.wanted = None
-            close = getattr(iterator, "aclose", None)
-            if close is not None:
-                await close()
+            if type(iterator) is AsyncGeneratorType:  # others may be used again
+                await iterator.aclose()
 
     def _receive(self, call: Call, made: Any, *, is_whole: bool) -> None:
         """Takes what the function has returned for an item."""

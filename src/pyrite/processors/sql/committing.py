@@ -105,6 +105,8 @@ class SqlCommit(Commit):
             self._transaction = Transaction.of(self._staging, self._execution, sink.address.place())
             if not is_resumed:
                 self._begin()
+        if sink.mode == "replace":
+            self._transaction.replaces(sink, self._vertex)
 
     def commit(self, reports: Sequence[Staged | None]) -> None:
         try:
@@ -165,8 +167,10 @@ class SqlCommit(Commit):
             target.create(connection)
         rows = self._staging.table(target, self._staging.schema_to_commit)
         self._check(connection, rows, staged)
-        if sink.mode == "replace":
-            connection.execute(delete(target))
+        for other, vertex in transaction.to_delete():
+            replaced, is_there = _target_in(connection, other, vertex, is_checked=True)
+            if is_there:
+                connection.execute(delete(replaced))
         for moving in self._movings(connection, rows, target, staged):
             self._move(connection, moving)
         if connection.dialect.name == "postgresql":

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import (
     DataError,
-    DBAPIError,
     IntegrityError,
     NoSuchModuleError,
     NoSuchTableError,
     SQLAlchemyError,
+    StatementError,
 )
 
 from pyrite.errors import ProcessorError
@@ -23,6 +23,8 @@ _LONGEST = 600
 _POINTER = re.compile(r"LINE \d+: |CONTEXT: |\s*\^\s*$")
 """Lines of PostgreSQL that point into a statement which the user has not written."""
 
+_LINK = re.compile(r"\(Background on this error at: \S+\)")
+
 
 @contextmanager
 def explained(address: Address, vertex: str, doing: str) -> Iterator[None]:
@@ -30,7 +32,7 @@ def explained(address: Address, vertex: str, doing: str) -> Iterator[None]:
     goes after "cannot"."""
     try:
         yield
-    except (SQLAlchemyError, ImportError, ValueError) as error:
+    except (SQLAlchemyError, ImportError, ValueError, TypeError) as error:
         raise ProcessorError(
             f"vertex '{vertex}' cannot {doing} {address}: {reason(error, address)}"
         ) from cause_of(error)
@@ -46,9 +48,9 @@ def reason(error: BaseException, address: Address) -> str:
     if isinstance(error, NoSuchTableError):
         return f"there is no table '{error}'"
     said: BaseException = error
-    if isinstance(error, DBAPIError) and error.orig is not None:
+    if isinstance(error, StatementError) and error.orig is not None:
         said = error.orig
-    lines = [line for line in str(said).splitlines() if not _POINTER.match(line)]
+    lines = [line for line in _LINK.sub("", str(said)).splitlines() if not _POINTER.match(line)]
     text = address.scrubbed(" ".join(" ".join(lines).split()))
     text = shorten_text(text or type(said).__name__, _LONGEST)
     return text + next((hint for applies, hint in _HINTS if applies(error, text)), "")
@@ -56,7 +58,7 @@ def reason(error: BaseException, address: Address) -> str:
 
 def cause_of(error: BaseException) -> BaseException | None:
     """The error of the driver: that of SQLAlchemy repeats the statement."""
-    return error.orig if isinstance(error, DBAPIError) else error
+    return error.orig if isinstance(error, StatementError) else error
 
 
 def is_of_row(error: BaseException) -> bool:
@@ -102,6 +104,6 @@ _HINTS: list[tuple[Callable[[BaseException, str], bool], str]] = [
     ),
     (
         lambda error, text: isinstance(error, IntegrityError | DataError),
-        "; change the items in a vertex before this one, or the table",
+        "; change the values, or the type or the rules of the column",
     ),
 ]

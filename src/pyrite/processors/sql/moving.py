@@ -30,7 +30,7 @@ class Moving:
     key: Sequence[str]
     """The columns by which rows are updated; none if all rows are added."""
     moved: Select[Any]
-    """The rows, in the order in which they were written."""
+    """The rows, in the order in which they are moved."""
 
     def insert(self, connection: Connection, most: int | None = None) -> Any:
         """Moves the rows, or the first of them."""
@@ -136,9 +136,13 @@ def updating(
     kinds: Any = [()]  # all rows have the same fields
     if flags:
         kinds = connection.execute(select(*flags).distinct().order_by(*flags)).all()
+    order = [of[TAG], of[ROW]]
+    if connection.dialect.name == "postgresql":
+        # Two jobs that update the same rows must lock them in the same order.
+        order = [of[values[name]] for name in sorted(key)]
     for kind in kinds:
         there = [*always, *(name for name, has_it in zip(sometimes, kind) if has_it)]
         moved = select(*(of[values[name]].label(name) for name in there)).where(
             of.pyrite_rank == 1, *(flag == has_it for flag, has_it in zip(flags, kind))
         )
-        yield Moving(target, there, key, moved.order_by(of[TAG], of[ROW]))
+        yield Moving(target, there, key, moved.order_by(*order))

@@ -33,7 +33,7 @@ def read_sql(
     `url` is a URL of SQLAlchemy, such as `postgresql://user@host/name` or `sqlite:///shop.db`;
     `${NAME}` in it is a variable of the environment of the process that connects. `query` is a
     SELECT, or the name of a table, such as `orders` or `sales.orders`; `parameters` has the values
-    for `:name` in a query.
+    for `:name` in a query, and a list of them for `in :name`.
 
     With `key`, a column of the result, all processors of the vertex read at the same time, each
     other ranges of this column; without it, one of them reads all. Any type that the database can
@@ -59,10 +59,16 @@ def read_sql(
         raise InvalidDAG(
             f"parameters of read_sql() must be a dict by name; got {shorten(parameters)}"
         )
-    from pyrite.processors.sql.selecting import is_query
+    from pyrite.processors.sql.queries import is_query, without_value
 
     if parameters and not is_query(query):
         raise InvalidDAG(f"read_sql() reads the table '{query}', so it can have no parameters")
+    if is_query(query) and (missing := without_value(query, parameters or ())):
+        name = missing[0]
+        raise InvalidDAG(
+            f"the query of read_sql() has a parameter :{name} without a value; give it one: "
+            f"parameters={{'{name}': ...}}; or write \\:{name} if it is no parameter"
+        )
     return Source(
         ReadSql(
             address,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,26 +18,15 @@ from sqlalchemy import (
     func,
     literal_column,
     select,
-    text,
     type_coerce,
 )
 from sqlalchemy.sql.selectable import FromClause
 from sqlalchemy.types import NullType
 
 from pyrite.errors import ProcessorError
+from pyrite.processors.sql.queries import bound, is_query
 from pyrite.processors.sql.ranges import KeyRange
 from pyrite.processors.sql.tables import found_table, missing_columns
-
-_QUERY = re.compile(r"\s*(select|with|values|table|\(|--|/\*)[\s(*-]", re.IGNORECASE)
-
-
-def is_query(what: str) -> bool:
-    """Whether it is a query, and not the name of a table.
-
-    >>> is_query("select * from orders"), is_query("orders"), is_query("selected items")
-    (True, False, False)
-    """
-    return _QUERY.match(what) is not None or what.lstrip().startswith("(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +60,13 @@ class Rows:
                 )
             chosen = [table.c[name] for name in columns] if columns else list(table.c)
             return Rows(table, chosen, table.c[key] if key else None, {})
-        query = text(what.strip().rstrip(";"))
+        query, values = bound(what, parameters, connection.dialect.name)
         named = query.columns(*([column(key)] if key else ())).subquery("pyrite_rows")
         chosen_of_query: list[ColumnElement[Any]] = (
             [column(name) for name in columns] if columns else [literal_column("*")]
         )
         plain = None if columns or key else query
-        return Rows(named, chosen_of_query, column(key) if key else None, parameters, plain)
+        return Rows(named, chosen_of_query, column(key) if key else None, values, plain)
 
     def count(self, connection: Connection) -> int:
         counted = select(func.count()).select_from(self.source)

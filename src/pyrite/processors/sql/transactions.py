@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, text
@@ -12,6 +13,9 @@ from sqlalchemy import Connection, text
 from pyrite.processors.sql import databases
 from pyrite.processors.sql.databases import engine_at, is_missing_file
 from pyrite.processors.sql.staging import InFile, Staging
+
+if TYPE_CHECKING:
+    from pyrite.processors.sql.writing import WriteSql
 
 
 class Transaction:
@@ -23,6 +27,8 @@ class Transaction:
         self._file = staging.path if isinstance(staging, InFile) else None
         self._connection: Connection | None = None
         self._makes_file = is_missing_file(staging.url)
+        self._replacing: list[tuple[WriteSql, str]] = []
+        self._has_deleted = False
 
     @staticmethod
     def of(staging: Staging, execution: str, place: str) -> Transaction:
@@ -57,6 +63,16 @@ class Transaction:
             limit = text("SELECT set_config('lock_timeout', :most, true)")
             connection.execute(limit, {"most": f"{databases.BUSY_SECONDS}s"})
 
+    def replaces(self, sink: WriteSql, vertex: str) -> None:
+        """Called by each sink that replaces all rows of its table."""
+        self._replacing.append((sink, vertex))
+
+    def to_delete(self) -> list[tuple[WriteSql, str]]:
+        """The sinks whose tables must be emptied before any rows are moved, and their vertices: the
+        last first, because its rows may refer to those of the others. None the second time."""
+        has_deleted, self._has_deleted = self._has_deleted, True
+        return [] if has_deleted else self._replacing[::-1]
+
     def commit(self) -> None:
         if self._connection is not None:
             self._connection.commit()
@@ -66,6 +82,7 @@ class Transaction:
     def end(self) -> None:
         """Rolls back what is not committed."""
         connection, self._connection = self._connection, None
+        self._has_deleted = False
         if connection is not None:
             connection.close()
             if self._makes_file and not is_missing_file(self._url):
