@@ -54,6 +54,21 @@ def test_a_job_is_known_as_being_submitted_before_it_has_queues(tmp_path: Path) 
     store.close()
 
 
+def test_a_generator_that_raises_is_named_with_its_vertex_and_line(tmp_path: Path) -> None:
+    pipe = pyrite.Pipeline()
+    pipe.read_from(1 // n for n in (1, 0)).write_to(processors.write_list("l"))
+    words = r"vertex 'read_items': ZeroDivisionError.*added in test_submitting.py line \d+"
+    jobs = DurableJobs(
+        partial(open_store, str(tmp_path)),
+        lambda: SqliteQueues(tmp_path),
+        FolderCollections(tmp_path),
+        run_callback=lambda call: call(),
+    )
+    with pytest.raises(pyrite.JobFailed, match=words):
+        jobs.execute(Job(pipe.to_dag(), JobConfig(), False, "id", is_durable=True))
+    jobs.close()
+
+
 def test_a_node_that_is_held_is_there_again_in_a_new_session(desk: Desk) -> None:
     losses = [SessionLost("lost")]
 

@@ -30,6 +30,7 @@ from pyrite.durable.protocol.workflow import SPLITS, Part, Workflow
 from pyrite.durable.queues.queues import Message, Outgoing, Queues, QueuesError
 from pyrite.durable.store.store import Store
 from pyrite.engine.execution import MetaSuppliers, committing_sinks
+from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.member import LifeCycleFailed, RunContext
 from pyrite.engine.plan import choose_single_partitions, plan_topology
@@ -98,7 +99,7 @@ class Submission:
 
     def send(self, ask: Callable[[Callable[[Store], None]], None]) -> None:
         """`ask` does something with the store. Raises JobFailed if a sink cannot be written, or if
-        a supplier of the user's raises."""
+        a supplier or an iterable of the user's raises."""
         code = self._code()
         workflow, catalog = self._planned.workflow, Catalog(self._job.config.name, time.time())
         try:
@@ -186,9 +187,21 @@ class Submission:
                     )
 
     def _splits(self, vertex: str, edge: str, parts: Sequence[Part]) -> Iterator[Outgoing]:
-        for number, split in enumerate(self._cuts[vertex].splits):
+        for number, split in enumerate(self._read(vertex)):
             for body in _bodies(split, vertex, self._queues.most_bytes):
                 yield Outgoing(parts[number % len(parts)], Message(edge, body))
+
+    def _read(self, vertex: str) -> Iterator[Any]:
+        """The splits of a source. Raises JobFailed if the user's iterable raises."""
+        try:
+            yield from self._cuts[vertex].splits
+        except PyriteError:
+            raise
+        except Exception as error:
+            failed = Failed(error, vertex=vertex).to_job_failed(self._job.name)
+            if (origin := self._job.dag[vertex].origin) is not None:
+                failed.args = (f"{failed} (the step was added in {origin})",)
+            raise failed from error
 
     def _parts(self, task: str) -> list[Part]:
         return [
