@@ -177,18 +177,16 @@ def _context() -> Any:
     )
 
 
-def test_the_lines_that_an_open_quote_takes_are_in_one_bad_record(
-    pyr: Instance, tmp_path: Path
-) -> None:
+def test_a_quote_that_is_not_closed_costs_one_line(pyr: Instance, tmp_path: Path) -> None:
     text = 'id,name\n1,a\n2,"open\n3,b\n4,"c"\n5,d\n6,"two\nlines"\n7,"open again\n8,e\n'
     (tmp_path / "in.csv").write_text(text)
     pipe = Pipeline()
     rows = pipe.read_from(p.read_files(tmp_path / "in.csv", format="csv"), on_error=bad_list())
     rows.map(lambda row: row["id"]).write_to(p.write_list("out"))
     run(pyr, pipe)
-    assert list(pyr.list("out")) == ["1", "5", "6"]
+    assert sorted(pyr.list("out")) == ["1", "3", "4", "5", "6", "8"]
     items = [(letter.item["line"], letter.item["text"]) for letter in letters(pyr)]
-    assert items == [(3, '2,"open\n3,b\n4,"c"'), (9, '7,"open again\n8,e')]
+    assert items == [(3, '2,"open'), (9, '7,"open again')]
 
 
 @pytest.mark.parametrize("sinks", [1, 2, 3])

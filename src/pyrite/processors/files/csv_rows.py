@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
@@ -127,7 +128,9 @@ class _Rows:
         self, file: io.TextIOWrapper, path: str, *, goes_on: bool = False, encoding: str = UTF_8
     ) -> None:
         csv.field_size_limit(1 << 30)  # what the writer can write, the reader can read
-        self._rows = csv.reader(self._lines(file) if goes_on else file, strict=True)
+        self._unread = iter(file)
+        self._again: deque[str] = deque()  # lines to be read again
+        self._rows = csv.reader(self._lines() if goes_on else file, strict=True)
         self._path = path
         self._goes_on = False  # without its header, a file cannot be read
         self._encoding = encoding
@@ -196,7 +199,7 @@ class _Rows:
             yield made
 
     def blocks(self) -> Iterator[_Block]:
-        width, before = len(self.header), self._rows.line_num
+        width, before = len(self.header), self._lines_read()
         while (read := self._next_rows(_ROWS)) is not None:
             block = _Block(before, read)
             if not block.all_have(width):
@@ -219,7 +222,10 @@ class _Rows:
                 )
             if block.rows:
                 yield block
-            before = self._rows.line_num
+            before = self._lines_read()
+
+    def _lines_read(self) -> int:
+        return self._passed if self._goes_on else self._rows.line_num
 
     def _take_out(self, block: _Block, wrong: Callable[[list[str]], str | None]) -> None:
         """Removes the rows of which `wrong` says what is wrong with them. Raises for the first one
@@ -237,9 +243,9 @@ class _Rows:
         return bad_line(self._path, line, _text_of(block.rows[index]), message)
 
     def _next_rows(self, most: int) -> list[list[str]] | None:
-        """The next rows; None at the end of the file. If the reader goes on, the lines of a row
-        that cannot be read are a bad record; a quote that is not closed takes all lines up to the
-        next one."""
+        """The next rows; None at the end of the file. If the reader goes on, the first line of a
+        row that cannot be read is a bad record, and the next row begins in the line after it: a
+        quote that is not closed has taken all lines up to the next one."""
         rows: list[list[str]] = []
         try:
             if self._goes_on:
@@ -251,9 +257,12 @@ class _Rows:
             message = f"line {line} of CSV file '{self._path}' cannot be read: {error}"
             if not self._goes_on:
                 raise ProcessorError(message) from error
-            text = "".join(self._taken).rstrip("\r\n")
-            self._bad.append(bad_line(self._path, line, text, message))
+            first, *others = self._taken
+            self._bad.append(bad_line(self._path, line, first.rstrip("\r\n"), message))
+            self._again.extendleft(reversed(others))
+            self._taken = [first]
             self._row_ends()
+            self._rows = csv.reader(self._lines(), strict=True)  # the other one may be at its end
             return rows
         return rows or None
 
@@ -266,9 +275,9 @@ class _Rows:
         self._passed += len(self._taken)
         self._taken = []
 
-    def _lines(self, file: io.TextIOWrapper) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
         """The lines of the file. Those of the row that is being read are kept for a bad record."""
-        for line in file:
+        while line := self._again.popleft() if self._again else next(self._unread, ""):
             self._taken.append(line)
             yield line
 
