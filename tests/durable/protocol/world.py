@@ -346,7 +346,8 @@ class World:
                 break
         else:
             raise AssertionError(f"a stall: {facts(read_cluster(self.nodes))}")
-        for name in list(self.healthy()):
+        # Also those that were fenced off and have not noticed it: they stop, and leave nothing.
+        for name in [name for name, peer in self.peers.items() if peer.is_running]:
             self.look(name)
         self.coordinate()
         self.check_view()
