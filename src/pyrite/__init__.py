@@ -11,10 +11,4 @@ if TYPE_CHECKING:
     from pyrite.names import *  # noqa: F403
     from pyrite.names import __all__ as __all__
 else:
-    __getattr__ = lazily(__name__, globals())
-
-
-def __dir__() -> list[str]:
-    from pyrite.names import __all__
-
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazily(__name__, globals())

@@ -11,10 +11,12 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def lazily(package: str, known: dict[str, Any]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose public names are in its module `names`. `known` are the
-    globals of the package. No public name may be that of a module as well: the module, once it is
-    imported, would replace it."""
+def lazily(
+    package: str, known: dict[str, Any]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package whose public names are in its module
+    `names`. `known` are the globals of the package. No public name may be that of a module as well:
+    the module, once it is imported, would replace it."""
 
     def get(name: str) -> Any:
         if name.startswith("__") and name != "__all__":
@@ -27,7 +29,10 @@ def lazily(package: str, known: dict[str, Any]) -> Callable[[str], Any]:
             raise _missing(package, name)
         return known[name]
 
-    return get
+    def names_in() -> list[str]:
+        return sorted({*known, *import_module(f"{package}.names").__all__})
+
+    return get, names_in
 
 
 def _missing(package: str, name: str) -> AttributeError:

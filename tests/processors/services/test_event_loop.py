@@ -164,3 +164,20 @@ def test_a_call_that_ignores_its_cancel_does_not_keep_the_job(
     assert "vertex 'calls': a call has not ended after" in caplog.text
     loop.call_soon_threadsafe(go_on[0].set)
     shared_loop.release(event_loop.PATIENCE)
+
+
+def test_a_task_of_the_users_that_exits_ends_no_calls_of_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def exits() -> None:
+        raise SystemExit("no key")
+
+    async def starts_another(n: int) -> int:
+        task = asyncio.create_task(exits())
+        await asyncio.wait([task])
+        assert isinstance(task.exception(), SystemExit)
+        return n
+
+    stage = Pipeline().read_from(range(20)).map(starts_another, in_flight=4)
+    assert stage.collect() == [*range(20)]
+    assert "raised SystemExit('no key')" in caplog.text

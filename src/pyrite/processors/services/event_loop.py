@@ -99,7 +99,14 @@ class _LoopThread:
         try:
             # A runner cancels the tasks that the user's code has left, and closes the loop.
             with asyncio.Runner() as runner:
-                runner.run(self._serve(started))
+                loop = runner.get_loop()
+                serving = loop.create_task(self._serve(started))
+                while not serving.done():
+                    try:
+                        loop.run_until_complete(serving)
+                    except (SystemExit, KeyboardInterrupt) as error:
+                        # asyncio stops the loop for these. Other jobs use it, so it goes on.
+                        logger.warning("a task that a function has started raised %r", error)
         except BaseException as error:
             if started.done():
                 raise
