@@ -18,13 +18,12 @@ def test_the_largest_order_arrives_whole(count: int, is_taken_back: bool) -> Non
     inputs = tuple(Place(n, 100 * n) for n in range(count))
     order = Order(7, 1, bytes(16), inputs, 3)
     queue = WorkerQueue()
+    worker = Consumer(os.dup(queue.workers_end))
     try:
         queue.put(orders.pack(order, lambda order, places: pytest.fail("it was put aside")))
-        if is_taken_back:
-            data = queue.take_back()
-        else:
-            data = Consumer(os.dup(queue.workers_end)).consume()
+        data = queue.take_back() if is_taken_back else worker.consume()
         assert data is not None
         assert orders.unpack(data) == order
     finally:
+        worker._socket.close()
         queue.close()
