@@ -1,0 +1,1 @@
+"""The ready-made processors for batches of rows."""
