@@ -126,7 +126,9 @@ def _suits_any_processor(step: Step) -> bool:
     return isinstance(step, Transform)
 
 
-def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology) -> StepChain | None:
+def _chain(
+    run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology
+) -> StepChain | None:
     links = []
     for position, vertex in enumerate(run):
         step = step_of(suppliers[vertex.name])

@@ -17,6 +17,7 @@ from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt
+from pyrite.processors.columns.reading import ReadBatches
 from pyrite.processors.columns.steps import BatchStep, Work
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.fused import FusedProcessor, Link
@@ -163,6 +164,10 @@ class BatchProcessor(FusedProcessor):
         return list(zip(self._received, self._emitted))
 
     def _open_source(self, source: ReadStep, context: ProcessorContext) -> Iterator[Any]:
+        """The frames of a source, of the kind that the next step takes as they are."""
+        if isinstance(source, ReadBatches):
+            steps = self.chain.steps
+            return source.frames(context, steps[0][1].prefers if steps else "arrow")
         return source.open(context)
 
     def _pull(self, flow: Iterator[Any]) -> bool:
@@ -272,4 +277,3 @@ def _count(made: Any) -> int:
     from pyrite.columns.frames import rows_in
 
     return rows_in(made)
-
