@@ -15,7 +15,7 @@ from typing import Any
 
 from pyrite.dag import Pattern
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
-from pyrite.partitioning import partition_function
+from pyrite.partitioning import RowKey, partition_function
 from pyrite.processors.columns.steps import BatchStep
 from pyrite.processors.loops.chain import StepSupplier, chain_of
 from pyrite.processors.loops.fused import Link, StepChain
@@ -145,6 +145,8 @@ def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
     settings = edge.settings
     if settings.pattern is not Pattern.PARTITIONED:
         return None
+    if settings.columns is not None:
+        return Guard(edge.name, None, RowKey(settings.columns, edge.name).check, always=True)
     check = partition_function(
         topology.partition_count, partitioner=settings.partitioner, edge=edge.name
     )
