@@ -146,7 +146,8 @@ def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
     if settings.pattern is not Pattern.PARTITIONED:
         return None
     if settings.columns is not None:
-        return Guard(edge.name, None, RowKey(settings.columns, edge.name).check, always=True)
+        key = RowKey(settings.columns, edge.name, settings.nulls)
+        return Guard(edge.name, None, key.check, always=True, columns=settings.columns)
     check = partition_function(
         topology.partition_count, partitioner=settings.partitioner, edge=edge.name
     )

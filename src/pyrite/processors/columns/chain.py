@@ -257,7 +257,10 @@ class BatchProcessor(FusedProcessor):
     def _check(self, guard: Guard, item: Any) -> None:
         """The key check of a fused partitioned edge."""
         try:
-            guard.check(item if guard.key is None else guard.key(item))
+            from pyrite.columns.frames import as_batch, narrowed
+
+            batch = as_batch(narrowed(item, guard.columns) if guard.columns else item)
+            guard.check(batch if guard.key is None else guard.key(batch))
         except InvalidKey:
             self._at_work -= 1  # a bad key is a fault of the vertex that sends it
             raise

@@ -137,7 +137,7 @@ class Replay:
         if self.outbound is not None:
             settings = self.outbound.settings
             if settings.columns is not None:
-                RowKey(settings.columns, self.outbound.name).check(self.item)
+                RowKey(settings.columns, self.outbound.name, settings.nulls).check(self.item)
                 return []
             key = self.item if settings.key is None else settings.key(self.item)
             check = partition_function(
