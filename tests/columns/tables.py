@@ -118,7 +118,11 @@ def comparable(value: Any) -> Any:
 
 
 def as_set(rows: Iterable[Row]) -> list[str]:
-    """The rows in an order that only depends on them. -0.0 is 0.0."""
-    return sorted(
-        repr({n: v + 0.0 if isinstance(v, float) else v for n, v in row.items()}) for row in rows
-    )
+    """The rows in an order that only depends on them. -0.0 is 0.0, and a moment has no zone."""
+    return sorted(repr({name: _plain(value) for name, value in row.items()}) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return value + 0.0 if isinstance(value, float) else value
