@@ -163,4 +163,4 @@ def _with_types(schema: pa.Schema, changed: Callable[[pa.DataType], pa.DataType]
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+    return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
