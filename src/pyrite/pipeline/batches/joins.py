@@ -44,18 +44,14 @@ def joined(
             f"join() in {users_line()} has broadcast=True and how='{how}': each processor would "
             "emit all rows of the other stage that it has no match for; use broadcast=False"
         )
-    left_columns, right_columns = _one_of(on, left_on), _one_of(on, right_on)
+    left_columns, right_columns = _columns(on, left_on), _columns(on, right_on)
     step = join_batches(left_columns, right_columns, how)
-    to_left: Shape = left._local_shape() if broadcast else by_columns(_listed(left_columns))
-    to_right: Shape = to_all if broadcast else by_columns(_listed(right_columns))
+    to_left: Shape = left._local_shape() if broadcast else by_columns(left_columns)
+    to_right: Shape = to_all if broadcast else by_columns(right_columns)
     return node_after([(right, to_right), (left, afterwards(to_left))], "join", step, options)
 
 
-def _one_of(on: Columns | None, side: Columns | None) -> Columns:
+def _columns(on: Columns | None, side: Columns | None) -> Sequence[str]:
     columns = side if on is None else on
     assert columns is not None
-    return columns
-
-
-def _listed(columns: Columns) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
+    return [columns] if isinstance(columns, str) else columns

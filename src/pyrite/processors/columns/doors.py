@@ -113,8 +113,10 @@ class _BatchesWork(Work):
     def _batch(self) -> Any:
         import pyarrow as pa
 
+        from pyrite.columns.frames import as_batch
+
         parts, self._parts, self._rows = self._parts, [], 0
-        return pa.Table.from_batches(parts, self._schema)
+        return as_batch(pa.Table.from_batches(parts, self._schema))
 
     def _converted(self, items: Sequence[Any]) -> pa.RecordBatch:
         try:
