@@ -4,6 +4,7 @@ Use them as `from pyrite import processors as p`, then `dag.vertex("words", p.fl
 """
 
 from pyrite.processors.collections import read_list, read_map, write_list, write_map
+from pyrite.processors.columns.reading import read_batches
 from pyrite.processors.files import read_files, write_files
 from pyrite.processors.groups.grouping import (
     accumulate,
@@ -31,6 +32,7 @@ __all__ = [
     "map_async",
     "map_with",
     "noop",
+    "read_batches",
     "read_files",
     "read_items",
     "read_list",

@@ -20,7 +20,8 @@ from pyrite.errors import PyriteError, PyriteWarning
 from pyrite.functions import shorten
 from pyrite.partitioning import PARTITION_COUNT, partition_function
 from pyrite.processor import Processor
-from pyrite.processors.loops.chain import Chain, ChainProcessor, Link, StepSupplier
+from pyrite.processors.loops.chain import Chain, ChainProcessor, StepSupplier
+from pyrite.processors.loops.fused import Link
 from pyrite.processors.loops.steps import Fold, Transform, WriteStep
 from pyrite.processors.services.calling import CallSupplier
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member

@@ -1,0 +1,66 @@
+"""The formats whose files are read as batches, and their options. Plain data: it travels with the
+source. Loads Arrow only when there is something to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pyrite.processors.files.formats import Format
+from pyrite.processors.files.lines import Range
+from pyrite.processors.files.storage import Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from pyrite.processors.columns.file_schemas import FilesSchema
+
+Kind = Literal["arrow", "polars"]
+"""In what kind of frame rows are wanted: a `pyarrow.RecordBatch`, or a `polars.DataFrame` where
+that is faster. Who wants the latter may get the former."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFormat(Format):
+    columns: tuple[str, ...] | None = None
+    """The columns to read; None for all."""
+    filter: pc.Expression | None = None
+    """Which rows to read; None for all."""
+    known: FilesSchema | None = None
+    """What all files have in common, once the first was looked at."""
+    name: ClassVar[str]
+    """As it is in sentences."""
+
+    def file_schema(self, storage: Storage, path: str) -> pa.Schema:
+        """The columns of a file."""
+        raise NotImplementedError
+
+    def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
+        """The rows of a part of a file that pass the filter, in frames that have at least one."""
+        raise NotImplementedError
+
+    def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
+        for frame in self.frames(storage, part, "arrow"):
+            yield [frame]
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetBatches(BatchFormat):
+    name = "Parquet"
+
+    @property
+    def can_be_split(self) -> bool:
+        return True
+
+    def file_schema(self, storage: Storage, path: str) -> pa.Schema:
+        from pyrite.processors.columns.parquet import file_schema
+
+        return file_schema(storage, path)
+
+    def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
+        from pyrite.processors.columns.parquet import frames_in
+
+        assert self.known is not None
+        return frames_in(storage, part, self.known, self.filter, kind)

@@ -1,0 +1,96 @@
+"""read_batches: the rows of files that match a pattern, as batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pyrite.context import ProcessorContext
+from pyrite.errors import InvalidDAG
+from pyrite.functions import shorten
+from pyrite.processors.columns.formats import BatchFormat, Kind, ParquetBatches
+from pyrite.processors.files.known_formats import checked_columns
+from pyrite.processors.files.reading import ReadFiles
+from pyrite.processors.files.storage import checked_path, storage_of
+from pyrite.processors.ready_made import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+_FORMATS: Final[dict[str, type[BatchFormat]]] = {"parquet": ParquetBatches}
+
+
+def read_batches(
+    glob: str | os.PathLike[str],
+    format: Literal["parquet", "csv", "json"] = "parquet",
+    *,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,
+) -> Source[pa.RecordBatch]:
+    """Emits the rows of the files that match a glob pattern as batches, each a
+    `pyarrow.RecordBatch`.
+
+    The pattern is a path, or a URL that fsspec knows. With `columns`, only these columns are read,
+    in this order. With `filter`, a pyarrow expression such as `pc.field("price") > 10`, only rows
+    that pass it are emitted, and row groups of which the statistics say that none can pass are not
+    read. All files must have columns of the same names and types.
+
+    >>> import pyarrow as pa
+    >>> import pyarrow.compute as pc
+    >>> import pyarrow.parquet as pq
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyrite import Pipeline, processors as p
+    >>> with TemporaryDirectory() as folder:
+    ...     people = pa.table({"name": ["ann", "bob"], "age": [41, 7]})
+    ...     pq.write_table(people, f"{folder}/people.parquet")
+    ...     adults = p.read_batches(f"{folder}/*.parquet", filter=pc.field("age") >= 18)
+    ...     [batch.to_pylist() for batch in Pipeline().read_from(adults).collect()]
+    [[{'name': 'ann', 'age': 41}]]
+    """
+    path = checked_path("read_batches", glob)
+    if not isinstance(format, str) or format not in _FORMATS:
+        raise InvalidDAG(
+            f"format of read_batches() must be one of {', '.join(_FORMATS)}; got {shorten(format)}"
+        )
+    chosen = checked_columns("read_batches", columns)
+    return Source(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter))))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatches(ReadFiles):
+    format: BatchFormat
+    may_block = True
+    heavy = True
+    """Each item is many rows: they are read one at a time."""
+
+    def found(self, vertex: str, readers: int) -> ReadBatches:
+        from pyrite.processors.columns.file_schemas import FilesSchema
+
+        found = ReadFiles.found(self, vertex, readers)
+        assert isinstance(found, ReadBatches)
+        assert found.files
+        known = FilesSchema.of(self.format, storage_of(self.pattern), found.files[0].path, vertex)
+        return replace(found, format=replace(self.format, known=known))
+
+    def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
+        """What `open` emits, as frames of this kind where there are such."""
+        found = self if self.files else self.found_once(context)
+        storage = storage_of(self.pattern)
+        for part in found.share(context):
+            yield from found.format.frames(storage, part, kind)
+
+
+def _checked_filter(given: Any) -> pc.Expression | None:
+    if given is None:
+        return None
+    import pyarrow.compute as pc
+
+    if not isinstance(given, pc.Expression):
+        raise InvalidDAG(
+            "filter of read_batches() must be a pyarrow expression, such as pc.field('price') > "
+            f"10; got {shorten(given)}"
+        )
+    return given
