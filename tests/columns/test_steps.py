@@ -197,12 +197,13 @@ def test_a_batch_is_tried_again_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "supplier", [p.group_batches(["n"], {"m": ("n", "sum")}), p.sort_batches(["n"]), p.rows()]
+    "make",
+    [lambda: p.group_batches(["n"], {"m": ("n", "sum")}), lambda: p.sort_batches(["n"]), p.rows],
 )
-def test_steps_of_many_rows_have_no_on_error(supplier: Any) -> None:
+def test_steps_of_many_rows_have_no_on_error(make: Callable[[], Any]) -> None:
     dag = DAG()
     read = dag.vertex("read", p.read_items([NUMBERS]))
-    dag.edge(between(read, dag.vertex("step", supplier, on_error=skip())))
+    dag.edge(between(read, dag.vertex("step", make(), on_error=skip())))
     with instance() as pyr, pytest.raises(InvalidDAG, match="works on many rows together"):
         pyr.new_light_job(dag).execute()
 

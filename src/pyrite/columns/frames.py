@@ -3,7 +3,7 @@ becomes another. What crosses an edge is always a `pyarrow.RecordBatch`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -55,6 +55,12 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
 def as_pandas(frame: Frame) -> pd.DataFrame:
     return frame.to_pandas()
+
+
+def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
+    """The frame with only these columns, if it has them all."""
+    names = frame.schema.names if isinstance(frame, pa.RecordBatch | pa.Table) else frame.columns
+    return frame.select(list(columns)) if set(columns) <= set(names) else frame
 
 
 def rows_in(frame: Frame) -> int:

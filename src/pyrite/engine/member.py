@@ -120,6 +120,7 @@ class MemberRun:
         """From now on, how much is done at a time does not depend on how long it takes."""
         for tasklet in self.processor_tasklets:
             tasklet.pace = SteadyPace()
+            tasklet.is_steady = True
             if isinstance(tasklet.processor, ChainProcessor):
                 tasklet.processor.pace = SteadyPace()
             elif isinstance(tasklet.processor, (AbstractProcessor, Forgiving)):

@@ -1,4 +1,5 @@
-"""BatchStage: batches of rows at one point of a pipeline, and the columnar steps that can follow."""
+"""BatchStage: batches of rows at one point of a pipeline, and the columnar steps that can
+follow."""
 
 from __future__ import annotations
 
@@ -24,7 +25,6 @@ from pyrite.retries import Retry
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     from pyrite.columns.joining.joining import JoinHow
@@ -130,8 +130,8 @@ class BatchStage(Ends["pa.RecordBatch"]):
 
         >>> from pyrite import Pipeline
         >>> pipe = Pipeline()
-        >>> people = pipe.read_from([(1, "Ada"), (2, "Bo")]).batches({"id": "int64", "name": "string"})
-        >>> visits = pipe.read_from([(2, "Mo")]).batches({"id": "int64", "day": "string"})
+        >>> people = pipe.read_from([(1, "Ada"), (2, "Bo")]).batches({"id": int, "name": str})
+        >>> visits = pipe.read_from([(2, "Mo")]).batches({"id": int, "day": str})
         >>> visits.join(people, on="id").rows().collect()
         [{'id': 2, 'day': 'Mo', 'name': 'Bo'}]
         """
@@ -197,9 +197,7 @@ class BatchStage(Ends["pa.RecordBatch"]):
         return fn(self, *args, **kwargs)
 
     def _next(self, name: str, supplier: Any, options: Options) -> BatchStage:
-        return self._after(
-            self, self._local_node(name, supplier, options), in_order=self._in_order
-        )
+        return self._after(self, self._local_node(name, supplier, options), in_order=self._in_order)
 
     def __repr__(self) -> str:
         return f"<BatchStage '{self.node.name}', {self.node.where}>"

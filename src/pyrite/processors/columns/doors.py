@@ -47,7 +47,7 @@ def batches(schema: pa.Schema | Mapping[str, Any]) -> Inner:
     >>> batch = pa.record_batch({"word": ["a", "b"], "n": [1, 2]})
     >>> verify_processor(words, [("a", 1), {"word": "b", "n": 2}], [batch])
     """
-    from pyrite.columns.schemas import checked_schema
+    from pyrite.columns.given import checked_schema
 
     return Inner(Batches(checked_schema(schema, "batches()")))
 
@@ -125,10 +125,13 @@ class _BatchesWork(Work):
     def _batch_of(self, items: Sequence[Any]) -> pa.RecordBatch:
         import pyarrow as pa
 
+        from pyrite.columns.exactly import exact_array
+
         names = self._schema.names
         rows = [self._row(item, names) for item in items]
         columns = [
-            pa.array([row[i] for row in rows], field.type) for i, field in enumerate(self._schema)
+            exact_array([row[i] for row in rows], field.type)
+            for i, field in enumerate(self._schema)
         ]
         for field, column in zip(self._schema, columns):
             if not field.nullable and column.null_count:
@@ -148,13 +151,13 @@ class _BatchesWork(Work):
         return True
 
     def _misfit(self, item: Any, error: Exception) -> BadItem:
-        import pyarrow as pa
+        from pyrite.columns.exactly import exact_array
 
         names = self._schema.names
         row = self._row(item, names)
         for value, field in zip(row, self._schema):
             try:
-                pa.array([value], field.type)
+                exact_array([value], field.type)
             except Exception as found:
                 return BadItem(
                     f"vertex '{self._vertex}' cannot put {shorten(value)} of type "

@@ -14,10 +14,9 @@ from pyrite.processors.columns.formats import BatchFormat, Kind, ParquetBatches
 from pyrite.processors.files.known_formats import checked_columns
 from pyrite.processors.files.reading import ReadFiles
 from pyrite.processors.files.storage import checked_path, storage_of
-from pyrite.processors.ready_made import Source
+from pyrite.processors.ready_made import BatchSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
 _FORMATS: Final[dict[str, type[BatchFormat]]] = {"parquet": ParquetBatches}
@@ -29,7 +28,7 @@ def read_batches(
     *,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
-) -> Source[pa.RecordBatch]:
+) -> BatchSource:
     """Emits the rows of the files that match a glob pattern as batches, each a
     `pyarrow.RecordBatch`.
 
@@ -56,12 +55,13 @@ def read_batches(
             f"format of read_batches() must be one of {', '.join(_FORMATS)}; got {shorten(format)}"
         )
     chosen = checked_columns("read_batches", columns)
-    return Source(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter))))
+    return BatchSource(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter))))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBatches(ReadFiles):
     format: BatchFormat
+    columnar = True
     may_block = True
     heavy = True
     """Each item is many rows: they are read one at a time."""
