@@ -33,7 +33,7 @@ P = ParamSpec("P")
 U = TypeVar("U")
 
 
-class BatchStage(Ends["pa.RecordBatch"]):
+class BatchStage(Ends[Any]):
     """Batches of rows at one point of a pipeline. `read_from(p.read_batches(...))` and
     `stage.batches(schema)` make one. It is immutable: each method returns another stage.
 
@@ -135,10 +135,11 @@ class BatchStage(Ends["pa.RecordBatch"]):
         >>> visits.join(people, on="id").rows().collect()
         [{'id': 2, 'day': 'Mo', 'name': 'Bo'}]
         """
-        if not isinstance(other, BatchStage):
-            hint = "; call .batches(schema) on it first" if isinstance(other, Stage) else ""
+        given: Any = other
+        if not isinstance(given, BatchStage):
+            hint = "; call .batches(schema) on it first" if isinstance(given, Stage) else ""
             raise InvalidDAG(
-                f"join() in {users_line()} needs another stage of batches; got {shorten(other)}"
+                f"join() in {users_line()} needs another stage of batches; got {shorten(given)}"
                 f"{hint}"
             )
         node = joined(
