@@ -3,6 +3,7 @@ becomes another. What crosses an edge is always a `pyarrow.RecordBatch`."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -55,6 +56,14 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
 def as_pandas(frame: Frame) -> pd.DataFrame:
     return frame.to_pandas()
+
+
+def is_frame(item: Any) -> bool:
+    """Whether something is a batch, a table of Arrow, or a DataFrame of Polars."""
+    polars = sys.modules.get("polars")
+    return isinstance(item, pa.RecordBatch | pa.Table) or (
+        polars is not None and isinstance(item, polars.DataFrame)
+    )
 
 
 def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
