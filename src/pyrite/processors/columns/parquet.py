@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyrite.columns.ahead import ahead
 from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
-from pyrite.processors.columns.formats import Kind
+from pyrite.processors.columns.formats import BatchFormat, Kind
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.packing import is_packed, opened
 from pyrite.processors.files.parquet.row_groups import row_groups_in, sizes_of
@@ -36,11 +36,11 @@ def file_schema(storage: Storage, path: str) -> pa.Schema:
 
 
 def frames_in(
-    storage: Storage, part: Range, known: FilesSchema, filter: pc.Expression | None, kind: Kind
+    storage: Storage, part: Range, format: BatchFormat, known: FilesSchema, kind: Kind
 ) -> Iterator[Any]:
     """The row groups in a part of a file, a frame each, except those of which the statistics or
     the file's folders say that no row passes the filter."""
-    path = part.path
+    path, filter = part.path, format.filter
     with (
         reading(path, known.format, known.vertex),
         _opened(storage, path) as source,
