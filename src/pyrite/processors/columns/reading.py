@@ -77,12 +77,8 @@ def read_batches(
             f"format of read_batches() must be one of {', '.join(_FORMATS)}; got {shorten(format)}"
         )
     chosen = checked_columns("read_batches", columns)
-<<<<<<< HEAD
-    return BatchSource(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter))))
-=======
     types = None if schema is None else _checked_schema(schema, format)
     return BatchSource(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter), types)))
->>>>>>> h-files
 
 
 @dataclass(frozen=True, slots=True)
