@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrite.context import ProcessorContext
 from pyrite.functions import shorten
+from pyrite.processors.columns.arrow_types import ArrowSchema
 from pyrite.processors.columns.steps import BatchStep, Work
 from pyrite.processors.loops.steps import BadItem
 from pyrite.processors.ready_made import Inner
@@ -35,7 +36,7 @@ def rows() -> Inner:
     return Inner(Rows())
 
 
-def batches(schema: pa.Schema | Mapping[str, Any]) -> Inner:
+def batches(schema: ArrowSchema | Mapping[str, Any]) -> Inner:
     """Puts the items that it gets together into batches with this schema: a `pyarrow.Schema`, or a
     dict of names and types, such as `{"word": "string", "n": "int64"}`. An item is a dict with
     these columns, or a tuple in their order; a column that a dict lacks is null.
