@@ -46,6 +46,8 @@ class EdgeSettings:
     partitioner: Partitioner | None = None
     columns: tuple[str, ...] | None = None
     """The columns whose values are the key of a row, if the edge splits batches of rows."""
+    nulls: bool = False
+    """Whether the one column of such a key may be null."""
     priority: int = 0
     buffered: bool = False
     queue_size: int = 1024
@@ -201,6 +203,7 @@ class Edge:
         partitioner: Partitioner | None = None,
         *,
         columns: Sequence[str] | None = None,
+        nulls: bool = False,
     ) -> Edge:
         """Sends each item to the processor that owns its partition.
 
@@ -211,7 +214,8 @@ class Edge:
         With `columns`, the items are batches of rows (`pyarrow.RecordBatch`), and each row goes
         where its key belongs: the value of the column, or the tuple of the values of several
         columns. A batch is split, and small pieces are put together. A row that is a dict goes
-        where the same row of a batch would go. A null is a key like any other.
+        where the same row of a batch would go. A null in a single column is an error, as None is
+        for a key function; with `nulls=True` these rows go to one partition.
         """
         for name, function in (("key", key), ("partitioner", partitioner)):
             if function is not None and not callable(function):
@@ -229,6 +233,7 @@ class Edge:
             key=key,
             partitioner=partitioner,
             columns=None if columns is None else self._checked_columns(columns),
+            nulls=self._checked_nulls(nulls, columns),
         )
 
     def all_to_one(self) -> Edge:
@@ -340,8 +345,19 @@ class Edge:
         key: KeyFunction | None = None,
         partitioner: Partitioner | None = None,
         columns: tuple[str, ...] | None = None,
+        nulls: bool = False,
     ) -> Edge:
-        return self._set(pattern=pattern, key=key, partitioner=partitioner, columns=columns)
+        return self._set(
+            pattern=pattern, key=key, partitioner=partitioner, columns=columns, nulls=nulls
+        )
+
+    def _checked_nulls(self, nulls: bool, columns: Sequence[str] | None) -> bool:
+        if not isinstance(nulls, bool) or (nulls and columns is None):
+            raise InvalidDAG(
+                f"nulls of partitioned edge {self.name} must be True or False, and goes with "
+                f"columns=; got {shorten(nulls)}"
+            )
+        return nulls
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
         if isinstance(columns, str) or not isinstance(columns, Sequence):

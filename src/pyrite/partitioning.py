@@ -135,12 +135,14 @@ class RowKey:
 
     columns: tuple[str, ...]
     edge: str
+    nulls: bool = False
+    """Whether the one column of a key may be null."""
 
     def check(self, item: Any) -> None:
         """Raises InvalidKey if the edge cannot carry an item: a batch without one of the columns,
         or something else that has no such columns."""
         if not is_batch(item):
-            self(item)
+            self.partition(item, 1)
             return
         names: list[str] = item.schema.names
         for column in self.columns:
@@ -155,6 +157,8 @@ class RowKey:
                     f"edge {self.edge} is partitioned by column {column!r}, but a batch has "
                     f"{count} columns of this name; rename them before it"
                 )
+        if len(self.columns) == 1 and not self.nulls and item.column(self.columns[0]).null_count:
+            raise self._null_key()
 
     def __call__(self, item: Any) -> Any:
         if not isinstance(item, Mapping):
@@ -175,14 +179,24 @@ class RowKey:
         return tuple(item[column] for column in self.columns)
 
     def partition(self, item: Any, partition_count: int) -> int:
-        """The partition of a row. None is a key like any other here."""
+        """The partition of a row."""
+        key = self(item)
+        if key is None and not self.nulls:
+            raise self._null_key()
         try:
-            return partition_id(self(item), partition_count)
+            return partition_id(key, partition_count)
         except InvalidKey as error:
             text = str(error)
             if self.edge in text:
                 raise
             raise InvalidKey(f"edge {self.edge}: {text}") from None
+
+    def _null_key(self) -> InvalidKey:
+        return InvalidKey(
+            f"edge {self.edge} is partitioned by column {self.columns[0]!r}, which is null in a "
+            "row, but a null cannot be a partition key; filter such rows out before it, or say "
+            "partitioned(columns=..., nulls=True) to send them all to one partition"
+        )
 
 
 def _listed(names: Iterable[Any]) -> str:

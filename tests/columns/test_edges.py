@@ -37,11 +37,28 @@ def test_each_row_goes_where_its_key_belongs(pyr: Instance, columns: list[str]) 
 
 def test_rows_go_where_items_with_the_same_key_go(pyr: Instance) -> None:
     batch = pa.record_batch({"k": ["a", "b", None, "a", "ü"], "v": [1, 2, 3, 4, 5]})
-    by_column = told(lambda edge: edge.partitioned(columns=["k"]), source=p.read_items([batch]))
-    by_row = told(
-        lambda edge: edge.partitioned(columns=["k"]), source=p.read_items(batch.to_pylist())
+    by_column, by_row = (
+        told(lambda edge: edge.partitioned(columns=["k"], nulls=True), source=p.read_items(items))
+        for items in ([batch], batch.to_pylist())
     )
     assert sorted(arrived(pyr, by_column), key=str) == sorted(arrived(pyr, by_row), key=str)
+
+
+@pytest.mark.parametrize("as_rows", [False, True])
+@pytest.mark.parametrize("receivers", [1, 3])
+def test_a_null_key_is_an_error_as_for_items(pyr: Instance, as_rows: bool, receivers: int) -> None:
+    batch = pa.record_batch({"k": ["a", None]})
+    source = p.read_items(batch.to_pylist() if as_rows else [batch])
+    dag = told(lambda edge: edge.partitioned(columns=["k"]), source=source, receivers=receivers)
+    with pytest.raises(JobFailed, match=r"column 'k', which is null in a row.*nulls=True"):
+        arrived(pyr, dag)
+
+
+def test_a_null_beside_another_key_column_is_a_key(pyr: Instance) -> None:
+    batch = pa.record_batch({"k": ["a", None], "l": [None, None]})
+    dag = told(lambda edge: edge.partitioned(columns=["k", "l"]), source=p.read_items([batch]))
+    for index, row in arrived(pyr, dag):
+        assert index == owner((row["k"], row["l"]), 3)
 
 
 @pytest.mark.parametrize("shape", ["unicast", "all_to_one", "isolated"])

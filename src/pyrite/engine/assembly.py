@@ -214,7 +214,7 @@ class Assembly:
         topology, settings = self._topology, edge.settings
         if settings.columns is not None:
             outlets, outlet_of_partition = self._ways(edge, index)
-            key = RowKey(settings.columns, edge.name)
+            key = RowKey(settings.columns, edge.name, settings.nulls)
             return PartitionedRows(outlets, outlet_of_partition=outlet_of_partition, key=key)
         partition_of = partition_function(
             topology.partition_count, partitioner=settings.partitioner, edge=edge.name

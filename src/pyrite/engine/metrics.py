@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology
 from pyrite.engine.tasklets import ProcessorTasklet
-from pyrite.processors.loops.chain import ChainProcessor
+from pyrite.processors.loops.fused import FusedProcessor
 
 
 class ProcessorMetrics(TypedDict):
@@ -142,7 +142,7 @@ _NUMBERS = ("received", "emitted", "skipped", "dead_letters", "queue_fill", "bus
 
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
     received, emitted = tasklet.received, 0
-    if isinstance(tasklet.processor, ChainProcessor):
+    if isinstance(tasklet.processor, FusedProcessor):
         received, emitted = tasklet.processor.vertex_counts()[position]
     if position == length - 1:  # only the last of fused vertices has queues, for each of its edges
         emitted = sum(route.moved for route in tasklet.routes[: len(tasklet.outbox.buckets)])

@@ -57,9 +57,10 @@ def cut(
             "use new_job"
         )
     if isinstance(step, ReadFiles):
-        found = step.found(vertex, 1).files or ()
-        reader = replace(step, files=None)  # each task gets the reader, and the splits name files
-        return Cut(step.splits(found, most_bytes), ReadSplits(reader.blocks, False))
+        found = step.found(vertex, 1)
+        reader = replace(found, files=None)  # each task gets the reader, and the splits name files
+        splits = found.splits(found.files or (), most_bytes)
+        return Cut(splits, ReadSplits(reader.blocks, False, step.may_block))
     if isinstance(step, ReadSql):
         reads = ReadSplits(step.reader(vertex), may_hold_none=False, may_block=True)
         return Cut(step.splits(vertex, MOST_ROWS), reads)

@@ -35,7 +35,7 @@ def format_to_read(
 ) -> Format:
     """Raises InvalidDAG."""
     format = _format("read_files", name)
-    chosen = None if columns is None else _checked_columns(columns)
+    chosen = checked_columns("read_files", columns)
     fields = () if schema is None else checked_read_schema(schema)
     if isinstance(format, Parquet):
         if encoding is not None:
@@ -69,7 +69,8 @@ def format_to_write(name: str, *, schema: Any = None, compression: str | None = 
     format = _format("write_files", name)
     if isinstance(format, Parquet):
         codec = checked_codec(compression)
-        return Parquet(schema=None if schema is None else checked_schema(schema), codec=codec)
+        checked = None if schema is None else checked_schema("write_files", schema)
+        return Parquet(schema=checked, codec=codec)
     if schema is not None:
         raise InvalidDAG(
             f"schema of write_files() is for parquet files only, and format is '{name}'; leave "
@@ -92,14 +93,17 @@ def _format(processor: str, name: str) -> Format:
     return FORMATS[name]
 
 
-def _checked_columns(columns: Any) -> tuple[str, ...]:
+def checked_columns(processor: str, columns: Any) -> tuple[str, ...] | None:
+    """The columns to read; None for all. Raises InvalidDAG."""
+    if columns is None:
+        return None
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise InvalidDAG(
-            f"columns of read_files() must be a list of at least one name; got {shorten(columns)}"
+            f"columns of {processor}() must be a list of at least one name; got {shorten(columns)}"
         )
     for name in columns:
         if not isinstance(name, str):
-            raise InvalidDAG(f"columns of read_files() must be strings; got {shorten(name)}")
+            raise InvalidDAG(f"columns of {processor}() must be strings; got {shorten(name)}")
     if len(set(columns)) < len(columns):
-        raise InvalidDAG(f"columns of read_files() names a column twice: {', '.join(columns)}")
+        raise InvalidDAG(f"columns of {processor}() names a column twice: {', '.join(columns)}")
     return tuple(columns)

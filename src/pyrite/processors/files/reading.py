@@ -162,14 +162,13 @@ class ReadFiles(ReadStep):
         return replace(self, format=self.format.going_on())
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:
-        files = self.files or self.found_once(context).files
-        return Flat.over(
-            self.blocks(self._share(files, context.global_index, context.total_parallelism))
-        )
+        found = self if self.files else self.found_once(context)
+        return Flat.over(found.blocks(found.share(context)))
 
-    def _share(self, files: Sequence[Found], index: int, count: int) -> Iterator[Range]:
-        """What reader `index` of `count` reads: ranges of the files that can be read in parts, and
-        every n-th of the others."""
+    def share(self, context: ProcessorContext) -> Iterator[Range]:
+        """What this reader of n reads: ranges of the files that can be read in parts, and every
+        n-th of the others."""
+        files, index, count = self.files or (), context.global_index, context.total_parallelism
         in_parts = [(file.path, size) for file in files if (size := self._divisible(file))]
         whole = [Range(file.path) for file in files if not self._divisible(file)]
         return chain(ranges_of(in_parts, index, count), whole[index::count])

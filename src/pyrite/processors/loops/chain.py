@@ -14,14 +14,15 @@ from time import perf_counter
 from types import CoroutineType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from pyrite.bad_records import DeadLetter, Handler, Handling, with_text
+from pyrite.bad_records import DeadLetter, Handler, with_text
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
-from pyrite.processor import FailedAt, HandlesErrors
+from pyrite.processor import FailedAt
 from pyrite.processors.groups.spill import Memory, Spill, Unlimited, batches_of
+from pyrite.processors.loops.fused import FusedProcessor, Link, StepChain
 from pyrite.processors.loops.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.loops.steps import (
     BadItem,
@@ -45,23 +46,22 @@ class StepSupplier:
     @property
     def absorbs_input(self) -> bool:
         """Whether its processors read all their input before they emit anything."""
-        return isinstance(self.step, Fold)
+        return self.step.absorbs_input
 
     if not TYPE_CHECKING:  # or a sink of any items would be a function that makes processors
 
-        def __call__(self) -> ChainProcessor:
-            return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
+        def __call__(self) -> FusedProcessor:
+            link = Link(type(self.step).__name__, self.step)
+            return chain_of([link], emits=True).processor()
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One vertex of a chain. If its inbound edge is partitioned, `guard` checks the keys there."""
+def chain_of(links: Sequence[Link], *, emits: bool) -> StepChain:
+    """The chain for steps in a row, which are all columnar or all not."""
+    if links[0].step.columnar:
+        from pyrite.processors.columns.chain import BatchChain
 
-    vertex: str
-    step: Step
-    guard: Guard | None = None
-    handling: Handling | None = None
-    """How errors of the step are handled; None if they just fail the job."""
+        return BatchChain(links, emits=emits)
+    return Chain(links, emits=emits)
 
 
 class Chain:
@@ -109,6 +109,9 @@ class Chain:
         )
         self.step_count = len(steps)
         self.may_block = any(link.step.may_block for link in links)
+
+    def processor(self) -> ChainProcessor:
+        return ChainProcessor(self)
 
     @cached_property
     def fold_loop(self) -> Loop:
@@ -167,11 +170,11 @@ class Chain:
         return numbers
 
 
-class ChainProcessor(HandlesErrors):
+class ChainProcessor(FusedProcessor):
     """Runs a chain: takes batches of items from the inbox or the source, and emits the results."""
 
     def __init__(self, chain: Chain) -> None:
-        self.chain = chain
+        self.chain: Chain = chain
         self.cooperative = not chain.may_block
         self._run = chain.loop.run
         self._pauses = chain.loop.pauses
@@ -195,8 +198,6 @@ class ChainProcessor(HandlesErrors):
         self._failure: Failure | None = None
         self._link_at_work = 0
         self._out: list[Any] = []
-        self.report: Any = None
-        """What the sink's writer returned when it completed."""
         self._handlers: Sequence[Handler | None] = ()
         self._check: Callable[[Any], object] | None = None
         """Checks the items before they are written, if errors of the sink are handled."""

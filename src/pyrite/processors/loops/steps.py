@@ -81,6 +81,10 @@ class Step:
     """The work of one vertex."""
 
     __slots__ = ()
+    columnar: bool = False
+    """Whether it works on batches of rows. Columnar steps are fused with each other only."""
+    absorbs_input: bool = False
+    """Whether it reads all its input before it emits anything."""
     may_block: bool = False
     """Whether it waits for others, such as a database, so that it needs a thread of its own."""
 
@@ -140,6 +144,7 @@ class Fold(Step):
     """
 
     __slots__ = ()
+    absorbs_input = True
     finishes = False
     """Whether `finished` calls a user's function for each result."""
     is_grouping = False

@@ -15,7 +15,7 @@ from pyrite.errors import ProcessorError
 from pyrite.processors.files.field_types import Column, folder_fields
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.packing import is_packed, opened
-from pyrite.processors.files.parquet.row_groups import row_groups_in
+from pyrite.processors.files.parquet.row_groups import row_groups_in, sizes_of
 from pyrite.processors.files.storage import Storage, is_url
 
 _ROWS = 8192
@@ -38,7 +38,7 @@ def read_rows(
                 }
                 wanted = columns and [name for name in columns if name not in folders]
                 names = _checked_names(wanted, there, path)
-                groups = row_groups_in(part, _sizes(file.metadata))
+                groups = row_groups_in(part, sizes_of(file.metadata))
                 for batch in file.iter_batches(_ROWS, row_groups=groups, columns=names):
                     rows = rows_of(batch, names, path)
                     yield rows if not folders else _with_folders(rows, folders, columns)
@@ -116,10 +116,6 @@ def _with_folders(
 ) -> list[dict[str, Any]]:
     whole = [{**row, **folders} for row in rows]
     return whole if columns is None else [{name: row[name] for name in columns} for row in whole]
-
-
-def _sizes(metadata: pq.FileMetaData) -> list[int]:
-    return [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
 
 
 @lru_cache(maxsize=64)

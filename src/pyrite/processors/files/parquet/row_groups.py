@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyrite.processors.files.lines import Range
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
 
 
 def row_groups_in(part: Range, sizes: Sequence[int]) -> list[int]:
@@ -27,3 +31,8 @@ def row_groups_in(part: Range, sizes: Sequence[int]) -> list[int]:
             chosen.append(index)
         before += weight
     return chosen
+
+
+def sizes_of(metadata: FileMetaData) -> list[int]:
+    """How many bytes each row group of a file has."""
+    return [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
