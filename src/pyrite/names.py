@@ -15,7 +15,7 @@ from pyrite.errors import (
 )
 from pyrite.instances import Instance, client, instance
 from pyrite.job import Execution, Job, JobConfig, JobStatus
-from pyrite.pipeline import Grouped, Pipeline, Stage, agg
+from pyrite.pipeline import BatchGrouped, BatchStage, Grouped, Pipeline, Stage, agg
 from pyrite.processor import AbstractProcessor, Processor
 from pyrite.processors.ready_made import Sink, Source
 from pyrite.processors.services.service import Service, service
@@ -26,6 +26,8 @@ from pyrite.version import __version__
 
 __all__ = [
     "AbstractProcessor",
+    "BatchGrouped",
+    "BatchStage",
     "DAG",
     "DeadLetter",
     "Edge",

@@ -13,7 +13,7 @@ from pyrite.engine.member import LifeCycleFailed, MemberRun
 from pyrite.engine.service import called
 from pyrite.engine.tasklets import DONE_NOW, IDLE, ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.processor import Processor
-from pyrite.processors.loops.chain import ChainProcessor
+from pyrite.processors.loops.fused import FusedProcessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,11 @@ class DrivenRun:
             if answer != DONE_NOW:
                 left.append(tasklet)
         self._left = left
-        return progress
+        return progress or self._let_go()
+
+    def _let_go(self) -> bool:
+        """Nothing more comes for now, so nothing is held back: a quiet run can be saved."""
+        return any(each.let_go() for each in self._left if isinstance(each, ProcessorTasklet))
 
     def save(self) -> list[SavedProcessor]:
         """The state of each processor, in their order. Only a quiet run can be saved."""
@@ -100,7 +104,7 @@ class DrivenRun:
 
 
 def _can_be_saved(processor: Processor) -> bool:
-    if not isinstance(processor, ChainProcessor):
+    if not isinstance(processor, FusedProcessor):
         return processor.saves_state
     chain = processor.chain
     return chain.source is None and (chain.sink is None or chain.sink.writes_through)

@@ -15,8 +15,10 @@ from typing import Any
 
 from pyrite.dag import Pattern
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
-from pyrite.partitioning import partition_function
-from pyrite.processors.loops.chain import Chain, Link, StepSupplier
+from pyrite.partitioning import RowKey, partition_function
+from pyrite.processors.columns.steps import BatchStep
+from pyrite.processors.loops.chain import StepSupplier, chain_of
+from pyrite.processors.loops.fused import Link, StepChain
 from pyrite.processors.loops.loop import Guard
 from pyrite.processors.loops.steps import Fold, ReadStep, Step, Transform, WriteStep
 from pyrite.processors.split_sources import ReadSplits
@@ -29,7 +31,7 @@ class Stretch:
     processors."""
 
     vertices: tuple[VertexPlan, ...]
-    chain: Chain | None
+    chain: StepChain | None
 
     @property
     def inbound(self) -> tuple[EdgePlan, ...]:
@@ -99,6 +101,8 @@ def _can_fuse(first: VertexPlan, second: VertexPlan, suppliers: Mapping[str, Any
     a, b = step_of(suppliers[first.name]), step_of(suppliers[second.name])
     if a is None or b is None or isinstance(a, (Fold, WriteStep)) or isinstance(b, ReadStep):
         return False
+    if a.columnar != b.columnar or _is_door(a, b):
+        return False
     if len(second.inbound) != 1 or first.local_parallelism != second.local_parallelism:
         return False
     edge = second.inbound[0]
@@ -106,10 +110,25 @@ def _can_fuse(first: VertexPlan, second: VertexPlan, suppliers: Mapping[str, Any
         return False
     if first.local_parallelism == 1 or edge.settings.pattern is Pattern.ISOLATED:
         return True
-    return edge.settings.pattern is Pattern.UNICAST and isinstance(b, Transform)
+    return edge.settings.pattern is Pattern.UNICAST and _suits_any_processor(b)
 
 
-def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology) -> Chain | None:
+def _is_door(a: Step, b: Step) -> bool:
+    """Whether items that are not batches travel between two columnar steps."""
+    return (isinstance(a, BatchStep) and a.gives_items) or (
+        isinstance(b, BatchStep) and b.takes_items
+    )
+
+
+def _suits_any_processor(step: Step) -> bool:
+    if isinstance(step, BatchStep):
+        return step.suits_any_processor
+    return isinstance(step, Transform)
+
+
+def _chain(
+    run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology
+) -> StepChain | None:
     links = []
     for position, vertex in enumerate(run):
         step = step_of(suppliers[vertex.name])
@@ -117,7 +136,7 @@ def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topolo
             return None
         guard = _guard(vertex.inbound[0], topology) if position else None
         links.append(Link(vertex.name, step, guard, vertex.handling))
-    return Chain(links, emits=bool(run[-1].emitting))
+    return chain_of(links, emits=bool(run[-1].emitting))
 
 
 def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
@@ -126,6 +145,9 @@ def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
     settings = edge.settings
     if settings.pattern is not Pattern.PARTITIONED:
         return None
+    if settings.columns is not None:
+        key = RowKey(settings.columns, edge.name, settings.nulls)
+        return Guard(edge.name, None, key.check, always=True, columns=settings.columns)
     check = partition_function(
         topology.partition_count, partitioner=settings.partitioner, edge=edge.name
     )

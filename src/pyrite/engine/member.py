@@ -23,6 +23,7 @@ from pyrite.engine.tasklets import ProcessorTasklet, ReceiverTasklet, Tasklet
 from pyrite.pace import SteadyPace
 from pyrite.processor import AbstractProcessor, HandlesErrors, Processor
 from pyrite.processors.loops.chain import ChainProcessor
+from pyrite.processors.loops.fused import FusedProcessor
 from pyrite.processors.loops.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
 
@@ -119,6 +120,7 @@ class MemberRun:
         """From now on, how much is done at a time does not depend on how long it takes."""
         for tasklet in self.processor_tasklets:
             tasklet.pace = SteadyPace()
+            tasklet.is_steady = True
             if isinstance(tasklet.processor, ChainProcessor):
                 tasklet.processor.pace = SteadyPace()
             elif isinstance(tasklet.processor, (AbstractProcessor, Forgiving)):
@@ -176,7 +178,7 @@ class MemberRun:
         reports: dict[str, list[Any]] = {}
         for tasklet, stretch in zip(self.processor_tasklets, self.stretch_of):
             if (
-                isinstance(tasklet.processor, ChainProcessor)
+                isinstance(tasklet.processor, FusedProcessor)
                 and tasklet.processor.chain.sink is not None
             ):
                 reports.setdefault(stretch.vertices[-1].name, []).append(tasklet.processor.report)
@@ -213,7 +215,7 @@ class MemberRun:
     def _make_processors(self, stretch: Stretch) -> None:
         name, count, chain = stretch.vertices[0].name, stretch.local_parallelism, stretch.chain
         if chain is not None:
-            self._processors[name] = [ChainProcessor(chain) for _ in range(count)]
+            self._processors[name] = [chain.processor() for _ in range(count)]
             return
         with at(name):
             supplier = self._suppliers[name]

@@ -9,6 +9,7 @@ from pyrite.dag import DAG, Vertex, from_
 from pyrite.deadlocks import deadlock_in
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.nodes import Node, leading_only_to, naming_line, upstream_of
+from pyrite.processors.columns.joining import JoinBatches
 from pyrite.processors.groups.ordering import Limit
 from pyrite.processors.joins.hash_join import HashJoin
 from pyrite.processors.loops.chain import StepSupplier
@@ -64,10 +65,16 @@ def _buffer_joins(dag: DAG) -> None:
     """Buffers the late edges of joins that would deadlock: where what leads to one side of a join
     also leads to the other."""
     while ring := deadlock_in(dag):
-        late = [edge for edge in ring if isinstance(edge.destination.supplier, HashJoin)]
+        late = [edge for edge in ring if _is_join(edge.destination.supplier)]
         if not late:
             return  # the user has set the priorities of these edges; the validation refuses them
         late[0].buffered()
+
+
+def _is_join(supplier: object) -> bool:
+    return isinstance(supplier, HashJoin) or (
+        isinstance(supplier, StepSupplier) and isinstance(supplier.step, JoinBatches)
+    )
 
 
 def names_of(nodes: Sequence[Node]) -> dict[Node, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -40,6 +40,20 @@ def all_to_one(edge: Edge) -> Edge:
 
 def anywhere(edge: Edge) -> Edge:
     return edge.distributed().unicast()
+
+
+def to_all(edge: Edge) -> Edge:
+    return edge.distributed().broadcast()
+
+
+def by_columns(columns: Sequence[str]) -> Shape:
+    """For batches: all rows with the same values go to one processor in the cluster."""
+    return lambda edge: edge.distributed().partitioned(columns=columns, nulls=True)
+
+
+def afterwards(shape: Shape) -> Shape:
+    """The same shape, for an edge that is read when the other has ended."""
+    return lambda edge: shape(edge).priority(1)
 
 
 def partitioned_by(key: Callable[[Any], Any]) -> Shape:

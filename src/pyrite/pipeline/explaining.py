@@ -9,6 +9,7 @@ from pyrite.dag import DAG
 from pyrite.engine.fusion import Stretch, fuse, step_of
 from pyrite.engine.plan import plan_topology
 from pyrite.exchange.sections import plan_sections
+from pyrite.processors.columns.grouping import GroupBatches
 from pyrite.processors.dead_letters import with_dead_letters
 from pyrite.processors.groups.aggregating import AllLocally, GroupLocally
 from pyrite.processors.groups.ordering import Limit, SortLocally
@@ -40,5 +41,7 @@ def explained(dag: DAG) -> str:
 
 def _combines(stretch: Stretch, dag: DAG) -> bool:
     step = step_of(dag[stretch.vertices[-1].name].supplier)
-    is_local_part = isinstance(step, (AllLocally, GroupLocally, SortLocally, Limit))
+    is_local_part = isinstance(step, (AllLocally, GroupLocally, SortLocally, Limit)) or (
+        isinstance(step, GroupBatches) and step.spec.gives == "states"
+    )
     return is_local_part and any(edge.is_distributed for edge in stretch.outbound)

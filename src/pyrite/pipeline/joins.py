@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyrite.dag import Edge
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.building import Options, check_stages, node_after
-from pyrite.pipeline.edges import Shape, by_key
+from pyrite.pipeline.edges import afterwards, by_key, to_all
 from pyrite.pipeline.nodes import Inlet, Node
 from pyrite.processors.joins.hash_join import HashJoin
 from pyrite.processors.joins.joining import CoGroup, Keyed, Side
@@ -34,8 +33,8 @@ def hash_join(
         Keyed(join.right, join.how != "full", is_partitioned=not broadcast),
     )
     late, early = keyed((left, right), "join", steps, options)
-    shapes = (left._local_shape(), _to_all) if broadcast else (by_key, by_key)
-    inlets = Inlet(early, shapes[1]), Inlet(late, _afterwards(shapes[0]))
+    shapes = (left._local_shape(), to_all) if broadcast else (by_key, by_key)
+    inlets = Inlet(early, shapes[1]), Inlet(late, afterwards(shapes[0]))
     return _of_both("join", join, inlets, options)
 
 
@@ -80,12 +79,3 @@ def _of_both(name: str, supplier: Any, inlets: Sequence[Inlet], options: Options
         where=inlets[0].node.where,
         parallelism=inlets[0].node.parallelism,
     )
-
-
-def _to_all(edge: Edge) -> Edge:
-    return edge.distributed().broadcast()
-
-
-def _afterwards(shape: Shape) -> Shape:
-    """The same shape, for an edge that is read when the other has ended."""
-    return lambda edge: shape(edge).priority(1)

@@ -12,6 +12,7 @@ from pyrite.dag import DAG
 from pyrite.errors import InvalidDAG, PyriteWarning
 from pyrite.functions import shorten
 from pyrite.pipeline import run
+from pyrite.pipeline.batches.stage import BatchStage
 from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.explaining import explained
 from pyrite.pipeline.looking.preview import Preview, previewed
@@ -23,6 +24,7 @@ from pyrite.pipeline.stage import Stage
 from pyrite.processors.items import read_items
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import WriteStep
+from pyrite.processors.ready_made import BatchSource
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier
 from pyrite.where import users_line
 
@@ -51,6 +53,15 @@ class Pipeline:
         self._dag: DAG | None = None
 
     @overload
+    def read_from(  # type: ignore[overload-overlap]  # a BatchSource is a Source, too
+        self,
+        source: BatchSource,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        on_error: ErrorPolicy = FAIL,
+    ) -> BatchStage: ...
+    @overload
     def read_from(
         self,
         source: Source[T] | Iterable[T],
@@ -75,8 +86,9 @@ class Pipeline:
         name: str | None = None,
         parallelism: int | None = None,
         on_error: ErrorPolicy = FAIL,
-    ) -> Stage[Any]:
-        """A stage with the items of a source, or of any iterable.
+    ) -> Stage[Any] | BatchStage:
+        """A stage with the items of a source, or of any iterable. A source of batches gives a
+        `BatchStage`.
 
         >>> from pyrite import Pipeline
         >>> Pipeline().read_from(range(3)).collect()
@@ -114,7 +126,7 @@ class Pipeline:
         self._sources.append(node)
         self._dag = None
         self._add_end(node, 0)
-        return Stage(self, node)
+        return BatchStage(self, node) if isinstance(source, BatchSource) else Stage(self, node)
 
     def to_dag(self) -> DAG:
         """The DAG of all sinks and of what leads to them. It is made again only after `read_from`

@@ -11,6 +11,7 @@ from pyrite.dag import DAG, Vertex, from_
 from pyrite.errors import InvalidDAG
 from pyrite.functions import same
 from pyrite.processors.collections import WriteMap
+from pyrite.processors.columns.steps import BatchStep
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import Fold, ReadStep, WriteStep
 
@@ -70,6 +71,13 @@ def _check_kind(vertex: Vertex) -> None:
         raise InvalidDAG(
             f"vertex '{vertex.name}'{added} {does}, so it cannot have retry=; do what may fail in "
             "a step of its own, such as a map, which can"
+        )
+    handled = vertex.policy is not None or vertex.retry is not None
+    if handled and isinstance(step, BatchStep) and not step.handles_errors:
+        raise InvalidDAG(
+            f"vertex '{vertex.name}'{added} works on many rows together, so it cannot have "
+            "on_error= or retry=, which map_batches() and batches() can have; check the rows in a "
+            "step before it"
         )
     if (
         vertex.policy is not None

@@ -4,8 +4,9 @@ sinks carry the type of their items, for editors and type checkers."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from pyrite.processors.columns.steps import BatchStep
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import Fold, ReadStep, Transform, WriteStep
 
@@ -27,6 +28,11 @@ class Source(StepSupplier, Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
+class BatchSource(Source[Any]):
+    """Makes the processors of a vertex that emits batches of rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sink(StepSupplier, Generic[T_contra]):
     """Makes the processors of a vertex that writes items of type T to a place outside the DAG.
 
@@ -43,4 +49,4 @@ class Inner(StepSupplier):
     """Makes the processors of a vertex that is neither: it makes items of the items that it gets.
     At the end of a DAG these are dropped."""
 
-    step: Transform | Fold
+    step: Transform | Fold | BatchStep

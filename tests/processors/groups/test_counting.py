@@ -15,7 +15,8 @@ from pyrite import processors as p
 from pyrite.processors.groups import spill
 from pyrite.processors.groups.counting import merge_nans
 from pyrite.processors.loops import loop
-from pyrite.processors.loops.chain import Chain, Link
+from pyrite.processors.loops.chain import Chain
+from pyrite.processors.loops.fused import Link
 
 
 def word_count(lists: list[Any], *, initial: Any = 0) -> DAG:

@@ -14,7 +14,8 @@ from pyrite import processors as p
 from pyrite.bad_records import Handler, Handling
 from pyrite.collections import MemoryCollections
 from pyrite.processors.groups import spill
-from pyrite.processors.loops.chain import Chain, ChainProcessor, Link, StepSupplier
+from pyrite.processors.loops.chain import Chain, ChainProcessor, StepSupplier
+from pyrite.processors.loops.fused import Link
 
 
 class AlwaysShort(spill.Memory):

@@ -21,7 +21,7 @@ from pyrite.processors.files.known_formats import checked_columns
 from pyrite.processors.files.parquet import checked_arrow_schema
 from pyrite.processors.files.reading import ReadFiles
 from pyrite.processors.files.storage import checked_path, storage_of
-from pyrite.processors.ready_made import Source
+from pyrite.processors.ready_made import BatchSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ def read_batches(
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
     schema: pa.Schema | str | None = None,
-) -> Source[pa.RecordBatch]:
+) -> BatchSource:
     """Emits the rows of the files that match a glob pattern as batches, each a
     `pyarrow.RecordBatch`: the row groups of Parquet files, and blocks of CSV files and JSON lines.
 
@@ -78,12 +78,13 @@ def read_batches(
         )
     chosen = checked_columns("read_batches", columns)
     types = None if schema is None else _checked_schema(schema, format)
-    return Source(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter), types)))
+    return BatchSource(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter), types)))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBatches(ReadFiles):
     format: BatchFormat
+    columnar = True
     may_block = True
     heavy = True
     """Each item is many rows: they are read one at a time."""

@@ -14,14 +14,15 @@ from time import perf_counter
 from types import CoroutineType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from pyrite.bad_records import DeadLetter, Handler, Handling, with_text
+from pyrite.bad_records import DeadLetter, Handler, with_text
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
-from pyrite.processor import FailedAt, HandlesErrors
+from pyrite.processor import FailedAt
 from pyrite.processors.groups.spill import Memory, Spill, Unlimited, batches_of
+from pyrite.processors.loops.fused import FusedProcessor, Link, StepChain
 from pyrite.processors.loops.loop import Failure, Guard, Loop, write_loop
 from pyrite.processors.loops.steps import (
     BadItem,
@@ -32,6 +33,7 @@ from pyrite.processors.loops.steps import (
     Writer,
     WriteStep,
 )
+from pyrite.weights import count_of, is_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +46,22 @@ class StepSupplier:
     @property
     def absorbs_input(self) -> bool:
         """Whether its processors read all their input before they emit anything."""
-        return isinstance(self.step, Fold)
+        return self.step.absorbs_input
 
     if not TYPE_CHECKING:  # or a sink of any items would be a function that makes processors
 
-        def __call__(self) -> ChainProcessor:
-            return ChainProcessor(Chain([Link(type(self.step).__name__, self.step)], emits=True))
+        def __call__(self) -> FusedProcessor:
+            link = Link(type(self.step).__name__, self.step)
+            return chain_of([link], emits=True).processor()
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One vertex of a chain. If its inbound edge is partitioned, `guard` checks the keys there."""
+def chain_of(links: Sequence[Link], *, emits: bool) -> StepChain:
+    """The chain for steps in a row, which are all columnar or all not."""
+    if links[0].step.columnar:
+        from pyrite.processors.columns.chain import BatchChain
 
-    vertex: str
-    step: Step
-    guard: Guard | None = None
-    handling: Handling | None = None
-    """How errors of the step are handled; None if they just fail the job."""
+        return BatchChain(links, emits=emits)
+    return Chain(links, emits=emits)
 
 
 class Chain:
@@ -108,6 +109,9 @@ class Chain:
         )
         self.step_count = len(steps)
         self.may_block = any(link.step.may_block for link in links)
+
+    def processor(self) -> ChainProcessor:
+        return ChainProcessor(self)
 
     @cached_property
     def fold_loop(self) -> Loop:
@@ -166,11 +170,11 @@ class Chain:
         return numbers
 
 
-class ChainProcessor(HandlesErrors):
+class ChainProcessor(FusedProcessor):
     """Runs a chain: takes batches of items from the inbox or the source, and emits the results."""
 
     def __init__(self, chain: Chain) -> None:
-        self.chain = chain
+        self.chain: Chain = chain
         self.cooperative = not chain.may_block
         self._run = chain.loop.run
         self._pauses = chain.loop.pauses
@@ -181,6 +185,7 @@ class ChainProcessor(HandlesErrors):
         self._results: list[Any] | None = None
         self._items: Iterator[Any] | None = None
         self._batch: list[Any] = []
+        self._reads_one = chain.source is not None and chain.source.heavy
         self._paused: Iterator[None] | None = None
         self._writer: Writer | None = None
         self.pace: Pace = Pace()
@@ -193,8 +198,6 @@ class ChainProcessor(HandlesErrors):
         self._failure: Failure | None = None
         self._link_at_work = 0
         self._out: list[Any] = []
-        self.report: Any = None
-        """What the sink's writer returned when it completed."""
         self._handlers: Sequence[Handler | None] = ()
         self._check: Callable[[Any], object] | None = None
         """Checks the items before they are written, if errors of the sink are handled."""
@@ -330,8 +333,9 @@ class ChainProcessor(HandlesErrors):
             self._items = self._paused = None
             return True
         if not self._batch:
-            wanted = self.pace.limit
-            self._batch = list(islice(source, wanted))
+            self._batch = list(islice(source, 1))
+            if self._batch and not self._reads_one and not is_batch(self._batch[0]):
+                self._batch += islice(source, self.pace.limit - 1)
             if not self._batch:
                 self._items = None
                 return True
@@ -378,7 +382,7 @@ class ChainProcessor(HandlesErrors):
                 self._raise_located(error)
         if not self._received and out and type(out[-1]) is CoroutineType:
             self._raise_not_awaited(out)
-        self._received += len(items)
+        self._received += count_of(items)
         self._deliver()
         return len(items)
 
@@ -393,7 +397,7 @@ class ChainProcessor(HandlesErrors):
             next(self._paused)
         except StopIteration:
             self._paused = None
-            self._received += len(items)
+            self._received += count_of(items)
             return len(items)
         except BaseException as error:
             self._raise_located(error)

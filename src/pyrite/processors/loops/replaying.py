@@ -18,9 +18,10 @@ from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContex
 from pyrite.dag import DAG, Edge
 from pyrite.errors import PyriteError, PyriteWarning
 from pyrite.functions import shorten
-from pyrite.partitioning import PARTITION_COUNT, partition_function
+from pyrite.partitioning import PARTITION_COUNT, RowKey, partition_function
 from pyrite.processor import Processor
-from pyrite.processors.loops.chain import Chain, ChainProcessor, Link, StepSupplier
+from pyrite.processors.loops.chain import Chain, ChainProcessor, StepSupplier
+from pyrite.processors.loops.fused import Link
 from pyrite.processors.loops.steps import Fold, Transform, WriteStep
 from pyrite.processors.services.calling import CallSupplier
 from pyrite.suppliers import check_processors, meta_supplier_of, suppliers_by_member
@@ -135,6 +136,9 @@ class Replay:
     def _run(self, supplier: Any) -> list[Any]:
         if self.outbound is not None:
             settings = self.outbound.settings
+            if settings.columns is not None:
+                RowKey(settings.columns, self.outbound.name, settings.nulls).check(self.item)
+                return []
             key = self.item if settings.key is None else settings.key(self.item)
             check = partition_function(
                 PARTITION_COUNT, partitioner=settings.partitioner, edge=self.outbound.name

@@ -81,6 +81,10 @@ class Step:
     """The work of one vertex."""
 
     __slots__ = ()
+    columnar: bool = False
+    """Whether it works on batches of rows. Columnar steps are fused with each other only."""
+    absorbs_input: bool = False
+    """Whether it reads all its input before it emits anything."""
     may_block: bool = False
     """Whether it waits for others, such as a database, so that it needs a thread of its own."""
 
@@ -94,6 +98,8 @@ class ReadStep(Step):
 
     __slots__ = ()
     may_hold_none = True
+    heavy = False
+    """Whether its items are large, such as batches of rows, so that only one is read at a time."""
     looks = False
     """Whether it looks for what it reads, such as the files that match a pattern. That is done once
     for all processors, wherever they are: each might find something else."""
@@ -138,6 +144,7 @@ class Fold(Step):
     """
 
     __slots__ = ()
+    absorbs_input = True
     finishes = False
     """Whether `finished` calls a user's function for each result."""
     is_grouping = False

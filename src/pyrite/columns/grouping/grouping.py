@@ -1,0 +1,231 @@
+"""Grouping: takes frames, and gives a row for each group when all have come.
+
+Rows are gathered, at least half a million of them, before they are grouped: kernels are several
+times faster on many rows. What is grouped is folded into one state. If there are many groups, as
+many rows are gathered as there are groups, so that each group is folded a few times and not with
+every frame.
+
+With a memory budget, a state that takes more than half of it goes to files, by the hash of the key.
+The files are grouped one by one at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyrite.columns import kernels as columns
+from pyrite.columns.frames import Frame, as_table, batches_of, bytes_in, rows_in
+from pyrite.columns.grouping import steps
+from pyrite.columns.grouping.aggregates import GroupSpec
+from pyrite.columns.grouping.inputs import Inputs
+from pyrite.columns.grouping.kernels import ArrowKernels, Held, Kernels, kernels_for
+from pyrite.columns.grouping.outputs import Outputs, overflow
+from pyrite.columns.grouping.spilling import LEVELS, Spill
+
+ROWS_GATHERED: Final = 500_000
+BYTES_GATHERED: Final = 256 << 20
+
+
+class Grouping:
+    """Groups the rows, or the states, of all frames that are added.
+
+    `budget` is the most bytes to hold in memory; None for no limit. With `keep_order`, the groups
+    come in the order in which their keys first appear, part by part if they were spilled, and equal
+    frames give equal results, to the last bit of sums of floats. `by=[]` makes one group of all
+    rows; of no rows, too.
+    """
+
+    def __init__(
+        self,
+        spec: GroupSpec,
+        *,
+        kernels: columns.Kernels = "arrow",
+        budget: int | None = None,
+        keep_order: bool = False,
+        vertex: str,
+        level: int = 0,
+    ) -> None:
+        self._spec = spec
+        self._kernel_name: columns.Kernels = kernels
+        self._budget = budget
+        self._keep_order = keep_order
+        self._vertex = vertex
+        self._level = level
+        self._inputs = Inputs(spec, vertex)
+        self._outputs = Outputs(spec, self._inputs, vertex)
+        self._kernels: Kernels = ArrowKernels()
+        self._gathered: list[Held] = []
+        self._rows_gathered = self._bytes_gathered = 0
+        self._states: list[Held] = []
+        self._spill: Spill | None = None
+
+    def add(self, frame: Frame) -> None:
+        """Takes a frame: of rows, or of states if the grouping takes states."""
+        if self._spec.takes == "states":
+            return self._add_states(frame)
+        if self._inputs.add_rows(_schema_of(frame)):
+            self._retype()
+        if not rows_in(frame):
+            return None
+        return self._gather(self._kernels.held(frame, self._inputs.of_rows))
+
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """The groups, or their states, in batches of a few megabytes. If there are none, and the
+        types of the columns are known, one empty batch. Nothing can be added after it."""
+        self._fold()
+        if self._spill is None:
+            yield from self._given(self._states)
+            return
+        self._spill_states()
+        spec = replace(self._spec, takes="states")
+        for part in self._spill.parts():
+            grouping = Grouping(
+                spec,
+                kernels=self._kernel_name,
+                budget=self._budget,
+                keep_order=self._keep_order,
+                vertex=self._vertex,
+                level=self._level + 1,
+            )
+            try:
+                for batch in part:
+                    grouping.add(batch)
+                yield from grouping.results()
+            finally:
+                grouping.close()
+
+    def save(self) -> Iterable[tuple[int, pa.RecordBatch]]:
+        """The states of all groups, for `restore`. More frames can be added after it."""
+        self._fold()
+        if self._spill is not None:
+            self._spill_states()
+            return enumerate(batch for part in self._spill.parts() for batch in part)
+        return enumerate(self._states_of(self._states))
+
+    def restore(self, key: int, batch: pa.RecordBatch) -> None:
+        """Takes what `save` gave, before any frame is added."""
+        self._add_states(batch)
+
+    def close(self) -> None:
+        """Deletes the files."""
+        if self._spill is not None:
+            self._spill.close()
+            self._spill = None
+
+    def _add_states(self, frame: Frame) -> None:
+        if self._inputs.add_states(_schema_of(frame)):
+            self._retype()
+        if rows_in(frame):
+            states = self._kernels.held(frame, self._inputs.of_states)
+            if self._spec.takes == "states":
+                self._gather(states)
+            else:
+                self._states.append(states)
+
+    def _gather(self, frame: Held) -> None:
+        self._gathered.append(frame)
+        self._rows_gathered += rows_in(frame)
+        self._bytes_gathered += bytes_in(frame)
+        if self._is_enough():
+            self._fold()
+
+    def _is_enough(self) -> bool:
+        if self._budget is not None and self._bytes_gathered > self._budget // 2:
+            return True
+        rows = max(ROWS_GATHERED, sum(map(rows_in, self._states)))
+        if self._rows_gathered >= rows:
+            return True
+        return self._bytes_gathered > max(BYTES_GATHERED, sum(map(bytes_in, self._states)))
+
+    def _fold(self) -> None:
+        """Makes one state of the states and of what is gathered."""
+        states = self._states
+        if self._gathered:
+            if self._spec.takes == "rows":
+                rows = steps.of_rows(self._inputs.parts, self._inputs.columns)
+                states = [*states, self._grouped(self._gathered, rows)]
+            else:
+                states = [*states, *self._gathered]
+        if len(states) > 1 or (states and self._spec.takes == "states"):
+            states = [self._grouped(states, steps.of_states(self._inputs.parts))]
+        self._states, self._gathered = states, []
+        self._rows_gathered = self._bytes_gathered = 0
+        if self._is_too_large():
+            self._spill_states()
+
+    def _grouped(self, frames: list[Held], each: list[steps.Step]) -> Held:
+        try:
+            return self._kernels.grouped(
+                self._kernels.together(frames),
+                self._inputs.keys,
+                each,
+                keep_order=self._keep_order,
+            )
+        except steps.TooLarge as error:
+            column = dict(zip((step.source for step in each), self._inputs.parts))[error.source]
+            raise overflow(self._vertex, column.column, "too large", "a decimal") from None
+
+    def _is_too_large(self) -> bool:
+        if self._budget is None or not self._states or self._level >= LEVELS:
+            return False
+        return (
+            bytes_in(self._states[0]) > self._budget // 2
+            and rows_in(self._states[0]) > 1  # one group cannot be split
+        )
+
+    def _spill_states(self) -> None:
+        if self._spill is None:
+            self._spill = Spill(self._spec.by, self._level)
+        states, self._states = self._states, []
+        if states:
+            self._spill.add(self._states_of(states))
+
+    def _states_of(self, states: list[Held]) -> Iterator[pa.RecordBatch]:
+        for state in states:
+            for batch in batches_of(self._kernels.table_of(state)):
+                yield self._outputs.states(batch)
+
+    def _given(self, states: list[Held]) -> Iterator[pa.RecordBatch]:
+        give = self._outputs.states if self._spec.gives == "states" else self._outputs.results
+        if not states and not self._spec.by and self._spec.gives == "rows":
+            yield give(self._inputs.no_rows())
+        elif states:
+            for batch in batches_of(self._kernels.table_of(states[0])):
+                yield give(batch)
+        elif self._inputs.is_known:
+            yield give(self._inputs.no_groups())
+
+    def _retype(self) -> None:
+        """Converts what is held after a type has become known."""
+        old, new = self._kernels, kernels_for(self._kernel_name, self._inputs.held_kinds)
+        kinds = {each.inside: each.kind for each in self._inputs.of_states}
+        if self._spec.takes == "rows":
+            kinds |= {each.inside: each.kind for each in self._inputs.of_rows}
+        self._states = [new.frame_of(_retyped(old.table_of(each), kinds)) for each in self._states]
+        self._gathered = [
+            new.frame_of(_retyped(old.table_of(each), kinds)) for each in self._gathered
+        ]
+        self._kernels = new
+
+
+def _schema_of(frame: Frame) -> pa.Schema:
+    if isinstance(frame, pa.RecordBatch | pa.Table):
+        return frame.schema
+    return as_table(frame.head(0)).schema
+
+
+def _retyped(table: pa.Table, kinds: dict[str, pa.DataType]) -> pa.Table:
+    """The table with these types. A column whose type changes has no values."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns):
+        if column.type == kinds[name]:
+            columns[name] = column
+        elif name.startswith("s") and column.null_count < len(column):  # lists, all empty
+            columns[name] = pa.array([[]] * len(column), kinds[name])
+        else:
+            columns[name] = pa.nulls(len(column), kinds[name])
+    return pa.table(columns)

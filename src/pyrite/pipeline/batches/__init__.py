@@ -1,0 +1,1 @@
+"""The part of pipelines that works on batches of rows."""

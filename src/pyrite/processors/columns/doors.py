@@ -1,0 +1,188 @@
+"""The doors between rows and batches: `rows` emits the rows of batches one by one, and `batches`
+puts items together into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyrite.context import ProcessorContext
+from pyrite.functions import shorten
+from pyrite.processors.columns.steps import BatchStep, Work
+from pyrite.processors.loops.steps import BadItem
+from pyrite.processors.ready_made import Inner
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_ONCE = 2048
+ROWS_PER_BATCH = 1 << 16
+ITEMS_AT_ONCE = 8192
+"""How many items are converted together, at most. What is converted waits as columns, which take
+less memory than objects."""
+
+
+def rows() -> Inner:
+    """Emits each row of the batches that it gets as a dict, with the columns in their order.
+
+    >>> import pyarrow as pa
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> batch = pa.record_batch({"n": [1, 2], "word": ["a", None]})
+    >>> verify_processor(p.rows(), [batch], [{"n": 1, "word": "a"}, {"n": 2, "word": None}])
+    """
+    return Inner(Rows())
+
+
+def batches(schema: pa.Schema | Mapping[str, Any]) -> Inner:
+    """Puts the items that it gets together into batches with this schema: a `pyarrow.Schema`, or a
+    dict of names and types, such as `{"word": "string", "n": "int64"}`. An item is a dict with
+    these columns, or a tuple in their order; a column that a dict lacks is null.
+
+    >>> import pyarrow as pa
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> words = p.batches({"word": "string", "n": "int64"})
+    >>> batch = pa.record_batch({"word": ["a", "b"], "n": [1, 2]})
+    >>> verify_processor(words, [("a", 1), {"word": "b", "n": 2}], [batch])
+    """
+    from pyrite.columns.given import checked_schema
+
+    return Inner(Batches(checked_schema(schema, "batches()")))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(BatchStep):
+    gives_items = True
+    suits_any_processor = True
+
+    def open(self, context: ProcessorContext) -> Work:
+        return _RowsWork()
+
+
+class _RowsWork(Work):
+    def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        from pyrite.columns.frames import as_batch
+
+        batch = as_batch(item)
+        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+            yield batch.slice(start, ROWS_AT_ONCE).to_pylist(maps_as_pydicts="strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Batches(BatchStep):
+    schema: pa.Schema
+    takes_items = True
+    suits_any_processor = True
+    handles_errors = True
+
+    def open(self, context: ProcessorContext) -> Work:
+        return _BatchesWork(self.schema, context.vertex_name)
+
+
+class _BatchesWork(Work):
+    has_state = True
+
+    def __init__(self, schema: pa.Schema, vertex: str) -> None:
+        self._schema = schema
+        self._names = frozenset(schema.names)
+        self._vertex = vertex
+        self._parts: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        for start in range(0, len(item), ITEMS_AT_ONCE):
+            part = self._converted(item[start : start + ITEMS_AT_ONCE])
+            self._parts.append(part)
+            self._rows += part.num_rows
+            if self._rows >= ROWS_PER_BATCH:
+                yield self._batch()
+
+    def end(self) -> Iterator[Any]:
+        if self._rows:
+            yield self._batch()
+
+    def save(self) -> Iterable[tuple[Any, Any]]:
+        return list(enumerate(self._parts))
+
+    def restore(self, key: Any, value: Any) -> None:
+        self._parts.append(value)
+        self._rows += value.num_rows
+
+    def _batch(self) -> Any:
+        import pyarrow as pa
+
+        from pyrite.columns.frames import as_batch
+
+        parts, self._parts, self._rows = self._parts, [], 0
+        return as_batch(pa.Table.from_batches(parts, self._schema))
+
+    def _converted(self, items: Sequence[Any]) -> pa.RecordBatch:
+        try:
+            return self._batch_of(items)
+        except Exception as error:
+            return self._batch_of([item for item in items if self._fits(item, error)])
+
+    def _batch_of(self, items: Sequence[Any]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        from pyrite.columns.exactly import exact_array
+
+        names = self._schema.names
+        rows = [self._row(item, names) for item in items]
+        columns = [
+            exact_array([row[i] for row in rows], field.type)
+            for i, field in enumerate(self._schema)
+        ]
+        for field, column in zip(self._schema, columns):
+            if not field.nullable and column.null_count:
+                raise ValueError(f"column '{field.name}' is null, but its schema says not null")
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _fits(self, item: Any, of_all: Exception) -> bool:
+        """Whether an item can be a row. If not, it is a bad record, or it fails the job."""
+        try:
+            self._batch_of([item])
+        except Exception as error:
+            bad = error if isinstance(error, BadItem) else self._misfit(item, error)
+            if self.handler is None:
+                raise bad from error
+            self.handler(item, bad)
+            return False
+        return True
+
+    def _misfit(self, item: Any, error: Exception) -> BadItem:
+        from pyrite.columns.exactly import exact_array
+
+        names = self._schema.names
+        row = self._row(item, names)
+        for value, field in zip(row, self._schema):
+            try:
+                exact_array([value], field.type)
+            except Exception as found:
+                return BadItem(
+                    f"vertex '{self._vertex}' cannot put {shorten(value)} of type "
+                    f"{type(value).__name__} into column '{field.name}' of type {field.type}: "
+                    f"{found}",
+                    item,
+                )
+        return BadItem(
+            f"vertex '{self._vertex}' cannot make a row of {shorten(item)}: {error}", item
+        )
+
+    def _row(self, item: Any, names: list[str]) -> Sequence[Any]:
+        if isinstance(item, dict):
+            if item.keys() <= self._names:
+                return [item.get(name) for name in names]
+        elif isinstance(item, (tuple, list)):
+            if len(item) == len(names):
+                return item
+        elif len(names) == 1:
+            return (item,)
+        raise BadItem(
+            f"vertex '{self._vertex}' makes batches with the columns {', '.join(names)}; an item "
+            "must be a dict with no other columns, or a tuple with a value for each; got "
+            f"{shorten(item)}",
+            item,
+        )

@@ -1,0 +1,110 @@
+"""join_batches joins the rows of two edges by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyrite.context import ProcessorContext
+from pyrite.processors.columns.memory import checked_memory, memory_for
+from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
+from pyrite.processors.joins.hash_join import RIGHT
+from pyrite.processors.ready_made import Inner
+from pyrite.where import users_line
+
+if TYPE_CHECKING:
+    from pyrite.columns.joining.joining import JoinHow, JoinSpec
+    from pyrite.columns.kernels import Kernels
+
+
+def join_batches(
+    left_on: Sequence[str],
+    right_on: Sequence[str],
+    how: JoinHow = "inner",
+    *,
+    memory: int | None = None,
+    kernels: Kernels | None = None,
+) -> Inner:
+    """Joins rows whose columns `left_on` and `right_on` are equal. `how` is inner, left, right,
+    full, semi or anti. The inbound edge at ordinal 0 is the right side, which is held; give it the
+    lower priority number. The edge at ordinal 1 is the left side, which flows. A row has the
+    columns of the left side, then those of the right side without its keys; a name that both
+    have gets `_right` at the end.
+
+    Over several processors, partition both edges by their columns, or broadcast the right side
+    (not for right and full). With more than `memory` bytes it spills to disk.
+
+    >>> from pyrite import DAG, from_, new_light_job, processors as p
+    >>> import pyarrow as pa
+    >>> dag = DAG()
+    >>> people = pa.record_batch({"id": [1, 2], "name": ["Ada", "Bo"]})
+    >>> visits = pa.record_batch({"person": [2, 1, 2], "day": ["Mo", "Tu", "We"]})
+    >>> right = dag.vertex("people", p.read_items([people]))
+    >>> left = dag.vertex("visits", p.read_items([visits]))
+    >>> join = dag.vertex("join", p.join_batches(left_on=["person"], right_on=["id"]))
+    >>> rows = dag.vertex("rows", p.rows())
+    >>> named = dag.vertex("named", p.write_list("named"))
+    """
+    from pyrite.columns.joining.joining import join_spec
+    from pyrite.columns.kernels import chosen_kernels
+
+    where = f"join_batches() in {users_line()}"
+    spec = join_spec(left_on, right_on, how, where=where)
+    return Inner(
+        JoinBatches(spec, chosen_kernels(kernels, where), checked_memory("join_batches", memory))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JoinBatches(BatchStep):
+    spec: JoinSpec
+    kernels: Kernels
+    memory: int | None = None
+
+    @property
+    def prefers(self) -> FrameKind:  # type: ignore[override]
+        return self.kernels
+
+    def open(self, context: ProcessorContext) -> Work:
+        return _JoinWork(self, context)
+
+
+class _JoinWork(Work):
+    has_state = True
+
+    def __init__(self, step: JoinBatches, context: ProcessorContext) -> None:
+        from pyrite.columns.joining.joining import Joining
+        from pyrite.columns.kernels import check_kernels
+
+        check_kernels(step.kernels, context.vertex_name)
+        self._joining = Joining(
+            step.spec,
+            kernels=step.kernels,
+            budget=memory_for(step.memory, context),
+            keep_order=context.must_repeat,
+            vertex=context.vertex_name,
+        )
+
+    def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        if ordinal == RIGHT:
+            self._joining.hold(item)
+            return iter(())
+        return self._joining.match(item)
+
+    def end_edge(self, ordinal: int) -> Iterator[Any]:
+        if ordinal == RIGHT:
+            self._joining.end_held()
+        return iter(())
+
+    def end(self) -> Iterator[Any]:
+        return self._joining.rest()
+
+    def save(self) -> Iterable[tuple[Any, Any]]:
+        return self._joining.save()
+
+    def restore(self, key: Any, value: Any) -> None:
+        self._joining.restore(key, value)
+
+    def close(self) -> None:
+        self._joining.close()

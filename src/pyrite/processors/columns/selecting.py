@@ -1,0 +1,97 @@
+"""filter and select of batches: rows for which an expression is true, and some of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyrite.context import ProcessorContext
+from pyrite.errors import InvalidDAG, ProcessorError
+from pyrite.functions import message_of, shorten
+from pyrite.processors.columns.steps import BatchStep, Work
+from pyrite.processors.ready_made import Inner
+from pyrite.where import users_line
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+
+def filter_batches(expression: pc.Expression) -> Inner:
+    """Keeps the rows for which an expression of pyarrow is true."""
+    import pyarrow.compute as pc
+
+    if not isinstance(expression, pc.Expression):
+        raise InvalidDAG(
+            f"filter() of batches in {users_line()} needs an expression, such as "
+            f"pyarrow.compute.field('n') > 1; got {shorten(expression)}. For a function use "
+            "map_batches()"
+        )
+    return Inner(FilterBatches(expression))
+
+
+def select_columns(columns: Sequence[str]) -> Inner:
+    """Keeps these columns."""
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise InvalidDAG(
+            f"select() in {users_line()} needs the names of columns; got {shorten(columns)}"
+        )
+    if len(set(columns)) < len(columns):
+        raise InvalidDAG(f"select() in {users_line()} names a column twice: {shorten(columns)}")
+    return Inner(SelectColumns(tuple(columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBatches(BatchStep):
+    expression: pc.Expression
+    suits_any_processor = True
+
+    def open(self, context: ProcessorContext) -> Work:
+        return _FilterWork(self.expression, context.vertex_name)
+
+
+class _FilterWork(Work):
+    def __init__(self, expression: pc.Expression, vertex: str) -> None:
+        self._expression = expression
+        self._vertex = vertex
+
+    def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        from pyrite.columns.frames import as_batch
+
+        batch = as_batch(item)
+        try:
+            found = batch.filter(self._expression)
+        except Exception as error:
+            raise ProcessorError(
+                f"vertex '{self._vertex}' cannot apply the filter {self._expression} to a batch "
+                f"with the columns {_typed(batch)}: {message_of(error)}"
+            ) from error
+        if found.num_rows:
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class SelectColumns(BatchStep):
+    columns: tuple[str, ...]
+    suits_any_processor = True
+
+    def open(self, context: ProcessorContext) -> Work:
+        return _SelectWork(self.columns, context.vertex_name)
+
+
+class _SelectWork(Work):
+    def __init__(self, columns: tuple[str, ...], vertex: str) -> None:
+        self._columns = columns
+        self._vertex = vertex
+
+    def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        from pyrite.columns.frames import as_batch
+        from pyrite.columns.schemas import position_of
+
+        batch = as_batch(item)
+        where = f"vertex '{self._vertex}'"
+        yield batch.select([position_of(batch.schema, name, where) for name in self._columns])
+
+
+def _typed(batch: Any) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in batch.schema)

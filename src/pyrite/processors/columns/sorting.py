@@ -1,0 +1,72 @@
+"""sort_batches sorts the rows that one processor gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyrite.context import ProcessorContext
+from pyrite.processors.columns.absorbing import AbsorbingWork
+from pyrite.processors.columns.memory import checked_memory, memory_for
+from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
+from pyrite.processors.ready_made import Inner
+from pyrite.where import users_line
+
+if TYPE_CHECKING:
+    from pyrite.columns.kernels import Kernels
+    from pyrite.columns.sorting import SortSpec
+
+
+def sort_batches(
+    by: Sequence[str],
+    descending: bool | Sequence[bool] = False,
+    *,
+    memory: int | None = None,
+    kernels: Kernels | None = None,
+) -> Inner:
+    """Emits all rows in the order of the columns `by`, when the input ends; equal rows stay in
+    their order, and nulls come last. `descending` is for all columns, or one for each. Each
+    processor sorts what it gets: for one order over all, use `.all_to_one()` or one processor.
+    With more than `memory` bytes it spills to disk.
+
+    >>> import pyarrow as pa
+    >>> from pyrite import processors as p
+    >>> from pyrite.testing import verify_processor
+    >>> batch = pa.record_batch({"n": [2, 3, 1]})
+    >>> verify_processor(p.sort_batches(["n"]), [batch], [pa.record_batch({"n": [1, 2, 3]})])
+    """
+    from pyrite.columns.kernels import chosen_kernels
+    from pyrite.columns.sorting import sort_spec
+
+    where = f"sort_batches() in {users_line()}"
+    spec = sort_spec(by, descending, where=where)
+    return Inner(
+        SortBatches(spec, chosen_kernels(kernels, where), checked_memory("sort_batches", memory))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SortBatches(BatchStep):
+    spec: SortSpec
+    kernels: Kernels
+    memory: int | None = None
+    absorbs_input = True
+
+    @property
+    def prefers(self) -> FrameKind:  # type: ignore[override]
+        return self.kernels
+
+    def open(self, context: ProcessorContext) -> Work:
+        from pyrite.columns.kernels import check_kernels
+        from pyrite.columns.sorting import Sorting
+
+        check_kernels(self.kernels, context.vertex_name)
+        return AbsorbingWork(
+            Sorting(
+                self.spec,
+                kernels=self.kernels,
+                budget=memory_for(self.memory, context),
+                vertex=context.vertex_name,
+            )
+        )

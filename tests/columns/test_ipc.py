@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyrite.columns import ipc
+from pyrite.columns.pickling import dumps
+from tests.columns.arrays import TYPES, arrays
+
+
+def large() -> pa.RecordBatch:
+    numbers = np.arange(100_000)
+    return pa.record_batch({"n": numbers, "s": numbers.astype(str), "f": numbers / 2})
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+@settings(max_examples=5)
+@given(data=st.data())
+def test_batches_of_every_type_survive(kind: pa.DataType, data: st.DataObject) -> None:
+    batches = [pa.record_batch({"k": data.draw(arrays(kind))}) for _ in range(2)]
+    again = ipc.unpacked(ipc.packed(batches))
+    assert [each.schema for each in again] == [each.schema for each in batches]
+    assert [repr(each["k"].to_pylist()) for each in again] == [
+        repr(each["k"].to_pylist()) for each in batches
+    ]
+
+
+def test_a_slice_is_packed_without_the_rest_of_its_batch() -> None:
+    assert len(ipc.packed([large().slice(50_000, 10)])) < 1_000
+
+
+def test_batches_of_different_schemas_go_in_one_packet() -> None:
+    batches = [
+        pa.record_batch({"a": [1]}),
+        pa.record_batch({"b": ["x"]}),
+        pa.record_batch({"b": ["y"]}, metadata={"unit": "m"}),
+        pa.record_batch({"a": [2]}),
+    ]
+    again = ipc.unpacked(ipc.packed(batches))
+    assert again == batches
+    assert again[2].schema.metadata == {b"unit": b"m"}
+
+
+def test_batches_with_different_dictionaries_survive() -> None:
+    arrays = [pa.array(words).dictionary_encode() for words in (["a", "b"], ["c"], ["b", "a"])]
+    batches = [pa.record_batch({"k": array}) for array in arrays]
+    assert ipc.unpacked(ipc.packed(batches)) == batches
+
+
+def test_batches_without_rows_or_without_columns_survive() -> None:
+    batches = [large().slice(0, 0), large().slice(0, 7).select([])]
+    again = ipc.unpacked(ipc.packed(batches))
+    assert [(each.num_rows, each.schema) for each in again] == [
+        (each.num_rows, each.schema) for each in batches
+    ]
+    assert ipc.unpacked(ipc.packed([])) == []
+
+
+def test_batches_are_unpacked_without_a_copy() -> None:
+    packet = ipc.packed([large()])
+    before = pa.total_allocated_bytes()
+    (again,) = ipc.unpacked(packet)
+    assert pa.total_allocated_bytes() - before < 10_000
+    assert again == large()
+
+
+def test_a_packet_of_batches_is_told_from_a_pickle() -> None:
+    assert ipc.is_packed(ipc.packed([large()]))
+    assert not ipc.is_packed(pickle.dumps([large()], 5))
+
+
+class _Holder:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def test_batches_inside_what_is_pickled_go_as_ipc() -> None:
+    part = large().slice(50_000, 10)
+    data = dumps([{"part": part}, (1, _Holder(part)), pa.Table.from_batches([part])])
+    assert len(data) < 3_000
+    first, (_, second), table = pickle.loads(data)
+    assert first["part"] == second.held == part
+    assert table.to_batches() == [part]
+
+
+def test_batches_beside_functions_go_as_ipc() -> None:
+    part = large().slice(50_000, 10)
+    data = dumps((part, lambda batch: batch.num_rows))
+    assert len(data) < 3_000
+    again, count = pickle.loads(data)
+    assert (again, count(again)) == (part, 10)
+
+
+def test_an_empty_table_survives() -> None:
+    table = pa.table({"n": pa.array([], pa.int64())})
+    assert pickle.loads(dumps(table)) == table
+    none = pa.Table.from_batches([], table.schema)
+    assert pickle.loads(dumps(none)) == none
