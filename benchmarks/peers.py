@@ -18,8 +18,8 @@ from benchmarks.child import NOT_INSTALLED
 from benchmarks.ratios import CannotRun
 from benchmarks.work import plain_loop
 
-_ROOT = Path(__file__).resolve().parent.parent
-_PYTHONS = (_ROOT / ".venv-bench" / "bin" / "python", Path(sys.executable))
+ROOT = Path(__file__).resolve().parent.parent
+_PYTHONS = (ROOT / ".venv-bench" / "bin" / "python", Path(sys.executable))
 _PATIENCE_SECONDS = 300
 
 
@@ -54,7 +54,7 @@ class Peer:
         command += self.arguments
         try:
             child = subprocess.run(
-                command, cwd=_ROOT, capture_output=True, text=True, timeout=_PATIENCE_SECONDS
+                command, cwd=ROOT, capture_output=True, text=True, timeout=_PATIENCE_SECONDS
             )
         except subprocess.TimeoutExpired:
             raise CannotRun(f"did not end within {_PATIENCE_SECONDS} s") from None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyrite.errors import ProcessorError
+from pyrite.weights import MOST_BYTES_QUEUED, is_batch
 
 
 class Inbox:
@@ -88,8 +89,8 @@ class Inbox:
 
 
 class Outbox:
-    """Has one bucket per outbound edge. A bucket is full at its high water mark, but `add` still
-    accepts items.
+    """Has one bucket per outbound edge. A bucket is full at its high water mark, or with 32 MB of
+    batches of rows, but `add` still accepts items.
 
     A processor should return when a bucket is full, so that the engine can drain the outbox.
 
@@ -98,7 +99,7 @@ class Outbox:
     ([['x'], ['x', 'y']], True, False)
     """
 
-    __slots__ = ("buckets", "high_water_marks", "letters", "vertex")
+    __slots__ = ("_counted", "buckets", "high_water_marks", "letters", "vertex")
 
     def __init__(
         self, high_water_marks: Sequence[int], vertex: str = "", *, letters: int = 0
@@ -109,6 +110,8 @@ class Outbox:
         self.buckets: list[list[Any]] = [[] for _ in self.high_water_marks]
         self.letters: list[list[Any]] = [[] for _ in range(letters)]
         self.vertex = vertex
+        self._counted = [(0, 0, 0)] * len(self.buckets)
+        """By bucket: how many of its items are counted, their bytes, and which is the last."""
 
     def add(self, item: Any, ordinal: int | None = None) -> None:
         """Emits an item to the edge at `ordinal`, or to all edges."""
@@ -136,13 +139,10 @@ class Outbox:
         if ordinal is None:
             buckets = self.buckets
             if len(buckets) == 1:
-                return self.high_water_marks[0] - len(buckets[0])
-            return min(
-                (mark - len(bucket) for mark, bucket in zip(self.high_water_marks, buckets)),
-                default=_NO_EDGE_ROOM,
-            )
-        held = len(self.bucket(ordinal))
-        return self.high_water_marks[ordinal] - held
+                return self._room(0)
+            return min(map(self._room, range(len(buckets))), default=_NO_EDGE_ROOM)
+        self.bucket(ordinal)
+        return self._room(ordinal)
 
     def is_full(self, ordinal: int | None = None) -> bool:
         """Whether the bucket at `ordinal`, or any bucket, is at its high water mark."""
@@ -158,6 +158,23 @@ class Outbox:
                 f"{f' (0 to {edges - 1})' if edges else ''}"
             )
         return self.buckets[ordinal]
+
+    def _room(self, ordinal: int) -> int:
+        bucket = self.buckets[ordinal]
+        if bucket and is_batch(bucket[0]) and self._size(ordinal) >= MOST_BYTES_QUEUED:
+            return 0
+        return self.high_water_marks[ordinal] - len(bucket)
+
+    def _size(self, ordinal: int) -> int:
+        """The bytes of the batches in a bucket. Those that were counted before are counted once."""
+        bucket = self.buckets[ordinal]
+        size: int
+        count, size, last = self._counted[ordinal]
+        if count > len(bucket) or (count and id(bucket[count - 1]) != last):
+            count = size = 0  # it was drained meanwhile
+        size += sum(each.nbytes for each in bucket[count:] if is_batch(each))
+        self._counted[ordinal] = len(bucket), size, id(bucket[-1])
+        return size
 
     def __len__(self) -> int:
         return sum(map(len, self.buckets)) + sum(map(len, self.letters))

@@ -6,7 +6,7 @@ each vertex has a supplier for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -44,6 +44,10 @@ class EdgeSettings:
     pattern: Pattern = Pattern.UNICAST
     key: KeyFunction | None = None
     partitioner: Partitioner | None = None
+    columns: tuple[str, ...] | None = None
+    """The columns whose values are the key of a row, if the edge splits batches of rows."""
+    nulls: bool = False
+    """Whether the one column of such a key may be null."""
     priority: int = 0
     buffered: bool = False
     queue_size: int = 1024
@@ -58,6 +62,8 @@ class EdgeSettings:
         words = ["distributed"] if self.distributed else []
         if self.pattern is not Pattern.UNICAST:
             words.append(self.pattern.value)
+        if self.columns is not None:
+            words.append(f"by {', '.join(self.columns)}")
         if self.priority:
             words.append(f"priority {self.priority}")
         if self.buffered:
@@ -185,20 +191,31 @@ class Edge:
 
     def unicast(self) -> Edge:
         """Sends each item to one processor, round-robin, skipping full queues. The default."""
-        return self._set(pattern=Pattern.UNICAST, key=None, partitioner=None)
+        return self._forward(Pattern.UNICAST)
 
     def broadcast(self) -> Edge:
         """Sends each item to every candidate processor."""
-        return self._set(pattern=Pattern.BROADCAST, key=None, partitioner=None)
+        return self._forward(Pattern.BROADCAST)
 
     def partitioned(
-        self, key: KeyFunction | None = None, partitioner: Partitioner | None = None
+        self,
+        key: KeyFunction | None = None,
+        partitioner: Partitioner | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        nulls: bool = False,
     ) -> Edge:
         """Sends each item to the processor that owns its partition.
 
         `key` takes the key from an item (default: the item itself); `partitioner` gets (key,
         partition count) and answers with a partition id from 0 to count - 1 (default: the Murmur3
         hash of the key).
+
+        With `columns`, the items are batches of rows (`pyarrow.RecordBatch`), and each row goes
+        where its key belongs: the value of the column, or the tuple of the values of several
+        columns. A batch is split, and small pieces are put together. A row that is a dict goes
+        where the same row of a batch would go. A null in a single column is an error, as None is
+        for a key function; with `nulls=True` these rows go to one partition.
         """
         for name, function in (("key", key), ("partitioner", partitioner)):
             if function is not None and not callable(function):
@@ -206,11 +223,22 @@ class Edge:
                     f"{name} of partitioned edge {self.name} must be a function; got "
                     f"{shorten(function)}"
                 )
-        return self._set(pattern=Pattern.PARTITIONED, key=key, partitioner=partitioner)
+            if function is not None and columns is not None:
+                raise InvalidDAG(
+                    f"partitioned edge {self.name} has both columns= and {name}=; columns= already "
+                    "says what the key of a row is, so leave one of them out"
+                )
+        return self._forward(
+            Pattern.PARTITIONED,
+            key=key,
+            partitioner=partitioner,
+            columns=None if columns is None else self._checked_columns(columns),
+            nulls=self._checked_nulls(nulls, columns),
+        )
 
     def all_to_one(self) -> Edge:
         """Sends all items to one processor, which is chosen when the job starts."""
-        return self._set(pattern=Pattern.ALL_TO_ONE, key=None, partitioner=None)
+        return self._forward(Pattern.ALL_TO_ONE)
 
     def isolated(self) -> Edge:
         """Processor i of the source sends only to the processors of the destination with a matching
@@ -220,7 +248,7 @@ class Edge:
                 f"edge {self.name} is distributed; an isolated edge connects processors of one "
                 "member, so it cannot be both"
             )
-        return self._set(pattern=Pattern.ISOLATED, key=None, partitioner=None)
+        return self._forward(Pattern.ISOLATED)
 
     def priority(self, priority: int) -> Edge:
         """Edges with a lower number are read to their end before the others are read at all."""
@@ -309,6 +337,51 @@ class Edge:
         words = self._settings.describe()
         start = f"{self._source.name!r} ordinal {self._source_ordinal}"
         return f"Edge({start} -> {end}{', ' if words else ''}{words})"
+
+    def _forward(
+        self,
+        pattern: Pattern,
+        *,
+        key: KeyFunction | None = None,
+        partitioner: Partitioner | None = None,
+        columns: tuple[str, ...] | None = None,
+        nulls: bool = False,
+    ) -> Edge:
+        return self._set(
+            pattern=pattern, key=key, partitioner=partitioner, columns=columns, nulls=nulls
+        )
+
+    def _checked_nulls(self, nulls: bool, columns: Sequence[str] | None) -> bool:
+        if not isinstance(nulls, bool) or (nulls and columns is None):
+            raise InvalidDAG(
+                f"nulls of partitioned edge {self.name} must be True or False, and goes with "
+                f"columns=; got {shorten(nulls)}"
+            )
+        return nulls
+
+    def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
+            raise InvalidDAG(
+                f"columns of partitioned edge {self.name} must be a list of names of columns, such "
+                f'as ["customer"]; got {shorten(columns)}'
+            )
+        if not columns:
+            raise InvalidDAG(
+                f"columns of partitioned edge {self.name} is empty; name at least one column, or "
+                "use .all_to_one() to send all rows to one processor"
+            )
+        for at, column in enumerate(columns):
+            if not isinstance(column, str):
+                raise InvalidDAG(
+                    f"columns of partitioned edge {self.name} must be names of columns, that is, "
+                    f"strings; got {shorten(column)}"
+                )
+            if column in columns[:at]:
+                raise InvalidDAG(
+                    f"columns of partitioned edge {self.name} has the column {column!r} twice; "
+                    "name each column once"
+                )
+        return tuple(columns)
 
     def _set(self, **changes: Any) -> Edge:
         self._settings = replace(self._settings, **changes)

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from pyrite.weights import is_batch
+
 
 def describe(function: object) -> str:
     """Names a function, or a class, with its file and line, for an error message.
@@ -69,10 +71,15 @@ def is_async(function: object) -> bool:
 def shorten(value: object, limit: int = 120) -> str:
     """The repr of any value, cut to `limit` characters. It never raises."""
     try:
-        text = repr(_start_of(value, limit))
+        text = _batch(value) if is_batch(value) else repr(_start_of(value, limit))
     except BaseException as error:
         text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
     return shorten_text(text, limit)
+
+
+def _batch(batch: Any) -> str:
+    columns = ", ".join(f"{field.name} {field.type}" for field in batch.schema)
+    return f"<RecordBatch of {batch.num_rows} rows: {columns}>"
 
 
 def _start_of(value: Any, limit: int, depth: int = 3) -> Any:

@@ -12,7 +12,8 @@ import datetime
 import math
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum, Flag
 from numbers import Number
 from pathlib import PurePath, PureWindowsPath
@@ -22,8 +23,9 @@ from uuid import UUID
 import mmh3
 
 from pyrite.errors import PyriteError
-from pyrite.functions import describe, shorten
+from pyrite.functions import describe, did_you_mean, shorten, shorten_text
 from pyrite.keys import is_compared_by_fields
+from pyrite.weights import is_batch
 
 PARTITION_COUNT = 271
 """The number of partitions of a job that has few members and does not set it."""
@@ -124,6 +126,81 @@ def _computed(key: Any, partition_count: int, edge: str) -> int:
         return partition_id(key, partition_count)
     except InvalidKey as error:
         raise InvalidKey(f"edge {edge}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """The key of an item that is no batch, on an edge that is partitioned by columns: a row that is
+    a dict has the same key as the same row of a batch."""
+
+    columns: tuple[str, ...]
+    edge: str
+    nulls: bool = False
+    """Whether the one column of a key may be null."""
+
+    def check(self, item: Any) -> None:
+        """Raises InvalidKey if the edge cannot carry an item: a batch without one of the columns,
+        or something else that has no such columns."""
+        if not is_batch(item):
+            self.partition(item, 1)
+            return
+        names: list[str] = item.schema.names
+        for column in self.columns:
+            count = names.count(column)
+            if not count:
+                raise InvalidKey(
+                    f"edge {self.edge} is partitioned by column {column!r}, but a batch has no "
+                    f"such column; it has {_listed(names)}{did_you_mean(column, names)}"
+                )
+            if count > 1:
+                raise InvalidKey(
+                    f"edge {self.edge} is partitioned by column {column!r}, but a batch has "
+                    f"{count} columns of this name; rename them before it"
+                )
+        if len(self.columns) == 1 and not self.nulls and item.column(self.columns[0]).null_count:
+            raise self._null_key()
+
+    def __call__(self, item: Any) -> Any:
+        if not isinstance(item, Mapping):
+            raise InvalidKey(
+                f"edge {self.edge} is partitioned by columns, so it carries batches of rows "
+                f"(pyarrow.RecordBatch), or rows as dicts; got {shorten(item)} "
+                f"({describe(type(item))}). Make batches with p.batches(schema) before it, or "
+                "partition it by a key function"
+            )
+        missing = [column for column in self.columns if column not in item]
+        if missing:
+            raise InvalidKey(
+                f"edge {self.edge} is partitioned by column {missing[0]!r}, but a row has no such "
+                f"column; it has {_listed(item)}{did_you_mean(missing[0], map(str, item))}"
+            )
+        if len(self.columns) == 1:
+            return item[self.columns[0]]
+        return tuple(item[column] for column in self.columns)
+
+    def partition(self, item: Any, partition_count: int) -> int:
+        """The partition of a row."""
+        key = self(item)
+        if key is None and not self.nulls:
+            raise self._null_key()
+        try:
+            return partition_id(key, partition_count)
+        except InvalidKey as error:
+            text = str(error)
+            if self.edge in text:
+                raise
+            raise InvalidKey(f"edge {self.edge}: {text}") from None
+
+    def _null_key(self) -> InvalidKey:
+        return InvalidKey(
+            f"edge {self.edge} is partitioned by column {self.columns[0]!r}, which is null in a "
+            "row, but a null cannot be a partition key; filter such rows out before it, or say "
+            "partitioned(columns=..., nulls=True) to send them all to one partition"
+        )
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return shorten_text(", ".join(map(repr, names)), 500) or "no columns"
 
 
 def none_key(edge: str) -> InvalidKey:

@@ -14,6 +14,7 @@ from pyrite.context import ProcessorContext
 from pyrite.errors import ProcessorError
 from pyrite.functions import describe, shorten
 from pyrite.traverser import Traverser, iterate
+from pyrite.weights import is_batch
 
 
 class FailedAt(NamedTuple):
@@ -41,6 +42,9 @@ class Processor:
     polls: bool = True
     """Whether a processor that takes and emits nothing in a call may be waiting for something. If
     so, the engine may sleep before the next call."""
+    columnar: bool = False
+    """Whether it works on batches of rows, and is not cooperative only because a call takes long.
+    In a Spark task it runs on the thread of the task."""
     outbox: Outbox
 
     def attach(self, outbox: Outbox) -> None:
@@ -131,6 +135,9 @@ class AbstractProcessor(Processor):
     """How many items to take from a traverser at a time. It adapts: slow traversers must not block
     the thread for long, and fast ones should have little overhead."""
     _is_steady = False
+    _emits_batches = False
+    """Whether it has emitted batches of rows: then the outbox is looked at after each item, because
+    it is full with a few of them."""
     _failed_item: Any = None
     _holding_item: bool = False
     _unfinished: Iterator[Any] | None = None
@@ -155,6 +162,8 @@ class AbstractProcessor(Processor):
         edges = len(outbox.buckets)
         bucket: list[Any] = outbox.buckets[0] if edges else []
         mark = outbox.high_water_marks[0] if edges == 1 else 1 - edges
+        if self._emits_batches:
+            mark = -1
         items = inbox.pending()
         remaining: Any = iter(items)
         item = None
@@ -174,6 +183,8 @@ class AbstractProcessor(Processor):
             self._failed_item, self._holding_item = item, True
             raise
         inbox.remove(len(items))
+        if bucket and is_batch(bucket[0]):
+            self._emits_batches = True
 
     def try_process_any(self, ordinal: int, item: Any) -> bool | None:
         raise ProcessorError(
@@ -235,6 +246,8 @@ class AbstractProcessor(Processor):
                 self.outbox.add_all(items, ordinal)
             is_slow = not self._is_steady and perf_counter() - started > _LONG_ENOUGH
             count = max(1, count // 4) if is_slow else min(4 * count, _CHUNK)
+            if items and is_batch(items[0]):
+                count, self._emits_batches = 1, True
             if is_slow or len(items) == room:
                 self._emitted_at_once = count
             if len(items) < room:

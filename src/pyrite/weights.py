@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 MOST_BYTES_QUEUED: Final = 32 << 20
-"""The most bytes of batches in a queue, or in a bucket of an outbox, before it is full."""
+"""The most bytes of batches in a queue, or in a bucket of an outbox, before it is full. A larger
+batch goes through alone."""
+BYTES_AT_ONCE: Final = 1 << 20
+"""A processor gets batches until they have so many bytes; so do packets."""
+MOST_PACKET_BYTES: Final = 8 << 20
+"""A packet with several batches has no more bytes than this."""
 
 
 def is_batch(item: Any) -> bool:
@@ -34,3 +39,14 @@ def bytes_of(items: Sequence[Any]) -> int:
     if not items or not is_batch(items[0]):
         return 0
     return sum(item.nbytes for item in items if is_batch(item))
+
+
+def how_many_fit(batches: Sequence[Any], room: int, *, is_empty: bool = True) -> int:
+    """How many of the batches, from the first on, have no more than so many bytes together. The
+    first one always fits where nothing is yet."""
+    size = 0
+    for at, batch in enumerate(batches):
+        size += batch.nbytes if is_batch(batch) else 0
+        if size > room and (at or not is_empty):
+            return at
+    return len(batches)

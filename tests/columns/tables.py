@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "date": (pa.date32(), st.sampled_from([date(1970, 1, 1), date(1969, 7, 20), date(9999, 1, 1)])),
     "utc": (
         pa.timestamp("us", "UTC"),
-        st.sampled_from([datetime(2020, 1, day, tzinfo=timezone.utc) for day in (1, 2, 3)]),
+        st.sampled_from([datetime(2020, 1, day, tzinfo=UTC) for day in (1, 2, 3)]),
     ),
     "decimal": (pa.decimal128(10, 2), st.sampled_from([Decimal("1.00"), Decimal("-2.50")])),
     "binary": (pa.binary(), st.sampled_from([b"", b"a", b"\xff"])),
@@ -118,7 +118,11 @@ def comparable(value: Any) -> Any:
 
 
 def as_set(rows: Iterable[Row]) -> list[str]:
-    """The rows in an order that only depends on them. -0.0 is 0.0."""
-    return sorted(
-        repr({n: v + 0.0 if isinstance(v, float) else v for n, v in row.items()}) for row in rows
-    )
+    """The rows in an order that only depends on them. -0.0 is 0.0, and a moment has no zone."""
+    return sorted(repr({name: _plain(value) for name, value in row.items()}) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return value + 0.0 if isinstance(value, float) else value

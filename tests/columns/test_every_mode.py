@@ -86,9 +86,7 @@ def test_a_light_dag_groups_as_polars_does(
     schema, rows = table
     dag = DAG()
     read = dag.vertex("read", p.read_items(batches_of(schema, rows, 7)))
-    half = dag.vertex(
-        "half", p.group_batches(["k"], AGGREGATES, partial=True, kernels=kernels)
-    )
+    half = dag.vertex("half", p.group_batches(["k"], AGGREGATES, partial=True, kernels=kernels))
     whole = dag.vertex("whole", p.group_batches(["k"], AGGREGATES, final=True, kernels=kernels))
     out = dag.vertex("out", p.rows())
     listed = dag.vertex("listed", p.write_list("groups"))
@@ -114,9 +112,7 @@ def test_a_light_dag_groups_as_polars_does(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("kernels", ["arrow", "polars"])
 @given(table=tables())
-def test_a_light_dag_joins_as_polars_does(
-    kernels: Any, table: tuple[pa.Schema, list[Row]]
-) -> None:
+def test_a_light_dag_joins_as_polars_does(kernels: Any, table: tuple[pa.Schema, list[Row]]) -> None:
     schema, rows = table
     others = rows[1::2]
     dag = DAG()

@@ -15,8 +15,9 @@ from pyrite.engine.packet_tasklet import PacketTasklet
 from pyrite.engine.plan import EdgePlan, Topology, isolated_targets
 from pyrite.engine.queues import UNBOUNDED, SpscQueue
 from pyrite.engine.routing import Broadcast, Partitioned, Route, ToOne, Unicast
+from pyrite.engine.splitting import PartitionedRows
 from pyrite.engine.tasklets import InboundEdge, ProcessorTasklet, ReceiverTasklet
-from pyrite.partitioning import partition_function
+from pyrite.partitioning import RowKey, partition_function
 from pyrite.processor import Processor
 
 WarnSlow = Callable[[str, float], None]
@@ -211,6 +212,10 @@ class Assembly:
 
     def _partitioned(self, edge: EdgePlan, index: int) -> Route:
         topology, settings = self._topology, edge.settings
+        if settings.columns is not None:
+            outlets, outlet_of_partition = self._ways(edge, index)
+            key = RowKey(settings.columns, edge.name, settings.nulls)
+            return PartitionedRows(outlets, outlet_of_partition=outlet_of_partition, key=key)
         partition_of = partition_function(
             topology.partition_count, partitioner=settings.partitioner, edge=edge.name
         )
@@ -218,21 +223,26 @@ class Assembly:
             route = self._links.partitioned_route(edge, index, partition_of)
             if route is not None:
                 return route
-        ends_here = edge.destination in self._parallelism
-        ways = topology.ways(edge, self._member, ends_here=ends_here)
-        outlets: list[Outlet] = [*self._queues_to_all(edge)] if ends_here else []
-        outlets += [
-            self._links.outlet(edge, index, member, partition)
-            for member, partition in ways.elsewhere
-        ]
+        outlets, outlet_of_partition = self._ways(edge, index)
         return Partitioned(
             outlets,
-            outlet_of_partition=ways.outlet_of_partition,
+            outlet_of_partition=outlet_of_partition,
             key=settings.key,
             partition=partition_of,
             edge=edge.name,
             make_spread=self._links.spread(edge, partition_of),
         )
+
+    def _ways(self, edge: EdgePlan, index: int) -> tuple[list[Outlet], Sequence[int]]:
+        """An outlet for each processor that an edge leads to; and by partition, which it is."""
+        ends_here = edge.destination in self._parallelism
+        ways = self._topology.ways(edge, self._member, ends_here=ends_here)
+        outlets: list[Outlet] = [*self._queues_to_all(edge)] if ends_here else []
+        outlets += [
+            self._links.outlet(edge, index, member, partition)
+            for member, partition in ways.elsewhere
+        ]
+        return outlets, ways.outlet_of_partition
 
     def _receiver(self, edge: EdgePlan) -> ReceiverTasklet:
         queues = self._queues_to_all(edge)

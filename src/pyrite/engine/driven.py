@@ -72,7 +72,11 @@ class DrivenRun:
             if answer != DONE_NOW:
                 left.append(tasklet)
         self._left = left
-        return progress
+        return progress or self._let_go()
+
+    def _let_go(self) -> bool:
+        """Nothing more comes for now, so nothing is held back: a quiet run can be saved."""
+        return any(each.let_go() for each in self._left if isinstance(each, ProcessorTasklet))
 
     def save(self) -> list[SavedProcessor]:
         """The state of each processor, in their order. Only a quiet run can be saved."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyrite.dag import Pattern
 from pyrite.engine.plan import EdgePlan, Topology, VertexPlan
-from pyrite.partitioning import partition_function
+from pyrite.partitioning import RowKey, partition_function
 from pyrite.processors.columns.steps import BatchStep
 from pyrite.processors.loops.chain import StepSupplier, chain_of
 from pyrite.processors.loops.fused import Link, StepChain
@@ -126,7 +126,9 @@ def _suits_any_processor(step: Step) -> bool:
     return isinstance(step, Transform)
 
 
-def _chain(run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology) -> StepChain | None:
+def _chain(
+    run: list[VertexPlan], suppliers: Mapping[str, Any], topology: Topology
+) -> StepChain | None:
     links = []
     for position, vertex in enumerate(run):
         step = step_of(suppliers[vertex.name])
@@ -143,6 +145,9 @@ def _guard(edge: EdgePlan, topology: Topology) -> Guard | None:
     settings = edge.settings
     if settings.pattern is not Pattern.PARTITIONED:
         return None
+    if settings.columns is not None:
+        key = RowKey(settings.columns, edge.name, settings.nulls)
+        return Guard(edge.name, None, key.check, always=True, columns=settings.columns)
     check = partition_function(
         topology.partition_count, partitioner=settings.partitioner, edge=edge.name
     )

@@ -20,7 +20,7 @@ class ProcessorMetrics(TypedDict):
     dead_letters: int
     """Items that it could not process and kept as dead letters."""
     queue_fill: int
-    """Number of items in its inbound queues."""
+    """Number of items in its inbound queues; a batch counts as its rows, here as everywhere."""
     busy_seconds: float
     """Time spent in its calls; for fused vertices, the time of all of them together."""
 
@@ -153,7 +153,7 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
         "emitted": emitted,
         "skipped": 0 if handler is None or handler.keeps else bad,
         "dead_letters": bad if handler is not None and handler.keeps else 0,
-        "queue_fill": sum(map(len, tasklet.inbound)) if position == 0 else 0,
+        "queue_fill": sum(edge.rows for edge in tasklet.inbound) if position == 0 else 0,
         "busy_seconds": tasklet.busy,
     }
 

@@ -19,6 +19,7 @@ from pyrite.engine.queues import DONE, Done
 from pyrite.engine.routing import Route
 from pyrite.engine.tasklets import IDLE, PROGRESS, InboundEdge, ProcessorTasklet
 from pyrite.processor import Processor
+from pyrite.weights import count_of, is_batch
 
 
 class ByPartition(Protocol):
@@ -104,10 +105,12 @@ class PacketTasklet(ProcessorTasklet):
             ends_partition = self._partitions is not None and packet.partition != self._partition
             if ends_partition and (self.inbox or not self._begin_partition(packet.partition)):
                 return PROGRESS
-            self.received += len(packet.items)
+            self.received += count_of(packet.items)
             self.inbox.extend(packet.items)
             self._at = self._edge
             self._packet = None
+            if packet.items and is_batch(packet.items[0]):
+                break  # one packet of batches is enough at a time
         return PROGRESS
 
     def _poll(self) -> Packet | Done | None:

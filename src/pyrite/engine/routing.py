@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyrite.engine.ends import Outlet
+from pyrite.weights import count_of, is_batch
 
 
 class Route:
@@ -19,6 +20,8 @@ class Route:
     items that no outlet has room for."""
 
     __slots__ = ("_at", "_rest", "moved", "outlets")
+    puts_together = False
+    """Whether it may hold items back, so that it can put more to them before they travel."""
 
     def __init__(self, outlets: Sequence[Outlet]) -> None:
         self.outlets = list(outlets)
@@ -26,7 +29,7 @@ class Route:
         self._at = 0
         """How many items of `_rest` every receiver has got."""
         self.moved = 0
-        """How many items the route has taken from the bucket."""
+        """How many items the route has taken from the bucket. A batch counts as its rows."""
 
     def drain(self, bucket: list[Any]) -> bool:
         """Moves items to the outlets as far as these have room. Returns whether any item moved."""
@@ -39,13 +42,22 @@ class Route:
         """Whether the route holds items that are not in their outlets yet."""
         return self._at < len(self._rest)
 
+    @property
+    def held_since(self) -> float | None:
+        """The time from which on the route holds items back that could go; None if it holds
+        none."""
+        return None
+
+    def let_go(self) -> None:
+        """Holds nothing back any more of what it has: the next `drain` moves it."""
+
     def finish(self) -> None:
-        """Puts the done marker into every outlet."""
+        """Puts the done marker into every outlet. The route must hold nothing."""
         for outlet in self.outlets:
             outlet.finish()
 
     def _take(self, bucket: list[Any]) -> None:
-        self.moved += len(bucket)
+        self.moved += count_of(bucket)
         self._rest = self._rest[self._at :] + bucket
         self._at = 0
         bucket.clear()
@@ -92,6 +104,8 @@ class Unicast(Route):
     def _give(self) -> bool:
         outlets, rest, at, turn = self.outlets, self._rest, self._at, self._turn
         count = len(rest) - at
+        if count and is_batch(rest[at]):
+            return self._give_batches()
         rooms = [max(0, outlet.room()) for outlet in outlets]
         if min(rooms) < -(-count // len(outlets)):  # an outlet has no room for its share
             return self._give_one_by_one(rooms)
@@ -116,6 +130,20 @@ class Unicast(Route):
         self._turn = turn
         return self._gave(count)
 
+    def _give_batches(self) -> bool:
+        """One by one: how many an outlet takes depends on their bytes."""
+        outlets, rest, count = self.outlets, self._rest, 0
+        for item in rest[self._at :]:
+            for skipped in range(len(outlets)):
+                turn = (self._turn + skipped) % len(outlets)
+                if outlets[turn].room() > 0 and outlets[turn].offer([item]):
+                    self._turn = (turn + 1) % len(outlets)
+                    break
+            else:
+                break
+            count += 1
+        return self._gave(count)
+
 
 class Broadcast(Route):
     """Sends every item to every outlet. Outlets may be at different positions; an item is kept
@@ -138,8 +166,9 @@ class Broadcast(Route):
         for i, outlet in enumerate(self.outlets):
             room = outlet.room()
             if room > 0 and given[i] < len(rest):
-                given[i] += outlet.offer(rest[given[i] : given[i] + room])
-                moved = True
+                taken = outlet.offer(rest[given[i] : given[i] + room])
+                given[i] += taken
+                moved = moved or taken > 0
         if self._gave(min(given) - self._at) and not self._rest:
             self._given = [0] * len(self.outlets)
         return moved
@@ -187,7 +216,7 @@ class Partitioned(Route):
             if way is None:
                 way = self._waiting[index] = ToOne([self.outlets[index]])
             way._take(items)
-        self.moved += len(bucket)
+        self.moved += count_of(bucket)
         bucket.clear()
 
     def _give(self) -> bool:

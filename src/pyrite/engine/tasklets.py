@@ -16,12 +16,16 @@ from pyrite.engine.queues import Done, SpscQueue
 from pyrite.engine.routing import Route, RoutingFailed
 from pyrite.pace import Pace
 from pyrite.processor import FailedAt, Processor, wrong_answer
+from pyrite.weights import count_of, is_batch
 
 IDLE: Final = 0
 PROGRESS: Final = 1
 DONE_NOW: Final = 2
 """What `Tasklet.call` returns: it had nothing to do; it made progress; it is done and must not be
 called again."""
+
+LONGEST_HELD = 0.05
+"""Rows that a route holds back, so that it can put more to them, wait no more seconds than this."""
 
 SLOW_CALL = 0.1
 """A call of a cooperative processor that takes more seconds than this is logged as a warning."""
@@ -61,8 +65,8 @@ class InboundEdge:
         self._turn = 0
 
     def fill(self, inbox: Inbox, limit: int) -> bool:
-        """Moves up to `limit` items into the inbox. Returns whether a queue returned items or its
-        done marker."""
+        """Moves up to `limit` items into the inbox, or some batches of rows. Returns whether a
+        queue returned items or its done marker."""
         queues = self.queues
         came = False
         position = self._turn
@@ -73,7 +77,7 @@ class InboundEdge:
             while isinstance(chunk, list):
                 came = True
                 inbox.extend(chunk)
-                limit -= len(chunk)
+                limit = 0 if is_batch(chunk[0]) else limit - len(chunk)
                 chunk = queues[position].poll(limit) if limit > 0 else None
             if chunk is None:
                 position += 1
@@ -92,6 +96,11 @@ class InboundEdge:
     def __len__(self) -> int:
         return sum(map(len, self.queues))
 
+    @property
+    def rows(self) -> int:
+        """Its length in metrics: a batch counts as its rows."""
+        return sum(queue.rows for queue in self.queues)
+
 
 class ProcessorTasklet(Tasklet):
     """Runs one processor: fills its inbox, calls it, and drains its outbox."""
@@ -104,6 +113,7 @@ class ProcessorTasklet(Tasklet):
         "_has_try_process",
         "_on_finish",
         "_processing",
+        "_putting_together",
         "_stepped",
         "_undrained",
         "_waiting",
@@ -114,6 +124,7 @@ class ProcessorTasklet(Tasklet):
         "inbound",
         "inbox",
         "index",
+        "is_steady",
         "label",
         "outbox",
         "pace",
@@ -145,11 +156,14 @@ class ProcessorTasklet(Tasklet):
         self.inbound = list(inbound)
         self.outbox = outbox
         self.routes = list(routes)
+        self._putting_together = [route for route in self.routes if route.puts_together]
         self._buckets = [*outbox.buckets, *outbox.letters]
         self.handlers: Sequence[Handler | None] = ()
         """The handlers of errors, by vertex of its stretch; empty if there are none."""
         self.inbox = Inbox()
         self.pace: Pace = Pace()
+        self.is_steady = False
+        """Whether the clock must not decide what goes together."""
         self.busy = 0.0
         self.received = 0
         self.has_finished = False
@@ -181,6 +195,8 @@ class ProcessorTasklet(Tasklet):
                 self._stepped = False
                 answer = self._call()
                 self._drain_outbox()
+            if self._putting_together and answer != DONE_NOW and not self.is_steady:
+                self.let_go(older_than=LONGEST_HELD)
             return answer
         except BaseException as error:
             self.halt.fail(self._located(error))
@@ -200,7 +216,7 @@ class ProcessorTasklet(Tasklet):
                 self._at = edge
                 break
         if inbox:
-            self.received += len(inbox)
+            self.received += count_of(inbox.pending())
             self._deliver()
             return PROGRESS
         if came and self._at is not None and self._at.is_done:
@@ -277,6 +293,8 @@ class ProcessorTasklet(Tasklet):
         self._stepped = True
 
     def _finish(self) -> int:
+        if self.let_go() and self._undrained:
+            return PROGRESS  # called again when the outlets have taken everything
         for route in self.routes:
             route.finish()
         for tell in self._on_finish:
@@ -284,9 +302,24 @@ class ProcessorTasklet(Tasklet):
         self.has_finished = True
         return DONE_NOW
 
+    def let_go(self, *, older_than: float = 0.0) -> bool:
+        """Lets items go that routes have held back for so many seconds. Returns whether there were
+        any."""
+        held = False
+        for route in self._putting_together:
+            since = route.held_since
+            if since is not None and perf_counter() - since >= older_than:
+                route.let_go()
+                held = True
+        if held:
+            self._drain_outbox()
+        return held
+
     @property
     def is_woken(self) -> bool:
         processor = self.processor
+        if any(route.held_since is not None for route in self._putting_together):
+            return False
         if processor.is_waiting or not processor.polls:
             return True
         return self._call == self._process and not self._has_try_process and not self.inbox
@@ -301,6 +334,8 @@ class ProcessorTasklet(Tasklet):
             return True
         if self.inbox or len(self.outbox) or any(route.pending for route in self.routes):
             return False
+        if any(route.held_since is not None for route in self._putting_together):
+            return False
         if not self.processor.can_save:
             return False
         # Edges of a later priority wait in their queues until this one has ended.
@@ -308,7 +343,7 @@ class ProcessorTasklet(Tasklet):
 
     def drain(self) -> bool:
         """Lets go what was emitted, without calling the processor. Returns whether items moved."""
-        return self._drain_outbox()
+        return self.let_go() or self._drain_outbox()
 
     def ended_ordinals(self) -> frozenset[int]:
         """The inbound edges whose `complete_edge` is over."""

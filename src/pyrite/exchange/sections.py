@@ -196,6 +196,7 @@ def _is_grouped(vertex: VertexPlan, supplier: Any, ranks: Mapping[int, int]) -> 
         and all(
             edge.id in ranks
             and edge.settings.pattern is Pattern.PARTITIONED
+            and edge.settings.columns is None
             and same(key, edge.settings.key)
             for edge in vertex.inbound
         )

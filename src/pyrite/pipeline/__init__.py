@@ -9,4 +9,13 @@ from pyrite.pipeline.looking.verification import Verification
 from pyrite.pipeline.pipeline import Pipeline
 from pyrite.pipeline.stage import Stage
 
-__all__ = ["BatchGrouped", "BatchStage", "Grouped", "Pipeline", "Preview", "Stage", "Verification", "agg"]
+__all__ = [
+    "BatchGrouped",
+    "BatchStage",
+    "Grouped",
+    "Pipeline",
+    "Preview",
+    "Stage",
+    "Verification",
+    "agg",
+]

@@ -9,8 +9,8 @@ from pyrite.dag import DAG
 from pyrite.engine.fusion import Stretch, fuse, step_of
 from pyrite.engine.plan import plan_topology
 from pyrite.exchange.sections import plan_sections
-from pyrite.processors.dead_letters import with_dead_letters
 from pyrite.processors.columns.grouping import GroupBatches
+from pyrite.processors.dead_letters import with_dead_letters
 from pyrite.processors.groups.aggregating import AllLocally, GroupLocally
 from pyrite.processors.groups.ordering import Limit, SortLocally
 

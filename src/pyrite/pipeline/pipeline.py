@@ -53,7 +53,7 @@ class Pipeline:
         self._dag: DAG | None = None
 
     @overload
-    def read_from(
+    def read_from(  # type: ignore[overload-overlap]  # a BatchSource is a Source, too
         self,
         source: BatchSource,
         *,

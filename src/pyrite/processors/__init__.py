@@ -4,7 +4,12 @@ Use them as `from pyrite import processors as p`, then `dag.vertex("words", p.fl
 """
 
 from pyrite.processors.collections import read_list, read_map, write_list, write_map
+from pyrite.processors.columns.doors import batches, rows
+from pyrite.processors.columns.grouping import group_batches
+from pyrite.processors.columns.joining import join_batches
+from pyrite.processors.columns.mapping import map_batches
 from pyrite.processors.columns.reading import read_batches
+from pyrite.processors.columns.sorting import sort_batches
 from pyrite.processors.files import read_files, write_files
 from pyrite.processors.groups.grouping import (
     accumulate,
@@ -21,6 +26,7 @@ from pyrite.processors.transforms import filter, flat_map, map, noop
 
 __all__ = [
     "accumulate",
+    "batches",
     "collect",
     "count_distinct",
     "filter",
@@ -28,8 +34,11 @@ __all__ = [
     "flat_map_with",
     "group_and_accumulate",
     "group_and_collect",
+    "group_batches",
+    "join_batches",
     "map",
     "map_async",
+    "map_batches",
     "map_with",
     "noop",
     "read_batches",
@@ -39,6 +48,8 @@ __all__ = [
     "read_map",
     "read_spark",
     "read_sql",
+    "rows",
+    "sort_batches",
     "write_files",
     "write_list",
     "write_map",

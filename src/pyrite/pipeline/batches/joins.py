@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyrite.errors import InvalidDAG
 from pyrite.pipeline.building import Options, node_after
-from pyrite.pipeline.edges import afterwards, by_columns, to_all
+from pyrite.pipeline.edges import Shape, afterwards, by_columns, to_all
 from pyrite.pipeline.nodes import Node
 from pyrite.processors.columns.joining import join_batches
 from pyrite.where import users_line
@@ -44,23 +44,14 @@ def joined(
             f"join() in {users_line()} has broadcast=True and how='{how}': each processor would "
             "emit all rows of the other stage that it has no match for; use broadcast=False"
         )
-    step = join_batches(_one_of(on, left_on), _one_of(on, right_on), how)
-    if broadcast:
-        shapes = left._local_shape(), to_all
-    else:
-        shapes = by_columns(_listed(_one_of(on, left_on))), by_columns(
-            _listed(_one_of(on, right_on))
-        )
-    return node_after(
-        [(right, shapes[1]), (left, afterwards(shapes[0]))], "join", step, options
-    )
+    left_columns, right_columns = _columns(on, left_on), _columns(on, right_on)
+    step = join_batches(left_columns, right_columns, how)
+    to_left: Shape = left._local_shape() if broadcast else by_columns(left_columns)
+    to_right: Shape = to_all if broadcast else by_columns(right_columns)
+    return node_after([(right, to_right), (left, afterwards(to_left))], "join", step, options)
 
 
-def _one_of(on: Columns | None, side: Columns | None) -> Columns:
+def _columns(on: Columns | None, side: Columns | None) -> Sequence[str]:
     columns = side if on is None else on
     assert columns is not None
-    return columns
-
-
-def _listed(columns: Columns) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
+    return [columns] if isinstance(columns, str) else columns

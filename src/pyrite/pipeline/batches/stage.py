@@ -1,4 +1,5 @@
-"""BatchStage: batches of rows at one point of a pipeline, and the columnar steps that can follow."""
+"""BatchStage: batches of rows at one point of a pipeline, and the columnar steps that can
+follow."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from pyrite.pipeline.nodes import Node
 from pyrite.pipeline.stage import Stage
 from pyrite.pipeline.steps.ends import Ends
 from pyrite.pipeline.steps.point import Point
+from pyrite.processors.columns.arrow_types import ArrowExpression
 from pyrite.processors.columns.doors import rows
 from pyrite.processors.columns.mapping import FrameFormat, map_batches
 from pyrite.processors.columns.selecting import filter_batches, select_columns
@@ -24,16 +26,13 @@ from pyrite.retries import Retry
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from pyrite.columns.joining.joining import JoinHow
 
 P = ParamSpec("P")
 U = TypeVar("U")
 
 
-class BatchStage(Ends["pa.RecordBatch"]):
+class BatchStage(Ends[Any]):
     """Batches of rows at one point of a pipeline. `read_from(p.read_batches(...))` and
     `stage.batches(schema)` make one. It is immutable: each method returns another stage.
 
@@ -73,7 +72,11 @@ class BatchStage(Ends["pa.RecordBatch"]):
         return self._next("map_batches", map_batches(fn, format), options)
 
     def filter(
-        self, expression: pc.Expression, *, name: str | None = None, parallelism: int | None = None
+        self,
+        expression: ArrowExpression,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
     ) -> BatchStage:
         """The rows for which an expression of pyarrow is true.
 
@@ -130,15 +133,16 @@ class BatchStage(Ends["pa.RecordBatch"]):
 
         >>> from pyrite import Pipeline
         >>> pipe = Pipeline()
-        >>> people = pipe.read_from([(1, "Ada"), (2, "Bo")]).batches({"id": "int64", "name": "string"})
-        >>> visits = pipe.read_from([(2, "Mo")]).batches({"id": "int64", "day": "string"})
+        >>> people = pipe.read_from([(1, "Ada"), (2, "Bo")]).batches({"id": int, "name": str})
+        >>> visits = pipe.read_from([(2, "Mo")]).batches({"id": int, "day": str})
         >>> visits.join(people, on="id").rows().collect()
         [{'id': 2, 'day': 'Mo', 'name': 'Bo'}]
         """
-        if not isinstance(other, BatchStage):
-            hint = "; call .batches(schema) on it first" if isinstance(other, Stage) else ""
+        given: Any = other
+        if not isinstance(given, BatchStage):
+            hint = "; call .batches(schema) on it first" if isinstance(given, Stage) else ""
             raise InvalidDAG(
-                f"join() in {users_line()} needs another stage of batches; got {shorten(other)}"
+                f"join() in {users_line()} needs another stage of batches; got {shorten(given)}"
                 f"{hint}"
             )
         node = joined(
@@ -197,9 +201,13 @@ class BatchStage(Ends["pa.RecordBatch"]):
         return fn(self, *args, **kwargs)
 
     def _next(self, name: str, supplier: Any, options: Options) -> BatchStage:
-        return self._after(
-            self, self._local_node(name, supplier, options), in_order=self._in_order
-        )
+        return self._after(self, self._local_node(name, supplier, options), in_order=self._in_order)
+
+    def __getattr__(self, name: str) -> Any:
+        hint = ""
+        if not name.startswith("_") and hasattr(Stage, name):
+            hint = f"; that is for items: call .rows() first, as in stage.rows().{name}(...)"
+        raise AttributeError(f"a stage of batches has no method {name}(){hint}")
 
     def __repr__(self) -> str:
         return f"<BatchStage '{self.node.name}', {self.node.where}>"

@@ -17,6 +17,7 @@ from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt
+from pyrite.processors.columns.reading import ReadBatches
 from pyrite.processors.columns.steps import BatchStep, Work
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.fused import FusedProcessor, Link
@@ -157,12 +158,16 @@ class BatchProcessor(FusedProcessor):
         links, index = self.chain.links, self._at_work
         edge = f"'{links[index - 1].vertex} -> {links[index].vertex}'" if index else None
         supplier = StepSupplier(links[index].step.without_secrets())
-        return FailedAt(self._item, links[index].vertex, edge, supplier)
+        return FailedAt(_as_item(self._item), links[index].vertex, edge, supplier)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
         return list(zip(self._received, self._emitted))
 
     def _open_source(self, source: ReadStep, context: ProcessorContext) -> Iterator[Any]:
+        """The frames of a source, of the kind that the next step takes as they are."""
+        if isinstance(source, ReadBatches):
+            steps = self.chain.steps
+            return source.frames(context, steps[0][1].prefers if steps else "arrow")
         return source.open(context)
 
     def _pull(self, flow: Iterator[Any]) -> bool:
@@ -252,7 +257,10 @@ class BatchProcessor(FusedProcessor):
     def _check(self, guard: Guard, item: Any) -> None:
         """The key check of a fused partitioned edge."""
         try:
-            guard.check(item if guard.key is None else guard.key(item))
+            from pyrite.columns.frames import as_batch, narrowed
+
+            batch = as_batch(narrowed(item, guard.columns) if guard.columns else item)
+            guard.check(batch if guard.key is None else guard.key(batch))
         except InvalidKey:
             self._at_work -= 1  # a bad key is a fault of the vertex that sends it
             raise
@@ -266,10 +274,16 @@ def not_a_batch(vertex: str, item: Any) -> ProcessorError:
     )
 
 
+def _as_item(made: Any) -> Any:
+    """What errors show: frames as batches, as they are on edges."""
+    from pyrite.columns.frames import as_batch, is_frame
+
+    return as_batch(made) if is_frame(made) else made
+
+
 def _count(made: Any) -> int:
     if isinstance(made, list):
         return len(made)
     from pyrite.columns.frames import rows_in
 
     return rows_in(made)
-

@@ -35,11 +35,19 @@ class FilesSchema:
     """Whether the columns to emit were chosen, so that files may have others."""
 
     @staticmethod
-    def of(format: BatchFormat, storage: Storage, path: str, vertex: str) -> FilesSchema:
-        """Looks at the first file. Raises ProcessorError if the columns or the filter do not fit
-        it."""
-        with reading(path, format.name, vertex):
-            whole = with_folders(format.file_schema(storage, path), path)
+    def of(
+        format: BatchFormat, storage: Storage, paths: Sequence[str], vertex: str
+    ) -> FilesSchema | None:
+        """Looks at the first file that says what columns there are; None if there is none. Raises
+        ProcessorError if the columns or the filter do not fit it."""
+        for path in paths:
+            with reading(path, format.name, vertex):
+                there = format.file_schema(storage, path)
+            if there is not None:
+                break
+        else:
+            return None
+        whole = with_folders(there, path)
         names = list(format.columns or whole.names)
         _check_names(names, whole, path, format.name, vertex)
         what = f"the columns of {format.name} file '{path}'"
@@ -52,7 +60,7 @@ class FilesSchema:
             _selected(whole, names),
             _selected(whole, [*names, *more]),
             used,
-            format.columns is not None,
+            format.columns is not None or format.schema is not None,
         )
 
     def check(self, path: str, schema: pa.Schema) -> None:

@@ -28,13 +28,15 @@ class BatchFormat(Format):
     """The columns to read; None for all."""
     filter: pc.Expression | None = None
     """Which rows to read; None for all."""
+    schema: pa.Schema | None = None
+    """The columns and their types, if they were given for files that do not say them."""
     known: FilesSchema | None = None
     """What all files have in common, once the first was looked at."""
     name: ClassVar[str]
     """As it is in sentences."""
 
-    def file_schema(self, storage: Storage, path: str) -> pa.Schema:
-        """The columns of a file."""
+    def file_schema(self, storage: Storage, path: str) -> pa.Schema | None:
+        """The columns of a file; None if it has none, or no rows to see their types."""
         raise NotImplementedError
 
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
@@ -62,5 +64,38 @@ class ParquetBatches(BatchFormat):
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
         from pyrite.processors.columns.parquet import frames_in
 
-        assert self.known is not None
-        return frames_in(storage, part, self.known, self.filter, kind)
+        return iter(()) if self.known is None else frames_in(storage, part, self, self.known, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvBatches(BatchFormat):
+    name = "CSV"
+
+    def file_schema(self, storage: Storage, path: str) -> pa.Schema | None:
+        from pyrite.processors.columns.csv_blocks import inferred
+
+        return self.schema or inferred(storage, path)
+
+    def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
+        from pyrite.processors.columns.text_files import csv_frames
+
+        return iter(()) if self.known is None else csv_frames(storage, part, self, self.known)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBatches(BatchFormat):
+    name = "JSON lines"
+
+    @property
+    def can_be_split(self) -> bool:
+        return True
+
+    def file_schema(self, storage: Storage, path: str) -> pa.Schema | None:
+        from pyrite.processors.columns.json_blocks import inferred
+
+        return self.schema or inferred(storage, path)
+
+    def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
+        from pyrite.processors.columns.text_files import json_frames
+
+        return iter(()) if self.known is None else json_frames(storage, part, self, self.known)

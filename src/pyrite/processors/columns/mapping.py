@@ -134,7 +134,7 @@ class _MapWork(Work):
             time.sleep(min(left, 0.05))
 
     def _checked(self, made: Any) -> Any:
-        from pyrite.columns.frames import Unconvertible, checked_frame
+        from pyrite.columns.returned import Unconvertible, checked_frame
 
         if made is None:
             return None

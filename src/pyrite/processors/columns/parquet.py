@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate
 from operator import and_
 from typing import IO, Any
@@ -16,9 +16,11 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
+from pyrite.columns.ahead import ahead
+from pyrite.columns.frames import as_batch
 from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
-from pyrite.processors.columns.formats import Kind
+from pyrite.processors.columns.formats import BatchFormat, Kind
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.packing import is_packed, opened
 from pyrite.processors.files.parquet.row_groups import row_groups_in, sizes_of
@@ -35,11 +37,11 @@ def file_schema(storage: Storage, path: str) -> pa.Schema:
 
 
 def frames_in(
-    storage: Storage, part: Range, known: FilesSchema, filter: pc.Expression | None, kind: Kind
+    storage: Storage, part: Range, format: BatchFormat, known: FilesSchema, kind: Kind
 ) -> Iterator[Any]:
     """The row groups in a part of a file, a frame each, except those of which the statistics or
     the file's folders say that no row passes the filter."""
-    path = part.path
+    path, filter = part.path, format.filter
     with (
         reading(path, known.format, known.vertex),
         _opened(storage, path) as source,
@@ -50,12 +52,15 @@ def frames_in(
         groups = row_groups_in(part, sizes_of(file.metadata))
         if groups and filter is not None:
             groups = _unpruned(source, path, schema, groups, filter)
-        read = None
+        read, threads = None, 1
         if groups and kind == "polars" and source is path:
             read = _by_polars(file, path, known, filter)
-        read = read or _by_arrow(file, path, known, filter)
-        for group in groups:
-            frame = read(group)
+        if read is None:
+            read = _by_arrow(file, path, known, filter)
+        else:
+            threads = _threads_of_polars()
+        calls = ((_bytes_of(file, group, known), partial(read, group)) for group in groups)
+        for frame in ahead(calls, threads=threads):
             if len(frame):
                 yield frame
 
@@ -72,7 +77,7 @@ def _by_arrow(
 
     def read(group: int) -> pa.RecordBatch:
         rows = passed(filter, known.fitted(file.read_row_group(group, columns=names), path))
-        return rows.select(known.wanted.names).combine_chunks().to_batches()[0]
+        return as_batch(rows.select(known.wanted.names))
 
     return read
 
@@ -105,6 +110,25 @@ def _by_polars(
         return frame.select(known.wanted.names)
 
     return read
+
+
+def _threads_of_polars() -> int:
+    """Polars reads a row group on one thread, but several of them side by side."""
+    import polars as pl
+
+    return pl.thread_pool_size()
+
+
+def _bytes_of(file: pq.ParquetFile, group: int, known: FilesSchema) -> int:
+    """About how many bytes the needed columns of a row group take in memory. Values that are often
+    repeated take less in the file."""
+    found = file.metadata.row_group(group)
+    columns = (found.column(number) for number in range(found.num_columns))
+    return sum(
+        max(column.total_uncompressed_size, 8 * column.num_values)
+        for column in columns
+        if column.path_in_schema.partition(".")[0] in known.needed.names
+    )
 
 
 def _unpruned(

@@ -10,33 +10,55 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
-from pyrite.processors.columns.formats import BatchFormat, Kind, ParquetBatches
+from pyrite.processors.columns.arrow_types import ArrowExpression, ArrowSchema
+from pyrite.processors.columns.formats import (
+    BatchFormat,
+    CsvBatches,
+    JsonBatches,
+    Kind,
+    ParquetBatches,
+)
 from pyrite.processors.files.known_formats import checked_columns
+from pyrite.processors.files.parquet import checked_arrow_schema
 from pyrite.processors.files.reading import ReadFiles
 from pyrite.processors.files.storage import checked_path, storage_of
-from pyrite.processors.ready_made import Source
+from pyrite.processors.ready_made import BatchSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-_FORMATS: Final[dict[str, type[BatchFormat]]] = {"parquet": ParquetBatches}
+_FORMATS: Final[dict[str, type[BatchFormat]]] = {
+    "parquet": ParquetBatches,
+    "csv": CsvBatches,
+    "json": JsonBatches,
+    "jsonl": JsonBatches,
+}
 
 
 def read_batches(
     glob: str | os.PathLike[str],
-    format: Literal["parquet", "csv", "json"] = "parquet",
+    format: Literal["parquet", "csv", "json", "jsonl"] = "parquet",
     *,
     columns: Sequence[str] | None = None,
-    filter: pc.Expression | None = None,
-) -> Source[pa.RecordBatch]:
+    filter: ArrowExpression | None = None,
+    schema: ArrowSchema | str | None = None,
+) -> BatchSource:
     """Emits the rows of the files that match a glob pattern as batches, each a
-    `pyarrow.RecordBatch`.
+    `pyarrow.RecordBatch`: the row groups of Parquet files, and blocks of CSV files and JSON lines.
 
-    The pattern is a path, or a URL that fsspec knows. With `columns`, only these columns are read,
-    in this order. With `filter`, a pyarrow expression such as `pc.field("price") > 10`, only rows
-    that pass it are emitted, and row groups of which the statistics say that none can pass are not
-    read. All files must have columns of the same names and types.
+    The pattern is a path, or a URL that fsspec knows. Files whose names end in .gz or .zst are
+    unpacked on the way. All processors of the vertex share the work: Parquet files are divided by
+    row groups, JSON lines by bytes, CSV files are read whole.
+
+    With `columns`, only these columns are read, in this order. With `filter`, a pyarrow expression
+    such as `pc.field("price") > 10`, only rows that pass it are emitted, and row groups of which
+    the statistics say that none can pass are not read. All files must have the same columns, with
+    the same types; where folders have names such as `country=DE`, that is a column of strings.
+
+    `schema`, a pyarrow.Schema or a string such as "name string, age long", gives the columns of CSV
+    files and JSON lines and their types. Without it, they are those of the first rows. An empty
+    field of a CSV file is null, and an empty string if it is quoted.
 
     >>> import pyarrow as pa
     >>> import pyarrow.compute as pc
@@ -56,12 +78,14 @@ def read_batches(
             f"format of read_batches() must be one of {', '.join(_FORMATS)}; got {shorten(format)}"
         )
     chosen = checked_columns("read_batches", columns)
-    return Source(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter))))
+    types = None if schema is None else _checked_schema(schema, format)
+    return BatchSource(ReadBatches(path, _FORMATS[format](chosen, _checked_filter(filter), types)))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBatches(ReadFiles):
     format: BatchFormat
+    columnar = True
     may_block = True
     heavy = True
     """Each item is many rows: they are read one at a time."""
@@ -72,7 +96,8 @@ class ReadBatches(ReadFiles):
         found = ReadFiles.found(self, vertex, readers)
         assert isinstance(found, ReadBatches)
         assert found.files
-        known = FilesSchema.of(self.format, storage_of(self.pattern), found.files[0].path, vertex)
+        paths = [file.path for file in found.files]
+        known = FilesSchema.of(self.format, storage_of(self.pattern), paths, vertex)
         return replace(found, format=replace(self.format, known=known))
 
     def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
@@ -81,6 +106,15 @@ class ReadBatches(ReadFiles):
         storage = storage_of(self.pattern)
         for part in found.share(context):
             yield from found.format.frames(storage, part, kind)
+
+
+def _checked_schema(given: Any, format: str) -> pa.Schema:
+    if format == "parquet":
+        raise InvalidDAG(
+            "schema of read_batches() is for csv and json files, because parquet files have their "
+            "own; leave schema out"
+        )
+    return checked_arrow_schema("read_batches", given)
 
 
 def _checked_filter(given: Any) -> pc.Expression | None:

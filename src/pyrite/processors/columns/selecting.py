@@ -86,11 +86,11 @@ class _SelectWork(Work):
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import as_batch
-        from pyrite.columns.schemas import check_columns
+        from pyrite.columns.schemas import position_of
 
         batch = as_batch(item)
-        check_columns(batch.schema, self._columns, f"vertex '{self._vertex}'")
-        yield batch.select(list(self._columns))
+        where = f"vertex '{self._vertex}'"
+        yield batch.select([position_of(batch.schema, name, where) for name in self._columns])
 
 
 def _typed(batch: Any) -> str:

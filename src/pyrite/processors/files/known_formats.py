@@ -69,7 +69,8 @@ def format_to_write(name: str, *, schema: Any = None, compression: str | None = 
     format = _format("write_files", name)
     if isinstance(format, Parquet):
         codec = checked_codec(compression)
-        return Parquet(schema=None if schema is None else checked_schema(schema), codec=codec)
+        checked = None if schema is None else checked_schema("write_files", schema)
+        return Parquet(schema=checked, codec=codec)
     if schema is not None:
         raise InvalidDAG(
             f"schema of write_files() is for parquet files only, and format is '{name}'; leave "

@@ -65,6 +65,23 @@ def pieces_of(path: str, size: int, most: int) -> list[Range]:
     return [Range(path, start, end, size) for start, end in pairwise(cuts)]
 
 
+def blocks_of_bytes(file: IO[bytes], part: Range, size: int = BLOCK) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin in a range of a file, of which each byte \\n ends one, in blocks of at
+    least this size; and where in the file each block begins."""
+    position, end = part.start, part.end
+    if position:
+        file.seek(position - 1)
+        position += len(file.readline()) - 1
+    while position < end:
+        block = file.read(min(size, end - position))
+        if not block.endswith(b"\n"):
+            block += file.readline()
+        if not block:  # the end of the file
+            return
+        yield position, block
+        position += len(block)
+
+
 def blocks_of_lines(
     file: IO[bytes], part: Range, encoding: str = UTF_8, errors: str = "strict"
 ) -> Iterator[list[str]]:
@@ -74,18 +91,8 @@ def blocks_of_lines(
     if not has_ascii_line_ends(encoding):
         yield from _whole_file(file, encoding)
         return
-    position, end = part.start, part.end
-    if position:
-        file.seek(position - 1)
-        position += len(file.readline()) - 1
-    while position < end:
-        block = file.read(min(BLOCK, end - position))
-        if not block.endswith(b"\n"):
-            block += file.readline()
-        if not block:  # the end of the file
-            return
-        position, starts_file = position + len(block), position == 0
-        if starts_file and encoding == UTF_8:
+    for at, block in blocks_of_bytes(file, part):
+        if at == 0 and encoding == UTF_8:
             block = block.removeprefix(codecs.BOM_UTF8)
         text = block.decode(encoding, errors)
         if "\r" in text:

@@ -33,6 +33,7 @@ from pyrite.processors.loops.steps import (
     Writer,
     WriteStep,
 )
+from pyrite.weights import count_of, is_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ class ChainProcessor(FusedProcessor):
         self._results: list[Any] | None = None
         self._items: Iterator[Any] | None = None
         self._batch: list[Any] = []
+        self._reads_one = chain.source is not None and chain.source.heavy
         self._paused: Iterator[None] | None = None
         self._writer: Writer | None = None
         self.pace: Pace = Pace()
@@ -331,8 +333,9 @@ class ChainProcessor(FusedProcessor):
             self._items = self._paused = None
             return True
         if not self._batch:
-            wanted = self.pace.limit
-            self._batch = list(islice(source, wanted))
+            self._batch = list(islice(source, 1))
+            if self._batch and not self._reads_one and not is_batch(self._batch[0]):
+                self._batch += islice(source, self.pace.limit - 1)
             if not self._batch:
                 self._items = None
                 return True
@@ -379,7 +382,7 @@ class ChainProcessor(FusedProcessor):
                 self._raise_located(error)
         if not self._received and out and type(out[-1]) is CoroutineType:
             self._raise_not_awaited(out)
-        self._received += len(items)
+        self._received += count_of(items)
         self._deliver()
         return len(items)
 
@@ -394,7 +397,7 @@ class ChainProcessor(FusedProcessor):
             next(self._paused)
         except StopIteration:
             self._paused = None
-            self._received += len(items)
+            self._received += count_of(items)
             return len(items)
         except BaseException as error:
             self._raise_located(error)

@@ -37,6 +37,8 @@ class Guard:
     check: Callable[[Any], Any]
     always: bool
     """Whether every key must be checked: a user's partitioner may refuse any key."""
+    columns: tuple[str, ...] = ()
+    """The columns that are checked, if the items are batches."""
 
     def lines(self, index: int, value: str) -> Lines:
         code = [f"key{index} = keyof{index}({value})" if self.key else f"key{index} = {value}"]

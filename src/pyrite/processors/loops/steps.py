@@ -98,6 +98,8 @@ class ReadStep(Step):
 
     __slots__ = ()
     may_hold_none = True
+    heavy = False
+    """Whether its items are large, such as batches of rows, so that only one is read at a time."""
     looks = False
     """Whether it looks for what it reads, such as the files that match a pattern. That is done once
     for all processors, wherever they are: each might find something else."""

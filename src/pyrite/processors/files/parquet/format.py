@@ -96,10 +96,24 @@ def checked_codec(compression: Any) -> str:
     return str(compression)
 
 
-def checked_schema(schema: Any) -> Any:
+def checked_schema(processor: str, schema: Any) -> Any:
     """A pyarrow.Schema that Parquet can store. Raises InvalidDAG."""
+    checked = checked_arrow_schema(processor, schema)
     import pyarrow
     import pyarrow.parquet
+
+    try:
+        pyarrow.parquet.ParquetWriter(pyarrow.BufferOutputStream(), checked).close()
+    except pyarrow.ArrowException as error:
+        raise InvalidDAG(
+            f"schema of {processor}() cannot be stored in Parquet files: {error}"
+        ) from error
+    return checked
+
+
+def checked_arrow_schema(processor: str, schema: Any) -> Any:
+    """A pyarrow.Schema with at least one field. Raises InvalidDAG."""
+    import pyarrow
 
     from pyrite.processors.files.parquet.ddl import schema_of
 
@@ -107,18 +121,12 @@ def checked_schema(schema: Any) -> Any:
         schema = schema_of(schema)
     if not isinstance(schema, pyarrow.Schema):
         raise InvalidDAG(
-            "schema of write_files() must be a pyarrow.Schema or a string such as "
+            f"schema of {processor}() must be a pyarrow.Schema or a string such as "
             f"'word string, n long'; got {shorten(schema)}"
         )
     if not schema.names or len(set(schema.names)) < len(schema.names):
         raise InvalidDAG(
-            "schema of write_files() must have at least one field, and each name once; got "
+            f"schema of {processor}() must have at least one field, and each name once; got "
             f"{', '.join(schema.names) or 'none'}"
         )
-    try:
-        pyarrow.parquet.ParquetWriter(pyarrow.BufferOutputStream(), schema).close()
-    except pyarrow.ArrowException as error:
-        raise InvalidDAG(
-            f"schema of write_files() cannot be stored in Parquet files: {error}"
-        ) from error
     return schema

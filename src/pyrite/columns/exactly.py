@@ -1,0 +1,82 @@
+"""Arrays of Python values that are exactly these values.
+
+pyarrow converts 1.5 to the integer 1, a datetime to its date, and a moment in UTC to a time without
+a zone, and says nothing. Here that is an error.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+
+class Inexact(ValueError):
+    """A value that would change."""
+
+
+def exact_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The values as an array. Raises if one of them does not fit, or would be another value.
+
+    >>> exact_array([1, None, 2.0], pa.int64()).to_pylist()
+    [1, None, 2]
+    """
+    made = pa.array(values, kind)
+    types = set(map(type, values)) - {type(None)}
+    if types <= _exact_types(kind):
+        return made
+    for found, value in zip(made.to_pylist(), values):
+        if not _agree(found, value):
+            raise Inexact(f"it would become {found!r}")
+    return made
+
+
+def _exact_types(kind: pa.DataType) -> frozenset[type]:
+    """The types of Python values that never change in an array of this type."""
+    return next((types for is_kind, types in _EXACT if is_kind(kind)), frozenset())
+
+
+def _is_fine(unit: str) -> bool:
+    return unit in ("us", "ns")
+
+
+_EXACT: Final[list[tuple[Callable[[pa.DataType], bool], frozenset[type]]]] = [
+    (pa.types.is_integer, frozenset({int})),
+    (pa.types.is_floating, frozenset({int, float})),
+    (pa.types.is_boolean, frozenset({bool})),
+    (pa.types.is_string, frozenset({str})),
+    (pa.types.is_large_string, frozenset({str})),
+    (pa.types.is_binary, frozenset({bytes})),
+    (pa.types.is_large_binary, frozenset({bytes})),
+    (pa.types.is_decimal, frozenset({Decimal, int})),
+    (pa.types.is_date, frozenset({datetime.date})),
+    (
+        lambda kind: pa.types.is_duration(kind) and _is_fine(kind.unit),
+        frozenset({datetime.timedelta}),
+    ),
+    (lambda kind: pa.types.is_time(kind) and _is_fine(kind.unit), frozenset({datetime.time})),
+]
+
+
+def _agree(found: Any, value: Any) -> bool:
+    """Whether what an array has is what was given."""
+    if found is None or value is None:
+        return found is None and (value is None or value != value)  # NaT and NaN of pandas
+    if isinstance(found, dict):
+        return (
+            isinstance(value, dict)
+            and value.keys() <= found.keys()
+            and all(_agree(each, value.get(name)) for name, each in found.items())
+        )
+    if isinstance(found, list):
+        given = list(value.items() if isinstance(value, dict) else value)
+        return len(found) == len(given) and all(map(_agree, found, given))
+    if isinstance(found, tuple):
+        return len(found) == len(value) and all(map(_agree, found, value))
+    if isinstance(found, float) and math.isnan(found):
+        return bool(value != value)
+    return bool(found == value)

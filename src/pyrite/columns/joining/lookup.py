@@ -1,0 +1,175 @@
+"""Finds keys of one side of a join on the other side.
+
+A lookup is made once from the right side's keys. Each distinct key has a code, a number from 0. It
+gives the codes of the right rows, and finds those of left rows; -1 is a key that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyrite.columns.kernels import Kernels
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Codes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+SPARSEST = 8
+"""Whole numbers are their own codes if at least one of this many in their range occurs."""
+
+
+class Lookup(Protocol):
+    """The distinct keys of the right side."""
+
+    held: Codes
+    """The code of each right row."""
+    size: int
+    """Above all codes."""
+    fixed_cost: int
+    """How many right rows each call of `find` goes through, however few left rows there are."""
+
+    def find(self, columns: Sequence[pa.Array]) -> Codes: ...
+
+
+def lookup(columns: Sequence[pa.Array], kernels: Kernels) -> Lookup:
+    """A lookup of keys of one or more columns, as `key_pairs` makes them."""
+    if len(columns) == 1 and (dense := Dense.of(columns[0])) is not None:
+        return dense
+    if kernels == "polars":
+        return PolarsLookup(columns)
+    if len(columns) == 1:
+        return ArrowLookup(columns[0])
+    return Combined(columns)
+
+
+class Dense:
+    """Whole numbers of a small range: a key is its own code. It finds a key without a hash table,
+    so it need not be prepared again for each batch."""
+
+    fixed_cost = 0
+
+    def __init__(self, column: pa.Array, lowest: int, highest: int) -> None:
+        self._lowest, self._highest = lowest, highest
+        self.size = highest - lowest + 1
+        self.held = self.find([column])
+
+    @staticmethod
+    def of(column: pa.Array) -> Dense | None:
+        """A lookup of these keys, or None if their range is too large."""
+        if not pa.types.is_int64(column.type):
+            return None
+        ends = pc.min_max(column).as_py()
+        lowest, highest = ends["min"], ends["max"]
+        if lowest is None:
+            return Dense(column, 0, -1)
+        if highest - lowest >= SPARSEST * len(column) + 1024:
+            return None
+        return Dense(column, lowest, highest)
+
+    def find(self, columns: Sequence[pa.Array]) -> Codes:
+        column = columns[0]
+        keys = (column.fill_null(0) if column.null_count else column).to_numpy()
+        ends = pc.min_max(column).as_py()
+        inside = (
+            ends["min"] is not None and ends["min"] >= self._lowest and ends["max"] <= self._highest
+        )
+        if inside and not column.null_count:
+            codes: Codes = keys - self._lowest if self._lowest else keys
+            return codes
+        is_there = (keys >= self._lowest) & (keys <= self._highest)
+        if column.null_count:
+            is_there &= column.is_valid().to_numpy(zero_copy_only=False)
+        codes = np.full(len(keys), -1, np.int64)
+        np.subtract(keys, self._lowest, out=codes, where=is_there)
+        return codes
+
+
+class ArrowLookup:
+    """Keys of one column of any kind, with Arrow's hash table."""
+
+    def __init__(self, column: pa.Array) -> None:
+        encoded = _large(column).dictionary_encode()
+        self._keys = encoded.dictionary
+        self.size = self.fixed_cost = len(self._keys)
+        self.held = _codes(encoded.indices)
+
+    def find(self, columns: Sequence[pa.Array]) -> Codes:
+        return _codes(pc.index_in(_large(columns[0]), value_set=self._keys, skip_nulls=True))
+
+
+class Combined:
+    """Keys of several columns. The codes of the columns are put together, from left to right."""
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        first, *others = (_one_column(column) for column in columns)
+        self._first = first
+        self._steps: list[tuple[Lookup, Lookup]] = []
+        codes, size = first.held, first.size
+        for other in others:
+            both = _one_column(_together(codes, other.held, other.size))
+            self._steps.append((other, both))
+            codes, size = both.held, both.size
+        self.held, self.size = codes, size
+        self.fixed_cost = sum(
+            each.fixed_cost for each in (first, *(part for step in self._steps for part in step))
+        )
+
+    def find(self, columns: Sequence[pa.Array]) -> Codes:
+        codes = self._first.find(columns[:1])
+        for column, (other, both) in zip(columns[1:], self._steps):
+            codes = both.find([_together(codes, other.find([column]), other.size)])
+        return codes
+
+
+def _one_column(column: pa.Array) -> Lookup:
+    return Dense.of(column) or ArrowLookup(column)
+
+
+def _together(codes: Codes, others: Codes, size: int) -> pa.Array:
+    """One number for two codes. It cannot overflow: no side has more than 2^31 distinct keys, and
+    the range of a dense one is a small multiple of its rows."""
+    missing = (codes < 0) | (others < 0)
+    return pa.array(codes * size + others, mask=missing if missing.any() else None)
+
+
+class PolarsLookup:
+    """Keys of one or more columns, with the joins of Polars."""
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        import polars as pl
+
+        keys = _frame(columns)
+        self._keys = keys.unique(maintain_order=True).drop_nulls().with_row_index("code")
+        self._keys = self._keys.with_columns(pl.col("code").cast(pl.Int64))
+        self.size = self.fixed_cost = len(self._keys)
+        self.held = self.find(columns)
+
+    def find(self, columns: Sequence[pa.Array]) -> Codes:
+        keys = _frame(columns)
+        found = keys.join(self._keys, on=keys.columns, how="left", maintain_order="left")
+        return found.get_column("code").fill_null(-1).to_numpy()
+
+
+def _frame(columns: Sequence[pa.Array]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([pl.Series(f"k{n}", column) for n, column in enumerate(columns)])
+
+
+def _large(column: pa.Array) -> pa.Array:
+    if pa.types.is_int64(column.type):
+        return column
+    text = pa.types.is_string(column.type) or pa.types.is_string_view(column.type)
+    if text or pa.types.is_large_string(column.type):
+        return column.cast(pa.large_string())
+    return column.cast(pa.large_binary())
+
+
+def _codes(indices: pa.Array) -> Codes:
+    codes: Codes = indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    return codes

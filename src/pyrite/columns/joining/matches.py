@@ -1,0 +1,100 @@
+"""Pairs the rows of two sides of a join, given the codes of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pyrite.columns.joining.lookup import Codes, Lookup
+
+Rows: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Numbers of rows: those of `left` with those of `right`. `left` is None if these are all left
+    rows, once each; a `right` of -1 means that the left row has no match."""
+
+    left: Rows | None
+    right: Rows
+
+
+class Matches:
+    """The right rows of each code, in their order."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        rows = np.flatnonzero(lookup.held >= 0)
+        codes = lookup.held[rows] if len(rows) < len(lookup.held) else lookup.held
+        counts = np.bincount(codes, minlength=lookup.size)
+        self._is_unique = not len(counts) or int(counts.max()) <= 1
+        # One more at the end, for code -1.
+        if self._is_unique:
+            self._row = np.full(lookup.size + 1, -1, np.int64)
+            self._row[codes] = rows
+        else:
+            self._counts = np.append(counts, 0)
+            self._starts = np.append(0, np.cumsum(self._counts)[:-1])
+            self._rows = rows[np.argsort(codes, kind="stable")]
+
+    @property
+    def nbytes(self) -> int:
+        if self._is_unique:
+            return self._row.nbytes
+        return self._counts.nbytes + self._starts.nbytes + self._rows.nbytes
+
+    def has(self, codes: Codes) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which of the left rows have a match."""
+        if self._is_unique:
+            return self._row[codes] >= 0
+        return self._counts[codes] > 0
+
+    def pairs(self, codes: Codes, *, keeps_left: bool, most: int) -> Iterator[Pairs]:
+        """The pairs of all left rows, in their order, at most so many at a time. With `keeps_left`,
+        a left row without a match is there once."""
+        if self._is_unique:
+            yield from self._single(codes, keeps_left, most)
+        else:
+            yield from self._several(codes, keeps_left, most)
+
+    def _single(self, codes: Codes, keeps_left: bool, most: int) -> Iterator[Pairs]:
+        found = self._row[codes]
+        left = None
+        if not keeps_left:
+            left = np.flatnonzero(found >= 0)
+            if len(left) == len(found):
+                left = None
+            else:
+                found = found[left]
+        if len(found) <= most:
+            if len(found):
+                yield Pairs(left, found)
+            return
+        left = np.arange(len(found)) if left is None else left
+        for start in range(0, len(found), most):
+            yield Pairs(left[start : start + most], found[start : start + most])
+
+    def _several(self, codes: Codes, keeps_left: bool, most: int) -> Iterator[Pairs]:
+        counts = self._counts[codes]
+        if keeps_left:
+            counts = np.maximum(counts, 1)
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        for start in range(0, total, most):
+            stop = min(start + most, total)
+            first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+            here = slice(first, last + 1)
+            before = ends[here] - counts[here]
+            shown = np.minimum(ends[here], stop) - np.maximum(before, start)
+            left = np.repeat(np.arange(first, last + 1), shown)
+            # The number of a pair among those of its left row.
+            nth = np.arange(start, stop) - np.repeat(before, shown)
+            left_codes = codes[left]
+            right = self._starts[left_codes] + nth
+            if not keeps_left:
+                yield Pairs(left, self._rows[right])
+                continue
+            matched = self._counts[left_codes] > 0
+            yield Pairs(left, np.where(matched, self._rows[np.where(matched, right, 0)], -1))

@@ -1,0 +1,96 @@
+"""JSON lines as tables, by pyarrow. A line that does not fit is an error that names it."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.json as pa_json
+
+from pyrite.functions import shorten_text
+from pyrite.processors.files.bad_lines import Place
+from pyrite.processors.files.decoding import UTF_8
+from pyrite.processors.files.lines import Range, blocks_of_bytes
+from pyrite.processors.files.packing import opened
+from pyrite.processors.files.storage import Storage
+
+BLOCK = 1 << 22
+"""About how many bytes of a file become a table, and by how many the types are inferred."""
+_BAD = (pa.ArrowInvalid, UnicodeDecodeError)
+_ROW = re.compile(r" in row \d+$")
+
+
+def inferred(storage: Storage, path: str) -> pa.Schema | None:
+    """The fields of the objects, with types that fit the first ones; None if there are none."""
+    first = next(tables_in(storage, Range(path), None, strict=False), None)
+    return None if first is None else first.schema
+
+
+def tables_in(
+    storage: Storage, part: Range, schema: pa.Schema | None, *, strict: bool
+) -> Iterator[pa.Table]:
+    """The objects of the lines that begin in a part of a file, with the fields of a schema, or with
+    all and inferred types. If it is strict, there may be no other fields."""
+    place = Place(storage, part, UTF_8)
+    with opened(storage, part.path) as file:
+        for at, block in blocks_of_bytes(file, part, BLOCK):
+            lines = block if at else block.removeprefix(codecs.BOM_UTF8)
+            try:
+                table = _parsed(lines, schema, strict)
+            except _BAD:
+                index, line, why = _first_bad(lines.split(b"\n"), schema, strict)
+                raise place.bad_line(index, line, why).error from None
+            if table.num_rows:
+                yield table
+            place.passed(block.count(b"\n"))
+
+
+def _parsed(lines: bytes, schema: pa.Schema | None, strict: bool) -> pa.Table:
+    """Raises one of `_BAD`. Dates and times are strings: pyarrow takes only numbers for them."""
+    others = "infer" if schema is None else "error" if strict else "ignore"
+    lines.decode()  # pyarrow does not check that
+    return pa_json.read_json(
+        io.BytesIO(lines),
+        read_options=pa_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+        parse_options=pa_json.ParseOptions(
+            explicit_schema=None if schema is None else _with_strings(schema),
+            unexpected_field_behavior=others,
+        ),
+    )
+
+
+def _first_bad(lines: list[bytes], schema: pa.Schema | None, strict: bool) -> tuple[int, str, str]:
+    """The index of the first line that cannot be parsed together with those before it, its text,
+    and why."""
+
+    def error(of: list[bytes]) -> Exception | None:
+        try:
+            _parsed(b"\n".join(of), schema, strict)
+        except _BAD as error:
+            return error
+        return None
+
+    count = bisect_left(range(1, len(lines) + 1), True, key=lambda n: error(lines[:n]) is not None)
+    line = lines[count].decode(errors="replace")
+    why = error(lines[count : count + 1]) or error(lines[: count + 1])
+    if isinstance(why, UnicodeDecodeError):
+        return count, line, f"is not UTF-8 text: {shorten_text(line, 100)}"
+    text = _ROW.sub("", str(why))
+    if schema is not None and "unexpected field" in text:
+        others = [name for name in json.loads(line) if name not in schema.names]
+        field = f"a field '{others[0]}'" if others else "a field inside a field"
+        advice = "choose fields with columns=[...], or give them all with schema="
+        return count, line, f"has {field} that the first lines do not have; {advice}"
+    return count, line, f"does not fit: {text}: {shorten_text(line, 100)}"
+
+
+def _with_strings(schema: pa.Schema) -> pa.Schema:
+    def is_day_or_time(kind: pa.DataType) -> bool:
+        return bool(pa.types.is_date(kind) or pa.types.is_time(kind))
+
+    return pa.schema([f.with_type(pa.string()) if is_day_or_time(f.type) else f for f in schema])
