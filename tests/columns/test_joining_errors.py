@@ -30,9 +30,9 @@ ONE = pa.record_batch({"id": [1]})
 def test_types_whose_values_are_never_equal_are_refused(
     left: pa.DataType, right: pa.DataType
 ) -> None:
-    sides = [[pa.record_batch({"id": pa.nulls(1, kind)})] for kind in (left, right)]
+    one, other = (pa.record_batch({"id": pa.nulls(1, kind)}) for kind in (left, right))
     with pytest.raises(InvalidBatch) as caught:
-        batches(BY_ID, *sides, "arrow")
+        batches(BY_ID, [one], [other], "arrow")
     assert str(caught.value) == (
         "vertex 'join': the key columns 'id' of the left side and 'id' of the right side have the "
         f"types {left} and {right}, whose values are never equal; cast one of them before the join"

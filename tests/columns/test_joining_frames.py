@@ -73,6 +73,7 @@ def test_types_that_polars_does_not_have_stay() -> None:
     joining = Joining(BY_ID)
     seconds = pa.array([0, 1, 2, 3], pa.timestamp("s"))
     joining.hold(pa.record_batch({"id": IDS, "at": seconds}))
+    made: Any
     (made,) = joining.match(pl.DataFrame({"id": [3]}))
     assert made.schema.field("at").type == pa.timestamp("s")
 
