@@ -20,7 +20,7 @@ def large() -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_batches_of_every_type_survive(kind: pa.DataType, data: st.DataObject) -> None:
     batches = [pa.record_batch({"k": data.draw(arrays(kind))}) for _ in range(2)]
