@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
@@ -42,7 +43,7 @@ KINDS: Final[dict[pa.DataType, st.SearchStrategy[Any]]] = {
             *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
         ]
     },
-    pa.float16(): st.floats(width=16),
+    pa.float16(): st.floats(width=16).map(np.float16),
     pa.float32(): st.floats(width=32),
     pa.float64(): st.floats() | st.integers(-(2**53), 2**53).map(float),
     **dict.fromkeys((pa.string(), pa.large_string(), pa.string_view()), _TEXT),
@@ -78,6 +79,10 @@ KINDS: Final[dict[pa.DataType, st.SearchStrategy[Any]]] = {
     pa.uuid(): st.uuids().map(lambda value: value.bytes),
 }
 """Each type, and values of it as `pa.array` takes them."""
+
+if hasattr(pa, "decimal64"):  # since pyarrow 19
+    KINDS[pa.decimal32(9, 4)] = st.integers(-(10**8), 10**8).map(lambda n: _scaled(n, 4))
+    KINDS[pa.decimal64(18, 0)] = st.integers(-(10**17), 10**17).map(lambda n: _scaled(n, 0))
 
 ENCODED: Final = [
     pa.dictionary(pa.int8(), pa.string()),

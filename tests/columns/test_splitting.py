@@ -95,6 +95,14 @@ def test_small_pieces_that_wait_keep_little_memory() -> None:
     assert waiting[0]["n"].to_pylist() == list(range(100))
 
 
+def test_a_small_piece_is_copied_before_it_travels() -> None:
+    pieces = Pieces()
+    first, _ = split(pa.record_batch({"n": np.arange(1_000)}), np.arange(1_000) % 2, 2)
+    pieces.add(0, first)
+    ((_, piece),) = pieces.rest()
+    assert piece.get_total_buffer_size() == piece.nbytes == 4_000
+
+
 def test_a_piece_has_only_the_values_of_a_dictionary_that_its_rows_have() -> None:
     words = [f"word {n}" for n in range(1_000)] + [None]
     batch = pa.record_batch({"k": pa.array(words).dictionary_encode()})

@@ -73,7 +73,7 @@ class Pieces:
     """Collects small batches for each target until they are worth to travel.
 
     A piece may be a slice that keeps a large batch in memory. So after every `most_kept` bytes that
-    were added, the pieces that wait are copied."""
+    were added, the pieces that wait are copied, and small ones before they travel."""
 
     def __init__(
         self,
@@ -149,6 +149,8 @@ class _Waiting:
             self._new = []
 
     def taken(self) -> pa.RecordBatch:
+        if self.rows < LARGE_ROWS:
+            self.copy()
         batches = self._own + self._new
         self._own, self._new = [], []
         self.rows = self.size = 0
