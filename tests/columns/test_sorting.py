@@ -118,10 +118,11 @@ def test_another_sort_continues_from_a_snapshot(budget: int | None, data: st.Dat
     sorting = Sorting(spec, budget=budget)
     for batch in batches:
         sorting.add(batch)
-    other = Sorting(spec, budget=budget)
-    for key, batch in data.draw(st.permutations(list(sorting.save()))):
-        other.restore(key, batch)
+    saved = list(sorting.save())
     sorting.close()
+    other = Sorting(spec, budget=budget)
+    for key, batch in data.draw(st.permutations(saved)):
+        other.restore(key, batch)
     other.add(batches[0])
     assert rows_of(other) == expected(spec, [*batches, batches[0]])
 
