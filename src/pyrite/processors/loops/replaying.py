@@ -14,6 +14,7 @@ from typing import Any, Final
 import cloudpickle
 
 from pyrite.boxes import Inbox, Outbox
+from pyrite.columns.pickling import IpcPickler
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge
 from pyrite.errors import PyriteError, PyriteWarning
@@ -231,7 +232,7 @@ def pickled_if_short(thing: Any) -> bytes:
     """A supplier or an item as bytes. Raises TooLong as soon as there are too many: to pickle all
     of a large model may take seconds. Raises what its `__reduce__` raises, too."""
     file = _Short()
-    cloudpickle.Pickler(file, 5).dump(thing)
+    IpcPickler(file).dump(thing)
     return file.getvalue()
 
 
