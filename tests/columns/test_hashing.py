@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import datetime
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,36 @@ def test_many_rows_are_hashed_in_parts() -> None:
     batch = pa.record_batch({"n": numbers, "s": [f"key {n}" for n in numbers], "f": numbers / 8})
     for columns in (["n"], ["s"], ["f"], ["n", "s"]):
         assert partitions_of(batch, columns).tolist() == expected(batch, columns, 271)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_times_that_occur_twice_are_in_the_partition_of_their_key(zone: str, unit: str) -> None:
+    """A clock is set back in these hours, every 10 minutes of three weeks in 2021."""
+    starts = [datetime.datetime(2021, *day, tzinfo=UTC) for day in ((3, 25), (4, 1), (10, 28))]
+    seconds = [int(start.timestamp()) + 600 * n for start in starts for n in range(144 * 7)]
+    moments = pa.array(seconds, pa.timestamp("s", zone)).cast(pa.timestamp(unit, zone))
+    batch = pa.record_batch({"k": moments, "n": seconds})
+    for columns in (["k"], ["k", "n"]):
+        assert partitions_of(batch, columns, 997).tolist() == expected(batch, columns, 997)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pa.date32(), pa.date64(), pa.time32("s"), pa.duration("s")),
+        *(pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("s", "Europe/Berlin")),
+    ],
+    ids=str,
+)
+def test_moments_that_python_cannot_represent_have_a_partition(kind: pa.DataType) -> None:
+    least = np.iinfo(f"i{kind.bit_width // 8}").min
+    numbers = pa.array([least, None, least, 0, -1 - least], pa.int64())
+    batch = pa.record_batch({"k": numbers.cast(f"int{kind.bit_width}").cast(kind)})
+    found = partitions_of(batch, ["k"], 1 << 20).tolist()
+    zero = batch["k"][3].as_py()
+    assert found[0] == found[2] != found[4]
+    assert [found[1], found[3]] == [partition_id(None, 1 << 20), partition_id(zero, 1 << 20)]
 
 
 def test_equal_numbers_of_different_types_are_in_one_partition() -> None:

@@ -67,7 +67,7 @@ TYPOS = [
 ]
 """Typos inside lambdas, in every step that takes one."""
 
-NO_SINK = 'Argument 1 to "write_to" of "Stage" has incompatible type', '"write_to"'
+NO_SINK = 'Argument 1 to "write_to" of "Ends" has incompatible type', '"write_to"'
 NO_SOURCE = 'No overload variant of "read_from" of "Pipeline" matches', '"read_from"'
 NO_AGGREGATE = 'No overload variant of "aggregate" of "AllItems" matches', '"aggregate"'
 

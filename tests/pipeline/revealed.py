@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, assert_type
 
 from pyrite import (
     AbstractProcessor,
+    BatchGrouped,
+    BatchStage,
     Grouped,
     Instance,
     JobFailed,
@@ -268,6 +270,26 @@ def of_frame(df: DataFrame) -> Source[dict[str, Any]]:
 
 assert_type(orders.pipe(larger, 2.0), Stage[Order])
 assert_type(words.pipe(of_anything), Stage[str])
+
+
+# Batches of rows
+is_many: Any = ...  # an expression of pyarrow
+schema = {"word": "string", "n": "int64"}
+table = words.map(lambda word: (word, 1)).batches(schema)
+files = pipe.read_from(p.read_batches("*.parquet", columns=["word", "n"]))
+assert_type(table, BatchStage)
+assert_type(files, BatchStage)
+assert_type(files.map_batches(lambda frame: frame, "polars"), BatchStage)
+assert_type(files.filter(is_many), BatchStage)
+assert_type(files.select("word"), BatchStage)
+assert_type(files.group_by("word"), BatchGrouped)
+assert_type(files.group_by("word").aggregate(total=("n", "sum")), BatchStage)
+assert_type(files.group_by("word").aggregate({"total": ("n", "sum")}), BatchStage)
+assert_type(files.join(table, on="word", how="left"), BatchStage)
+assert_type(files.join(table, left_on=["word"], right_on=["word"]), BatchStage)
+assert_type(files.sort("word", descending=True), BatchStage)
+assert_type(files.rows(), Stage[dict[str, Any]])
+assert_type(files.collect(), list[Any])
 
 
 # Looking before and after

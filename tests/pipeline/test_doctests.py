@@ -9,11 +9,21 @@ from typing import Any
 
 import pytest
 
-from pyrite import Grouped, Pipeline, Sink, Source, Stage, agg, processors
+from pyrite import (
+    BatchGrouped,
+    BatchStage,
+    Grouped,
+    Pipeline,
+    Sink,
+    Source,
+    Stage,
+    agg,
+    processors,
+)
 
 
 def public() -> Iterator[tuple[str, Any]]:
-    for cls in (Pipeline, Stage, Grouped):
+    for cls in (Pipeline, Stage, Grouped, BatchStage, BatchGrouped):
         for name, method in inspect.getmembers(cls, inspect.isroutine):
             if not name.startswith("_"):
                 yield f"{cls.__name__}.{name}", method

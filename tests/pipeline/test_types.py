@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrite import Grouped, Stage, agg, processors
+from pyrite import BatchGrouped, BatchStage, Grouped, Stage, agg, processors
 from tests.pipeline.rejected import REJECTED, Rejected
 
 ROOT = Path(__file__).parents[2]
@@ -122,7 +122,11 @@ def public(thing: object) -> list[str]:
 @pytest.mark.parametrize(
     "call",
     [
-        *(f".{name}(" for cls in (Stage, Grouped) for name in public(cls)),
+        *(
+            f".{name}("
+            for cls in (Stage, Grouped, BatchStage, BatchGrouped)
+            for name in public(cls)
+        ),
         *(f"agg.{name}(" for name in agg.__all__ if name != "Aggregate"),
         *(f"p.{name}(" for name in processors.__all__ if name.startswith(("read_", "write_"))),
     ],

@@ -3,6 +3,7 @@ becomes another. What crosses an edge is always a `pyarrow.RecordBatch`."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -55,6 +56,14 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
 def as_pandas(frame: Frame) -> pd.DataFrame:
     return frame.to_pandas()
+
+
+def is_frame(item: Any) -> bool:
+    """Whether something is a batch, a table of Arrow, or a DataFrame of Polars."""
+    polars = sys.modules.get("polars")
+    return isinstance(item, pa.RecordBatch | pa.Table) or (
+        polars is not None and isinstance(item, polars.DataFrame)
+    )
 
 
 def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
@@ -144,18 +153,23 @@ def _large(kind: pa.DataType) -> pa.DataType:
     return _inside(kind, _large)
 
 
+def plain(column: pa.Array) -> pa.Array:
+    """An array, or a chunked array, with its `door_type`."""
+    kind = door_type(column.type)
+    if kind == column.type:
+        return column
+    if pa.types.is_run_end_encoded(column.type):
+        return plain(pc.run_end_decode(column))
+    return column.cast(kind)
+
+
 def _through_door(data: Any) -> Any:
     """The batch or table, with the types that columns have in batches."""
     schema = _with_types(data.schema, door_type)
     if schema.types == data.schema.types:
         return data
-    for number, (field, old) in enumerate(zip(schema, data.schema)):
-        if field.type != old.type:
-            column = data.column(number)
-            if pa.types.is_run_end_encoded(old.type):
-                column = pc.run_end_decode(column)
-            data = data.set_column(number, field, column.cast(field.type))
-    return data.replace_schema_metadata(schema.metadata)
+    columns = [plain(column) for column in data.columns]
+    return type(data).from_arrays(columns, schema=schema)
 
 
 def _with_types(schema: pa.Schema, changed: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:

@@ -14,11 +14,10 @@ from pyrite.pipeline.steps.one_by_one import OneByOne
 from pyrite.pipeline.steps.services import WithServices
 from pyrite.pipeline.steps.several import Several
 from pyrite.processors.checks import checked_function
+from pyrite.processors.columns.arrow_types import ArrowSchema
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pyrite.pipeline.batches.stage import BatchStage
 
 T = TypeVar("T", covariant=True)
@@ -69,7 +68,7 @@ class Stage(OneByOne[T], WithServices[T], Several[T], AllItems[T], Ends[T]):
 
     def batches(
         self,
-        schema: pa.Schema | Mapping[str, Any],
+        schema: ArrowSchema | Mapping[str, Any],
         *,
         name: str | None = None,
         parallelism: int | None = None,

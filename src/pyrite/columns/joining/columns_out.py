@@ -125,7 +125,7 @@ def survives_polars(type_: pa.DataType) -> bool:
         or t.is_integer(type_)
         or t.is_float32(type_)
         or t.is_float64(type_)
-        or t.is_decimal128(type_)
+        or (t.is_decimal128(type_) and type_.scale >= 0)
         or t.is_date32(type_)
         or t.is_null(type_)
         or _is_text_or_bytes(type_)

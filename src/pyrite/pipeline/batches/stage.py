@@ -17,6 +17,7 @@ from pyrite.pipeline.nodes import Node
 from pyrite.pipeline.stage import Stage
 from pyrite.pipeline.steps.ends import Ends
 from pyrite.pipeline.steps.point import Point
+from pyrite.processors.columns.arrow_types import ArrowExpression
 from pyrite.processors.columns.doors import rows
 from pyrite.processors.columns.mapping import FrameFormat, map_batches
 from pyrite.processors.columns.selecting import filter_batches, select_columns
@@ -25,8 +26,6 @@ from pyrite.retries import Retry
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
     from pyrite.columns.joining.joining import JoinHow
 
 P = ParamSpec("P")
@@ -73,7 +72,11 @@ class BatchStage(Ends[Any]):
         return self._next("map_batches", map_batches(fn, format), options)
 
     def filter(
-        self, expression: pc.Expression, *, name: str | None = None, parallelism: int | None = None
+        self,
+        expression: ArrowExpression,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
     ) -> BatchStage:
         """The rows for which an expression of pyarrow is true.
 
@@ -199,6 +202,12 @@ class BatchStage(Ends[Any]):
 
     def _next(self, name: str, supplier: Any, options: Options) -> BatchStage:
         return self._after(self, self._local_node(name, supplier, options), in_order=self._in_order)
+
+    def __getattr__(self, name: str) -> Any:
+        hint = ""
+        if not name.startswith("_") and hasattr(Stage, name):
+            hint = f"; that is for items: call .rows() first, as in stage.rows().{name}(...)"
+        raise AttributeError(f"a stage of batches has no method {name}(){hint}")
 
     def __repr__(self) -> str:
         return f"<BatchStage '{self.node.name}', {self.node.where}>"

@@ -12,6 +12,7 @@ from pyrite.context import Collections
 from pyrite.dag import DAG, Vertex
 from pyrite.errors import InvalidDAG, JobFailed, PyriteError
 from pyrite.functions import shorten, shorten_text
+from pyrite.pipeline.looking.rows import row_by_row
 from pyrite.pipeline.looking.sampling import sample_suppliers
 from pyrite.pipeline.looking.types import types_of
 from pyrite.pipeline.looking.watching import in_terms_of, watched
@@ -141,6 +142,10 @@ class _Seen:
     """The identities of the first items: a vertex may emit the same items to several edges."""
 
     def __call__(self, item: Any) -> None:
+        for each in row_by_row([item]):
+            self._see(each)
+
+    def _see(self, item: Any) -> None:
         self.count += 1
         if self.count <= self.kept:
             self.items.append(item)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from pyrite.boxes import Outbox
@@ -28,6 +27,7 @@ from pyrite.suppliers import (
     meta_supplier_of,
     suppliers_by_member,
 )
+from pyrite.weights import count_of, is_batch
 
 
 def sample_suppliers(dag: DAG, count: int, collections: Collections | None) -> dict[str, Any]:
@@ -80,9 +80,15 @@ class _FirstOfSource(ReadStep):
 
 
 def _closing(items: Iterator[Any], count: int) -> Iterator[Any]:
-    """The first items of an iterator, which is then closed."""
+    """The first items of an iterator, which is then closed. A batch counts as its rows."""
+    left = count
     try:
-        yield from islice(items, count)
+        for item in items:
+            first = item.slice(0, left) if is_batch(item) else item
+            left -= max(1, count_of([first]))
+            yield first
+            if left <= 0:
+                return
     finally:
         close = getattr(items, "close", None)
         if close is not None:

@@ -21,10 +21,12 @@ from pyrite.errors import JobFailed, PyriteError
 from pyrite.pipeline import agg
 from pyrite.pipeline.looking.comparing import Difference, difference, only_in
 from pyrite.pipeline.looking.preview import LEAST_BEFORE_CUT, Enough, checked_sample
+from pyrite.pipeline.looking.rows import in_single_rows, row_by_row
 from pyrite.pipeline.looking.sampling import own_copy, sample_suppliers
 from pyrite.pipeline.looking.verification import Cause, Finding, Verification
 from pyrite.pipeline.looking.watching import in_terms_of, watched
 from pyrite.processors.batching import Batch, Sample
+from pyrite.processors.columns.grouping import GroupBatches
 from pyrite.processors.groups.aggregating import AllLocally, AllTotals, GroupLocally, GroupTotals
 from pyrite.processors.groups.ordering import Limit, SortLocally
 from pyrite.processors.items import read_items
@@ -48,10 +50,11 @@ class Variation:
 
 
 def _reversed(items: list[Any]) -> list[Any]:
-    return items[::-1]
+    return in_single_rows(items)[::-1]
 
 
 def _shuffled(items: list[Any]) -> list[Any]:
+    items = in_single_rows(items)
     return random.Random(7).sample(items, len(items))
 
 
@@ -233,7 +236,7 @@ class _Search:
         return {
             edge.name: Difference.NONE
             if edge.source.name in self.pinned
-            else difference(self.first[edge.name], seen[edge.name])
+            else difference(row_by_row(self.first[edge.name]), row_by_row(seen[edge.name]))
             for edge in self.dag.edges
         }
 
@@ -277,6 +280,10 @@ class _Search:
             return "the order of the items of a key is not specified"
         if isinstance(step, GroupTotals) and not step.keys:
             return "distinct() emits any of the items with the same key"
+        if isinstance(step, GroupBatches) and any(
+            each.function == "first" for each in step.spec.aggregates
+        ):
+            return "which value is the first of a group depends on the order of the rows"
         if isinstance(step, (GroupTotals, AllTotals)):
             return self._of_aggregates(vertex, step, seen)
         return None
@@ -299,8 +306,8 @@ class _Search:
 
     def _evidence(self, vertex: Vertex, seen: Seen) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         for edge in self.dag.outbound(vertex):
-            before = only_in(self.first[edge.name], seen[edge.name])
-            after = only_in(seen[edge.name], self.first[edge.name])
+            one, two = row_by_row(self.first[edge.name]), row_by_row(seen[edge.name])
+            before, after = only_in(one, two), only_in(two, one)
             if before or after:
                 return tuple(before), tuple(after)
         return (), ()
@@ -312,4 +319,6 @@ def _is_local_part(dag: DAG, vertex: Vertex) -> bool:
     if isinstance(step, Limit):
         following = [edge.destination for edge in dag.outbound(vertex)]
         return any(isinstance(step_of(each.supplier), Limit) for each in following)
+    if isinstance(step, GroupBatches):
+        return step.spec.gives == "states"
     return isinstance(step, (AllLocally, GroupLocally, SortLocally))

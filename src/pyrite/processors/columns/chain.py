@@ -158,7 +158,7 @@ class BatchProcessor(FusedProcessor):
         links, index = self.chain.links, self._at_work
         edge = f"'{links[index - 1].vertex} -> {links[index].vertex}'" if index else None
         supplier = StepSupplier(links[index].step.without_secrets())
-        return FailedAt(self._item, links[index].vertex, edge, supplier)
+        return FailedAt(_as_item(self._item), links[index].vertex, edge, supplier)
 
     def vertex_counts(self) -> list[tuple[int, int]]:
         return list(zip(self._received, self._emitted))
@@ -272,6 +272,13 @@ def not_a_batch(vertex: str, item: Any) -> ProcessorError:
         f"{shorten(item)} of type {type(item).__name__}; put p.batches(schema) before it, or emit "
         "record batches"
     )
+
+
+def _as_item(made: Any) -> Any:
+    """What errors show: frames as batches, as they are on edges."""
+    from pyrite.columns.frames import as_batch, is_frame
+
+    return as_batch(made) if is_frame(made) else made
 
 
 def _count(made: Any) -> int:

@@ -35,16 +35,23 @@ def join_batches(
     Over several processors, partition both edges by their columns, or broadcast the right side
     (not for right and full). With more than `memory` bytes it spills to disk.
 
-    >>> from pyrite import DAG, from_, new_light_job, processors as p
     >>> import pyarrow as pa
+    >>> from pyrite import DAG, between, from_, instance, processors as p
     >>> dag = DAG()
     >>> people = pa.record_batch({"id": [1, 2], "name": ["Ada", "Bo"]})
-    >>> visits = pa.record_batch({"person": [2, 1, 2], "day": ["Mo", "Tu", "We"]})
+    >>> visits = pa.record_batch({"person": [2, 3], "day": ["Mo", "Tu"]})
     >>> right = dag.vertex("people", p.read_items([people]))
     >>> left = dag.vertex("visits", p.read_items([visits]))
     >>> join = dag.vertex("join", p.join_batches(left_on=["person"], right_on=["id"]))
-    >>> rows = dag.vertex("rows", p.rows())
-    >>> named = dag.vertex("named", p.write_list("named"))
+    >>> rows, out = dag.vertex("rows", p.rows()), dag.vertex("out", p.write_list("named"))
+    >>> by_id = from_(right).to(join, 0).distributed().partitioned(columns=["id"])
+    >>> by_person = from_(left).to(join, 1).distributed().partitioned(columns=["person"])
+    >>> dag = dag.edge(by_id).edge(by_person.priority(1))
+    >>> dag = dag.edge(between(join, rows)).edge(between(rows, out))
+    >>> with instance() as pyr:
+    ...     pyr.new_light_job(dag).execute().result()
+    ...     list(pyr.list("named"))
+    [{'person': 2, 'day': 'Mo', 'name': 'Bo'}]
     """
     from pyrite.columns.joining.joining import join_spec
     from pyrite.columns.kernels import chosen_kernels

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
+from pyrite.processors.columns.arrow_types import ArrowExpression, ArrowSchema
 from pyrite.processors.columns.formats import (
     BatchFormat,
     CsvBatches,
@@ -39,8 +40,8 @@ def read_batches(
     format: Literal["parquet", "csv", "json", "jsonl"] = "parquet",
     *,
     columns: Sequence[str] | None = None,
-    filter: pc.Expression | None = None,
-    schema: pa.Schema | Mapping[str, Any] | None = None,
+    filter: ArrowExpression | None = None,
+    schema: ArrowSchema | Mapping[str, Any] | None = None,
 ) -> BatchSource:
     """Emits the rows of the files that match a glob pattern as batches, each a
     `pyarrow.RecordBatch`: the row groups of Parquet files, and blocks of CSV files and JSON lines.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
+from pyrite.processors.columns.arrow_types import ArrowSchema
 from pyrite.processors.columns.sink_formats import CsvSink, JsonSink, ParquetSink
 from pyrite.processors.files.formats import Format
 from pyrite.processors.files.known_formats import checked_packing
@@ -30,7 +31,7 @@ def write_batches(
     dir: str | os.PathLike[str],
     format: Literal["parquet", "csv", "json", "jsonl"] = "parquet",
     *,
-    schema: pa.Schema | Mapping[str, Any] | None = None,
+    schema: ArrowSchema | Mapping[str, Any] | None = None,
     partition_by: str | Sequence[str] | None = None,
     target_size: int | None = None,
     compression: str | None = None,
