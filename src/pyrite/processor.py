@@ -42,6 +42,9 @@ class Processor:
     polls: bool = True
     """Whether a processor that takes and emits nothing in a call may be waiting for something. If
     so, the engine may sleep before the next call."""
+    columnar: bool = False
+    """Whether it works on batches of rows, and is not cooperative only because a call takes long.
+    In a Spark task it runs on the thread of the task."""
     outbox: Outbox
 
     def attach(self, outbox: Outbox) -> None:

@@ -253,3 +253,32 @@ def test_empty_and_single_rows(rows: list[Any]) -> None:
     assert batches.rows().collect() == [dict(zip(("n", "s"), row)) for row in rows]
     groups = batches.group_by("s").aggregate(n=("n", "sum"))
     assert groups.rows().collect() == [{"s": s, "n": n} for n, s in rows]
+
+
+def test_batches_that_are_items_pass_the_door() -> None:
+    items = [NUMBERS, (9, "z"), NUMBERS.select(["s", "n"])]
+    found = Pipeline().read_from(items).batches(NUMBERS.schema).rows().collect()
+    assert [row["n"] for row in found] == [1, 2, 3, 4, 9, 1, 2, 3, 4]
+
+
+def test_a_batch_with_other_columns_does_not_pass_the_door() -> None:
+    stage = Pipeline().read_from([NUMBERS.select(["n"])]).batches(NUMBERS.schema, name="door")
+    with pytest.raises(JobFailed, match="vertex 'door': there is no column 's'"):
+        stage.collect()
+
+
+def test_a_failed_batch_can_be_replayed() -> None:
+    def bad(frame: pl.DataFrame) -> pl.DataFrame:
+        raise ValueError(f"{frame.height} rows")
+
+    with pytest.raises(JobFailed) as raised:
+        stage_of(NUMBERS).map_batches(bad, "polars").collect()
+    with pytest.raises(ValueError, match="4 rows"):
+        raised.value.replay()
+
+
+def test_a_method_for_items_names_the_door() -> None:
+    with pytest.raises(AttributeError, match=r"call \.rows\(\) first, as in stage\.rows\(\)\.map"):
+        stage_of(NUMBERS).map(len)
+    with pytest.raises(AttributeError, match=r"has no method mapp\(\)$"):
+        stage_of(NUMBERS).mapp(len)

@@ -52,6 +52,9 @@ class RunContext:
     halt: Halt = field(default_factory=Halt)
     wake: Callable[[], None] = _nothing
     """Ends a wait of the threads that call the tasklets."""
+    inline_columns: bool = False
+    """Whether processors that work on batches of rows run on the thread of the others, as in a
+    Spark task, in which nothing else waits for it: so their order can be repeated."""
     _made: dict[Hashable, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -216,6 +219,7 @@ class MemberRun:
         name, count, chain = stretch.vertices[0].name, stretch.local_parallelism, stretch.chain
         if chain is not None:
             self._processors[name] = [chain.processor() for _ in range(count)]
+            self._run_columns_inline(name)
             return
         with at(name):
             supplier = self._suppliers[name]
@@ -226,11 +230,17 @@ class MemberRun:
                     {id(p): p for p in made if isinstance(p, Processor)}.values()
                 )
             check_processors(made, supplier, count, name)
+            self._run_columns_inline(name)
             if stretch.vertices[0].handling is not None:
                 self._processors[name] = [
                     Forgiving(each) if not isinstance(each, HandlesErrors) else each
                     for each in self._processors[name]
                 ]
+
+    def _run_columns_inline(self, name: str) -> None:
+        for processor in self._processors[name] if self._run.inline_columns else ():
+            if processor.columnar:
+                processor.cooperative = True
 
     def _init(self, tasklet: ProcessorTasklet, stretch: Stretch) -> None:
         name = stretch.vertices[0].name

@@ -15,7 +15,7 @@ from pyrite.engine.ends import Packet
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 from pyrite.errors import PyriteError
-from pyrite.exchange.packing import pickled
+from pyrite.exchange.packing import pickled, pickled_pairs
 
 Groups = list[tuple[int | None, list[Any]]]
 
@@ -50,7 +50,7 @@ class Packing:
     def pairs(self, firsts: list[Any], seconds: list[Any]) -> Iterator[tuple[bytes, int]]:
         """The same for pairs without a partition, given as the lists of their halves."""
         count = len(firsts)
-        payload = pickled([(None, firsts, seconds)], zip(firsts, seconds), self._edge)
+        payload = pickled_pairs([(None, firsts, seconds)], firsts, seconds, self._edge)
         if len(payload) > min(2 * self._limit, self._largest):
             yield from self.packets([(None, list(zip(firsts, seconds)))])
             return

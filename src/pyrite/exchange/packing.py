@@ -1,34 +1,72 @@
 """Packs lists of items into packets: bytes that cross an exchange or the network.
 
 A pickle has a list of items, or two lists if all items are pairs, of their halves. A packet has one
-pickle, or several.
+pickle, or several. If all items are batches of rows, the packet is Arrow IPC.
 """
 
 from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import cloudpickle
 
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
+from pyrite.exchange.pickling import PLAIN, dumps
+from pyrite.weights import MOST_PACKET_BYTES, how_many_fit, is_batch
 
 
 def pickled(packet: Any, items: Iterable[Any], edge: EdgePlan) -> bytes:
     """Pickles a packet of items. If plain pickle fails, cloudpickle is used, which also pickles
     the code of classes and functions that workers cannot import."""
+    rest = iter(items)
+    first = next(rest, None)
     try:
-        return pickle.dumps(packet, 5)
-    except Exception:
-        pass
-    try:
-        packed: bytes = cloudpickle.dumps(packet, 5)
-        return packed
+        return dumps(packet, first)
     except Exception as error:
-        raise RoutingFailed(edge.name, _first_unpicklable(items), error) from error
+        unpicklable = _first_unpicklable(chain([first], rest))
+        raise RoutingFailed(edge.name, unpicklable, error) from error
+
+
+def pickled_pairs(packet: Any, firsts: list[Any], seconds: list[Any], edge: EdgePlan) -> bytes:
+    """The same for pairs, of which the packet has the halves in two lists."""
+    if type(firsts[0]) in PLAIN and type(seconds[0]) in PLAIN:
+        try:
+            return pickle.dumps(packet, 5)
+        except Exception:
+            pass
+    return pickled(packet, zip(firsts, seconds), edge)
+
+
+def are_batches(items: Sequence[Any]) -> bool:
+    """Whether all items are batches of rows, so that a packet of them is Arrow IPC."""
+    return bool(items) and is_batch(items[0]) and all(map(is_batch, items))
+
+
+def packets_of_batches(batches: Sequence[Any]) -> Iterator[bytes]:
+    """Packets of at most MOST_PACKET_BYTES; a larger batch has one of its own."""
+    from pyrite.columns.ipc import packed
+
+    start = 0
+    while start < len(batches):
+        count = how_many_fit(batches[start:], MOST_PACKET_BYTES)
+        yield packed(batches[start : start + count])
+        start += count
+
+
+def batches_of(packet: bytes | memoryview) -> list[Any]:
+    """The batches of a packet of Arrow IPC. They share the memory of the packet."""
+    import pyarrow as pa
+
+    from pyrite.columns.ipc import unpacked
+
+    buffer = pa.py_buffer(packet)
+    # Arrow's kernels read numbers of 8 bytes at once, so their addresses must be multiples of 8.
+    return unpacked(buffer if buffer.address % 8 == 0 else bytes(packet))
 
 
 def _first_unpicklable(items: Iterable[Any]) -> Any:
@@ -49,12 +87,14 @@ def joined(chunks: Sequence[bytes]) -> bytes:
 
 
 def items_of(packet: bytes | memoryview) -> list[Any]:
-    """Unpickles the items of a packet.
+    """The items of a packet.
 
     >>> items_of(joined([pickle.dumps([1, 2]), pickle.dumps((["a"], ["b"]))]))
     [1, 2, ('a', 'b')]
     """
-    packet = memoryview(packet)
+    packet = memoryview(packet).cast("B")
+    if packet[0] == _ARROW:
+        return batches_of(packet)
     if packet[0] != _SEVERAL[0]:
         return _unpickled(packet)
     count = int.from_bytes(packet[1:5], "little")
@@ -68,6 +108,8 @@ def items_of(packet: bytes | memoryview) -> list[Any]:
 
 _SEVERAL: Final = b"+"
 """The first byte of a packet with several pickles. A pickle starts with another byte."""
+_ARROW: Final = 0xFF
+"""The first byte of Arrow IPC."""
 
 
 def _unpickled(packet: memoryview) -> list[Any]:

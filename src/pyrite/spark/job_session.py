@@ -17,6 +17,8 @@ JOB_CONF = {
     # nothing to improve here: the number of tasks is fixed, and the rows are opaque packets.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+    # A packet of batches may have 8 MB, and 512 of them would not fit into one batch of Arrow.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "32m",
     # If a worker crashes in a native library, its Python traceback is printed.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }

@@ -1,7 +1,8 @@
 """Packets: the rows that cross an exchange.
 
 A packet has many items of one edge for one member, pickled as one list. Pairs are pickled as two
-lists, one of the first and one of the second halves.
+lists, one of the first and one of the second halves. Batches of rows are not pickled, but written
+as Arrow IPC.
 
 Other rows are messages to the driver: the report of each task, and items for named maps and lists.
 Later sections forward them like packets. So Spark drops the messages of a failed attempt of a task,
@@ -16,11 +17,19 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import cloudpickle
 import pyarrow as pa
 
 from pyrite.engine.plan import EdgePlan
-from pyrite.exchange.packing import OpenPacket, items_of, pickled
+from pyrite.exchange.packing import (
+    OpenPacket,
+    are_batches,
+    items_of,
+    packets_of_batches,
+    pickled,
+    pickled_pairs,
+)
+from pyrite.exchange.pickling import dumps
+from pyrite.weights import bytes_of
 
 SCHEMA: Final = (
     "member int, rank int, edge int, partition int, items binary, sender int, sequence int"
@@ -99,6 +108,8 @@ class PacketWriter:
         self._held = 0
         self._pickled = 0
         """The number of items that the outlets hold, and the size of their open packets."""
+        self._held_bytes = 0
+        """The bytes of the batches that they hold."""
         self._rows: list[Row] = []
         self._bytes = 0
         self._made = 0
@@ -116,7 +127,7 @@ class PacketWriter:
 
     def pack_pairs(self, firsts: list[Any], seconds: list[Any], edge: EdgePlan) -> bytes:
         """Pickles the pairs of one packet as two lists."""
-        packed = pickled((firsts, seconds), zip(firsts, seconds), edge)
+        packed = pickled_pairs((firsts, seconds), firsts, seconds, edge)
         self._learn(len(packed), len(firsts))
         return packed
 
@@ -148,10 +159,7 @@ class PacketWriter:
 
     def tell_driver(self, kind: int, message: Any) -> None:
         """Sends a message to the driver; `kind` is REPORT, COLLECTED, or ROWS plus an id."""
-        try:
-            packed = pickle.dumps(message, 5)
-        except Exception:
-            packed = cloudpickle.dumps(message, 5)
+        packed = dumps(message, getattr(message, "contents", message))
         self.add(self._member, -1, kind, NO_PARTITION, packed)
 
     def add(self, member: int, rank: int, edge: int, partition: int, items: bytes) -> None:
@@ -171,11 +179,21 @@ class PacketWriter:
         large."""
         self._held += count
         if self._held >= self.items_held:
-            for outlet in self._outlets:
-                outlet.pickle_items()
-            self._held = 0
+            self._pack_all()
             if self._pickled >= self.open_bytes_held():
                 self._close_packets()
+
+    def note_batches(self, size: int) -> None:
+        """Adds to the bytes of the batches that the outlets hold. Packs them all if it is too
+        large."""
+        self._held_bytes += size
+        if self._held_bytes >= BATCH_BYTES:
+            self._pack_all()
+
+    def _pack_all(self) -> None:
+        for outlet in self._outlets:
+            outlet.pack_items()
+        self._held = self._held_bytes = 0
 
     def note_pickled(self, size: int) -> None:
         """Adds to the total size of the outlets' open packets."""
@@ -197,10 +215,9 @@ class PacketWriter:
         return self._bytes >= MOST_BATCHES_WAITING * BATCH_BYTES
 
     def _close_packets(self) -> None:
+        self._pack_all()
         for outlet in self._outlets:
-            outlet.pickle_items()
             outlet.close_packet()
-        self._held = 0
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """All rows there are, in batches of about BATCH_BYTES: Arrow holds no more than 2 GB of
@@ -224,7 +241,17 @@ class PacketOutlet:
     """An outlet of the engine that fills packets. It always has room: the writer limits how many
     items are held."""
 
-    __slots__ = ("_edge", "_items", "_members", "_open", "_partition", "_rank", "_writer")
+    __slots__ = (
+        "_batches",
+        "_batches_size",
+        "_edge",
+        "_items",
+        "_members",
+        "_open",
+        "_partition",
+        "_rank",
+        "_writer",
+    )
 
     def __init__(
         self,
@@ -241,6 +268,9 @@ class PacketOutlet:
         """The members that get each packet. Empty if another outlet sends the items to all."""
         self._partition = partition
         self._items: list[Any] = []
+        self._batches: list[Any] = []
+        """Batches of rows, which came after the items."""
+        self._batches_size = 0
         self._open = OpenPacket()
 
     def room(self) -> int:
@@ -251,10 +281,15 @@ class PacketOutlet:
         if not self._members:
             return count
         with self._writer.lock:
+            if are_batches(items):
+                self._offer_batches(items)
+                return count
+            if self._batches:
+                self.pack_items()
             self._items += items
             if len(self._items) >= self._writer.items_per_packet:
                 self._writer.note_held(count - len(self._items))
-                self.pickle_items()
+                self.pack_items()
             else:
                 self._writer.note_held(count)
         return count
@@ -262,22 +297,39 @@ class PacketOutlet:
     def finish(self) -> None:
         pass
 
-    def pickle_items(self) -> None:
-        """Pickles the items that are held, and closes the packet if it is large enough."""
+    def _offer_batches(self, batches: list[Any]) -> None:
+        size = bytes_of(batches)
+        self._batches += batches
+        self._batches_size += size
+        if self._batches_size >= PACKET_BYTES:
+            self._writer.note_batches(size - self._batches_size)
+            self.pack_items()
+        else:
+            self._writer.note_batches(size)
+
+    def pack_items(self) -> None:
+        """Packs what is held, and closes the packet if it is large enough."""
         if self._items:
             packed = self._writer.pack(self._items, self._edge)
             self._items = []
             self._writer.note_pickled(len(packed))
             if self._open.add(packed) >= FULL_PACKET_BYTES:
                 self.close_packet()
+        if self._batches:
+            self.close_packet()
+            batches, self._batches, self._batches_size = self._batches, [], 0
+            for packet in packets_of_batches(batches):
+                self._add(packet)
 
     def close_packet(self) -> None:
         if self._open.size:
             packet, self._open = self._open, OpenPacket()
             self._writer.note_pickled(-packet.size)
-            rows = packet.closed()
-            for member in self._members:
-                self._writer.add(member, self._rank, self._edge.id, self._partition, rows)
+            self._add(packet.closed())
+
+    def _add(self, packet: bytes) -> None:
+        for member in self._members:
+            self._writer.add(member, self._rank, self._edge.id, self._partition, packet)
 
 
 class PacketReader:

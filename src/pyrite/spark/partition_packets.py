@@ -9,7 +9,8 @@ from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
 from pyrite.exchange.packing import OpenPacket
 from pyrite.exchange.spreading import write_spread, write_spread_pairs
-from pyrite.spark.packets import FULL_PACKET_BYTES, PacketWriter
+from pyrite.spark.packets import BATCH_BYTES, FULL_PACKET_BYTES, PacketWriter
+from pyrite.weights import bytes_of, count_of
 
 
 class PartitionPackets(Route):
@@ -24,6 +25,7 @@ class PartitionPackets(Route):
     __slots__ = (
         "_edge",
         "_held",
+        "_held_bytes",
         "_lists",
         "_open",
         "_owners",
@@ -54,13 +56,16 @@ class PartitionPackets(Route):
         self._lists: list[list[Any]] = [[] for _ in owners]
         self._seconds: list[list[Any]] | None = [[] for _ in owners]
         self._held = 0
+        self._held_bytes = 0
+        """The bytes of the batches that it holds."""
         self._open = [OpenPacket() for _ in owners]
         self._pickled = 0
         """The total size of the open packets."""
         writer.routes += 1
 
     def drain(self, bucket: list[Any]) -> bool:
-        count = len(bucket)
+        count, size = len(bucket), bytes_of(bucket)
+        self.moved += count_of(bucket)
         if self._seconds is not None:
             others = self._spread_pairs(bucket, self._lists, self._seconds)
             if others:
@@ -70,9 +75,12 @@ class PartitionPackets(Route):
         else:
             self._spread(bucket, self._lists)
         bucket.clear()
-        self.moved += count
         self._held += count
-        if self._held >= self._writer.items_held_for(len(self._owners)):
+        self._held_bytes += size
+        if (
+            self._held >= self._writer.items_held_for(len(self._owners))
+            or self._held_bytes >= BATCH_BYTES
+        ):
             self._pack()
         return count > 0
 
@@ -105,7 +113,7 @@ class PartitionPackets(Route):
             self._pickled += len(packed)
             if self._open[partition].add(packed) >= FULL_PACKET_BYTES:
                 self._close_packet(partition)
-        self._held = 0
+        self._held = self._held_bytes = 0
         if self._pickled >= writer.open_bytes_held():
             self.close_packets()
 

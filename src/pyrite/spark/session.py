@@ -50,6 +50,8 @@ DEFAULT_CONF: Mapping[str, str] = {
     "spark.app.name": "pyrite",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+    # A packet of batches may have 8 MB, and 512 of them would not fit into one batch of Arrow.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "32m",
     # A worker that crashes in a native library says where.
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",

@@ -18,7 +18,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import pyarrow as pa
 
 from pyrite.engine.failure import Failed
@@ -32,6 +31,7 @@ from pyrite.engine.tasklets import Tasklet
 from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
+from pyrite.exchange.pickling import dumps_code
 from pyrite.exchange.sections import Section
 from pyrite.spark.collections import Store, TaskCollections
 from pyrite.spark.links import ExchangeLinks
@@ -93,7 +93,7 @@ def section_function(
     work: SectionWork, deployment: Deployment
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for `mapInArrow` that runs a section. Spark's web interface shows its name."""
-    packed = cloudpickle.dumps(work)
+    packed = dumps_code(work)
     path = [entry for entry in sys.path if entry] + [os.getcwd()]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,10 +101,12 @@ def section_function(
         sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
         from pyspark import TaskContext
 
-        from pyrite.spark.tasks import run_section  # the version that the worker has installed
+        # The version that the worker has installed.
+        from pyrite.spark.tasks import run_section, use_cpus
 
         task = TaskContext.get()
         assert task is not None
+        use_cpus(task.cpus())
         with deployment.unpacked() as files:
             yield from run_section(
                 packed,
@@ -116,6 +118,14 @@ def section_function(
 
     run.__name__ = work.section.label
     return run
+
+
+def use_cpus(count: int) -> None:
+    """Lets the libraries for batches of rows use as many threads as Spark reserves for a task:
+    otherwise each task would use all CPUs of the machine. Polars reads the variable when it is
+    imported, so this comes before anything is unpickled."""
+    os.environ["POLARS_MAX_THREADS"] = str(count)
+    pa.set_cpu_count(count)
 
 
 def run_section(
@@ -154,6 +164,7 @@ def run_section(
         memory_budget=memory_budget(),
         files=files,
         wake=woken.set,
+        inline_columns=True,
     )
     part = Topology(
         work.section.vertices, work.topology.member_count, work.topology.partition_count

@@ -1,16 +1,16 @@
 """Grouping: takes frames, and gives a row for each group when all have come.
 
-Rows are gathered, at least half a million of them, before they are grouped: kernels are several
-times faster on many rows. What is grouped is folded into one state. If there are many groups, as
-many rows are gathered as there are groups, so that each group is folded a few times and not with
-every frame.
+Frames are gathered up to 128 MB before they are grouped: kernels are several times faster on
+millions of rows. That makes one state after the other. They are folded into one when the later ones
+have as many groups as the first, so that a group is folded a few times, and not with every frame.
 
-With a memory budget, a state that takes more than half of it goes to files, by the hash of the key.
-The files are grouped one by one at the end.
+With a memory budget, states that take more than half of it go to files, by the hash of the key. The
+files are grouped one by one at the end.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -26,8 +26,8 @@ from pyrite.columns.grouping.kernels import ArrowKernels, Held, Kernels, kernels
 from pyrite.columns.grouping.outputs import Outputs, overflow
 from pyrite.columns.grouping.spilling import LEVELS, Spill
 
-ROWS_GATHERED: Final = 500_000
-BYTES_GATHERED: Final = 256 << 20
+BYTES_GATHERED: Final = 128 << 20
+"""The most bytes of frames that wait to be grouped, unless the budget is less than twice that."""
 
 
 class Grouping:
@@ -59,7 +59,7 @@ class Grouping:
         self._outputs = Outputs(spec, self._inputs, vertex)
         self._kernels: Kernels = ArrowKernels()
         self._gathered: list[Held] = []
-        self._rows_gathered = self._bytes_gathered = 0
+        self._bytes_gathered = 0
         self._states: list[Held] = []
         self._spill: Spill | None = None
 
@@ -76,6 +76,7 @@ class Grouping:
     def results(self) -> Iterator[pa.RecordBatch]:
         """The groups, or their states, in batches of a few megabytes. If there are none, and the
         types of the columns are known, one empty batch. Nothing can be added after it."""
+        self._group()
         self._fold()
         if self._spill is None:
             yield from self._given(self._states)
@@ -100,6 +101,7 @@ class Grouping:
 
     def save(self) -> Iterable[tuple[int, pa.RecordBatch]]:
         """The states of all groups, for `restore`. More frames can be added after it."""
+        self._group()
         self._fold()
         if self._spill is not None:
             self._spill_states()
@@ -128,34 +130,31 @@ class Grouping:
 
     def _gather(self, frame: Held) -> None:
         self._gathered.append(frame)
-        self._rows_gathered += rows_in(frame)
         self._bytes_gathered += bytes_in(frame)
-        if self._is_enough():
-            self._fold()
+        if self._bytes_gathered > min(BYTES_GATHERED, self._half_of_budget):
+            self._group()
 
-    def _is_enough(self) -> bool:
-        if self._budget is not None and self._bytes_gathered > self._budget // 2:
-            return True
-        rows = max(ROWS_GATHERED, sum(map(rows_in, self._states)))
-        if self._rows_gathered >= rows:
-            return True
-        return self._bytes_gathered > max(BYTES_GATHERED, sum(map(bytes_in, self._states)))
-
-    def _fold(self) -> None:
-        """Makes one state of the states and of what is gathered."""
-        states = self._states
+    def _group(self) -> None:
+        """Makes a state of what is gathered."""
         if self._gathered:
             if self._spec.takes == "rows":
-                rows = steps.of_rows(self._inputs.parts, self._inputs.columns)
-                states = [*states, self._grouped(self._gathered, rows)]
+                each = steps.of_rows(self._inputs.parts, self._inputs.columns)
             else:
-                states = [*states, *self._gathered]
-        if len(states) > 1 or (states and self._spec.takes == "states"):
-            states = [self._grouped(states, steps.of_states(self._inputs.parts))]
-        self._states, self._gathered = states, []
-        self._rows_gathered = self._bytes_gathered = 0
-        if self._is_too_large():
-            self._spill_states()
+                each = steps.of_states(self._inputs.parts)
+            self._states.append(self._grouped(self._gathered, each))
+            self._gathered = []
+            self._bytes_gathered = 0
+        size = sum(map(bytes_in, self._states))
+        if size > self._half_of_budget:
+            self._fold()
+            self._spill_if_too_large()
+        elif sum(map(rows_in, self._states[1:])) >= sum(map(rows_in, self._states[:1])):
+            self._fold()
+
+    def _fold(self) -> None:
+        """Makes one state of all."""
+        if len(self._states) > 1:
+            self._states = [self._grouped(self._states, steps.of_states(self._inputs.parts))]
 
     def _grouped(self, frames: list[Held], each: list[steps.Step]) -> Held:
         try:
@@ -169,13 +168,15 @@ class Grouping:
             column = dict(zip((step.source for step in each), self._inputs.parts))[error.source]
             raise overflow(self._vertex, column.column, "too large", "a decimal") from None
 
-    def _is_too_large(self) -> bool:
-        if self._budget is None or not self._states or self._level >= LEVELS:
-            return False
-        return (
-            bytes_in(self._states[0]) > self._budget // 2
-            and rows_in(self._states[0]) > 1  # one group cannot be split
-        )
+    @property
+    def _half_of_budget(self) -> int:
+        return sys.maxsize if self._budget is None else self._budget // 2
+
+    def _spill_if_too_large(self) -> None:
+        (state,) = self._states
+        can_be_split = rows_in(state) > 1 and self._level < LEVELS
+        if can_be_split and bytes_in(state) > self._half_of_budget:
+            self._spill_states()
 
     def _spill_states(self) -> None:
         if self._spill is None:

@@ -9,6 +9,7 @@ from typing import Any
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import Route
 from pyrite.exchange.spreading import write_spread, write_spread_pairs
+from pyrite.weights import count_of
 
 
 class Halves:
@@ -53,6 +54,7 @@ class PairsRoute(Route):
 
     def drain(self, bucket: list[Any]) -> bool:
         count = len(bucket)
+        self.moved += count_of(bucket)
         if self._are_pairs:
             halves = self._halves
             others = self._spread_pairs(
@@ -64,7 +66,6 @@ class PairsRoute(Route):
         else:
             self._spread_others(bucket)
         bucket.clear()
-        self.moved += count
         return count > 0
 
     @property

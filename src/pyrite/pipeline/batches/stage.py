@@ -203,5 +203,11 @@ class BatchStage(Ends[Any]):
     def _next(self, name: str, supplier: Any, options: Options) -> BatchStage:
         return self._after(self, self._local_node(name, supplier, options), in_order=self._in_order)
 
+    def __getattr__(self, name: str) -> Any:
+        hint = ""
+        if not name.startswith("_") and hasattr(Stage, name):
+            hint = f"; that is for items: call .rows() first, as in stage.rows().{name}(...)"
+        raise AttributeError(f"a stage of batches has no method {name}(){hint}")
+
     def __repr__(self) -> str:
         return f"<BatchStage '{self.node.name}', {self.node.where}>"

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pyrite.context import ProcessorContext
+from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.processors.columns.arrow_types import ArrowSchema
 from pyrite.processors.columns.steps import BatchStep, Work
 from pyrite.processors.loops.steps import BadItem
 from pyrite.processors.ready_made import Inner
+from pyrite.weights import is_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +42,8 @@ def rows() -> Inner:
 def batches(schema: ArrowSchema | Mapping[str, Any]) -> Inner:
     """Puts the items that it gets together into batches with this schema: a `pyarrow.Schema`, or a
     dict of names and types, such as `{"word": "string", "n": "int64"}`. An item is a dict with
-    these columns, or a tuple in their order; a column that a dict lacks is null.
+    these columns, or a tuple in their order; a column that a dict lacks is null. A batch with
+    these columns is passed on.
 
     >>> import pyarrow as pa
     >>> from pyrite import processors as p
@@ -93,8 +97,32 @@ class _BatchesWork(Work):
         self._rows = 0
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
-        for start in range(0, len(item), ITEMS_AT_ONCE):
-            part = self._converted(item[start : start + ITEMS_AT_ONCE])
+        import pyarrow as pa
+
+        if pa.RecordBatch not in set(map(type, item)):
+            yield from self._put_together(item)
+            return
+        for is_batches, some in groupby(item, is_batch):
+            if not is_batches:
+                yield from self._put_together(list(some))
+                continue
+            yield from self.end()
+            for batch in some:
+                yield self._passed(batch)
+
+    def _passed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch that came as an item. It has the columns of the schema already."""
+        from pyrite.columns.frames import as_batch
+        from pyrite.columns.schemas import checked
+
+        try:
+            return checked(as_batch(batch), self._schema, f"vertex '{self._vertex}'")
+        except PyriteError as error:
+            raise BadItem(str(error), batch) from None
+
+    def _put_together(self, items: list[Any]) -> Iterator[Any]:
+        for start in range(0, len(items), ITEMS_AT_ONCE):
+            part = self._converted(items[start : start + ITEMS_AT_ONCE])
             self._parts.append(part)
             self._rows += part.num_rows
             if self._rows >= ROWS_PER_BATCH:

@@ -17,6 +17,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from pyrite.columns.ahead import ahead
+from pyrite.columns.frames import as_batch
 from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
 from pyrite.processors.columns.formats import BatchFormat, Kind
@@ -76,7 +77,7 @@ def _by_arrow(
 
     def read(group: int) -> pa.RecordBatch:
         rows = passed(filter, known.fitted(file.read_row_group(group, columns=names), path))
-        return rows.select(known.wanted.names).combine_chunks().to_batches()[0]
+        return as_batch(rows.select(known.wanted.names))
 
     return read
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from pyrite.columns.frames import as_batch
 from pyrite.processors.columns import csv_blocks, json_blocks
 from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
 from pyrite.processors.columns.filters import passed
@@ -47,4 +48,4 @@ def _frames(
     for table in tables:
         rows = passed(format.filter, known.fitted(table, path))
         if rows.num_rows:
-            yield rows.select(known.wanted.names).combine_chunks().to_batches()[0]
+            yield as_batch(rows.select(known.wanted.names))

@@ -14,13 +14,15 @@ from typing import Any, Final
 import cloudpickle
 
 from pyrite.boxes import Inbox, Outbox
+from pyrite.columns.pickling import IpcPickler
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge
 from pyrite.errors import PyriteError, PyriteWarning
 from pyrite.functions import shorten
 from pyrite.partitioning import PARTITION_COUNT, RowKey, partition_function
 from pyrite.processor import Processor
-from pyrite.processors.loops.chain import Chain, ChainProcessor, StepSupplier
+from pyrite.processors.columns.steps import BatchStep
+from pyrite.processors.loops.chain import StepSupplier, chain_of
 from pyrite.processors.loops.fused import Link
 from pyrite.processors.loops.steps import Fold, Transform, WriteStep
 from pyrite.processors.services.calling import CallSupplier
@@ -173,7 +175,7 @@ class Replay:
         }
         processor: Processor
         if isinstance(supplier, StepSupplier):
-            processor = ChainProcessor(Chain([Link(vertex, supplier.step)], emits=True))
+            processor = chain_of([Link(vertex, supplier.step)], emits=True).processor()
             yield self._begun(processor, common)
             return
         meta_supplier = meta_supplier_of(supplier, vertex)
@@ -211,7 +213,9 @@ class Replay:
 def replayable_part(supplier: Any) -> Any:
     """What of a supplier may travel with an error; None if it cannot be replayed: a source may have
     much data, and a sink would write again."""
-    if isinstance(supplier, StepSupplier) and not isinstance(supplier.step, (Transform, Fold)):
+    if isinstance(supplier, StepSupplier) and not isinstance(
+        supplier.step, (Transform, Fold, BatchStep)
+    ):
         return None
     return supplier
 
@@ -231,7 +235,7 @@ def pickled_if_short(thing: Any) -> bytes:
     """A supplier or an item as bytes. Raises TooLong as soon as there are too many: to pickle all
     of a large model may take seconds. Raises what its `__reduce__` raises, too."""
     file = _Short()
-    cloudpickle.Pickler(file, 5).dump(thing)
+    IpcPickler(file).dump(thing)
     return file.getvalue()
 
 
