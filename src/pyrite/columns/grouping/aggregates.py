@@ -110,7 +110,7 @@ def _checked(
         if column in taken:
             raise InvalidDAG(
                 f"aggregates of {where} make a column {column!r}, which is also a column of by; "
-                "give the aggregate another name"
+                "rename one of the two"
             )
     return found
 

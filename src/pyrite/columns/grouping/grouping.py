@@ -166,7 +166,11 @@ class Grouping:
             )
         except steps.TooLarge as error:
             column = dict(zip((step.source for step in each), self._inputs.parts))[error.source]
-            raise overflow(self._vertex, column.column, "too large", "a decimal") from None
+            raise overflow(
+                self._vertex,
+                column.column,
+                "has too many digits for a decimal in one of the groups",
+            ) from None
 
     @property
     def _half_of_budget(self) -> int:

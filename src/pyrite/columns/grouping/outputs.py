@@ -66,15 +66,15 @@ class Outputs:
         return overflow(
             self._vertex,
             aggregation.column,
-            f"{int(total)}{_of_group(self._keys(batch.slice(row, 1)))}",
+            f"is {int(total)}{_of_group(self._keys(batch.slice(row, 1)))}, which does not fit into "
             "an int64",
         )
 
 
-def overflow(vertex: str, column: str, total: str, kind: str) -> InvalidBatch:
+def overflow(vertex: str, column: str, what: str) -> InvalidBatch:
     return InvalidBatch(
-        f"vertex '{vertex}': the sum of column {column!r} is {total}, which does not fit into "
-        f"{kind}; convert the column to float64 before, for example with map_batches"
+        f"vertex '{vertex}': the sum of column {column!r} {what}; convert the column to float64 "
+        "before, for example with map_batches"
     )
 
 

@@ -13,10 +13,13 @@ equal results. The rules are the same for both kernels:
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as of
+
+from pyrite.columns.frames import door_type
 
 WHOLE_SUM: Final = pa.decimal128(37, 0)
 """The type of sums of whole numbers in batches of states. Sums of decimals have 38 or 76 digits, so
@@ -28,15 +31,9 @@ HELD_WHOLE_SUM: Final = pa.decimal128(DIGITS, 0)
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of a column: without dictionary, and without views, which pyarrow
-    cannot take from."""
-    if of.is_dictionary(kind) or of.is_run_end_encoded(kind):
-        return plain(kind.value_type)
-    if of.is_string_view(kind):
-        return pa.large_string()
-    if of.is_binary_view(kind):
-        return pa.large_binary()
-    return kind
+    """The type of the values of a column in batches, without their dictionary."""
+    kind = door_type(kind)
+    return plain(kind.value_type) if of.is_dictionary(kind) else kind
 
 
 def held(kind: pa.DataType) -> pa.DataType:
@@ -120,17 +117,21 @@ def as_held(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """A column with the type that it has in memory, `kind`."""
     if column.type == kind:
         return column
+    return pa.chunked_array([_as_held(chunk, kind) for chunk in column.chunks], kind)
+
+
+def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if of.is_null(column.type):
-        return pa.chunked_array([pa.nulls(len(column), kind)])
+        return pa.nulls(len(column), kind)
     if of.is_dictionary(column.type):
-        return as_held(column.cast(plain(column.type)), kind)
+        return _as_held(column.dictionary_decode(), kind)
     if of.is_run_end_encoded(column.type):
-        decoded: list[Any] = [pa.compute.run_end_decode(chunk) for chunk in column.chunks]
-        return as_held(pa.chunked_array(decoded, column.type.value_type), kind)
+        return _as_held(pc.run_end_decode(column), kind)
     if isinstance(column.type, pa.BaseExtensionType):
-        storage = [chunk.storage for chunk in column.chunks]
-        return as_held(pa.chunked_array(storage, column.type.storage_type), kind)
-    return column.cast(kind)
+        return _as_held(column.storage, kind)
+    if of.is_list(kind):
+        return _with_values(column, _as_held(column.flatten(), kind.value_type))
+    return column if column.type == kind else column.cast(kind)
 
 
 def as_given(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -141,4 +142,13 @@ def as_given(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.nulls(len(column))
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, as_given(column, kind.storage_type))
+    if of.is_list(kind):
+        return _with_values(column, as_given(column.flatten(), kind.value_type))
     return column.cast(kind)
+
+
+def _with_values(lists: pa.ListArray, values: pa.Array) -> pa.ListArray:
+    """Lists of the same lengths with other values. No list is null."""
+    ends = pc.cumulative_sum(pc.list_value_length(lists).cast(pa.int32()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    return pa.ListArray.from_arrays(offsets, values)
