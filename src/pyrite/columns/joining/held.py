@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -26,11 +27,10 @@ MOST_BYTES = 64 << 20
 class Held:
     """The right side of a join, and the matches that left frames have in it."""
 
-    def __init__(
-        self, spec: JoinSpec, kernels: Kernels, where: str, *, most_waiting: int = MOST_BYTES
-    ) -> None:
+    def __init__(self, spec: JoinSpec, kernels: Kernels, where: str, *, budget: int | None) -> None:
         self._spec, self._kernels, self._where = spec, kernels, where
-        self._most_waiting = most_waiting
+        self._most_waiting = MOST_BYTES if budget is None else min(MOST_BYTES, budget // 2)
+        self._most_codes = sys.maxsize if budget is None else budget // 8
         self._batches: list[pa.RecordBatch] = []
         self._right: pa.Table | None = None
         self._left: pa.Schema | None = None
@@ -52,7 +52,7 @@ class Held:
         go through many more right rows than it has rows."""
         self.wait(frame)
         cost = 0 if self._lookup is None else self._lookup.fixed_cost
-        if self._waiting_rows * 2 >= cost or self._waiting_bytes >= self._most_waiting:
+        if self._waiting_rows >= 2 * cost or self._waiting_bytes >= self._most_waiting:
             yield from self._waited()
 
     def wait(self, frame: Frame) -> None:
@@ -121,7 +121,7 @@ class Held:
             pair = key_pair(left_type, right.schema.field(other).type, self._both(name, other))
             self._pairs.append(pair)
             keys.append(_converted(pair.right, right.column(other)))
-        self._lookup = lookup(keys, self._kernels)
+        self._lookup = lookup(keys, self._kernels, most_codes=self._most_codes)
         self._matches = Matches(self._lookup)
         if spec.keeps_right and self._is_matched is None:
             self._is_matched = np.zeros(right.num_rows, np.bool_)

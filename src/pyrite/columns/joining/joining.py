@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyrite.columns.frames import Frame, as_batch
 from pyrite.columns.joining.blocks import joined_in_blocks
-from pyrite.columns.joining.held import MOST_BYTES, Held, is_arrow
+from pyrite.columns.joining.held import Held, is_arrow
 from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
 from pyrite.columns.kernels import Kernels
@@ -95,8 +95,7 @@ class Joining:
             self._spilled.close()
 
     def _new_held(self, spec: JoinSpec) -> Held:
-        most = MOST_BYTES if self._budget is None else min(MOST_BYTES, self._budget // 2)
-        return Held(spec, self._kernels, self._where, most_waiting=most)
+        return Held(spec, self._kernels, self._where, budget=self._budget)
 
     def _hold(self, frame: Frame) -> None:
         batch = as_batch(frame)

@@ -6,6 +6,7 @@ gives the codes of the right rows, and finds those of left rows; -1 is a key tha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Codes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-SPARSEST = 8
+SPARSEST = 64
 """Whole numbers are their own codes if at least one of this many in their range occurs."""
 
 
@@ -36,9 +37,12 @@ class Lookup(Protocol):
     def find(self, columns: Sequence[pa.Array]) -> Codes: ...
 
 
-def lookup(columns: Sequence[pa.Array], kernels: Kernels) -> Lookup:
-    """A lookup of keys of one or more columns, as `key_pairs` makes them."""
-    if len(columns) == 1 and (dense := Dense.of(columns[0])) is not None:
+def lookup(
+    columns: Sequence[pa.Array], kernels: Kernels, *, most_codes: int = sys.maxsize
+) -> Lookup:
+    """A lookup of keys of one or more columns, as `key_pairs` makes them. If there may be more codes
+    than keys, there are at most so many."""
+    if len(columns) == 1 and (dense := Dense.of(columns[0], most_codes)) is not None:
         return dense
     if kernels == "polars":
         return PolarsLookup(columns)
@@ -59,7 +63,7 @@ class Dense:
         self.held = self.find([column])
 
     @staticmethod
-    def of(column: pa.Array) -> Dense | None:
+    def of(column: pa.Array, most_codes: int) -> Dense | None:
         """A lookup of these keys, or None if their range is too large."""
         if not pa.types.is_int64(column.type):
             return None
@@ -67,7 +71,7 @@ class Dense:
         lowest, highest = ends["min"], ends["max"]
         if lowest is None:
             return Dense(column, 0, -1)
-        if highest - lowest >= SPARSEST * len(column) + 1024:
+        if highest - lowest >= min(most_codes, SPARSEST * len(column) + 1024):
             return None
         return Dense(column, lowest, highest)
 
@@ -127,12 +131,11 @@ class Combined:
 
 
 def _one_column(column: pa.Array) -> Lookup:
-    return Dense.of(column) or ArrowLookup(column)
+    return Dense.of(column, 1 << 31) or ArrowLookup(column)
 
 
 def _together(codes: Codes, others: Codes, size: int) -> pa.Array:
-    """One number for two codes. It cannot overflow: no side has more than 2^31 distinct keys, and
-    the range of a dense one is a small multiple of its rows."""
+    """One number for two codes, both of which are below 2^31."""
     missing = (codes < 0) | (others < 0)
     return pa.array(codes * size + others, mask=missing if missing.any() else None)
 
@@ -144,15 +147,32 @@ class PolarsLookup:
         import polars as pl
 
         keys = _frame(columns)
-        self._keys = keys.unique(maintain_order=True).drop_nulls().with_row_index("code")
-        self._keys = self._keys.with_columns(pl.col("code").cast(pl.Int64))
-        self.size = self.fixed_cost = len(self._keys)
-        self.held = self.find(columns)
+        is_unique = keys.n_unique() == len(keys)
+        distinct = keys if is_unique else keys.unique()
+        codes = pl.Series("code", np.arange(len(distinct)))
+        self._keys = distinct.with_columns(codes).drop_nulls()
+        self.size = self.fixed_cost = len(distinct)
+        if is_unique and len(self._keys) == len(keys):
+            self.held = codes.to_numpy()
+        else:
+            self.held = self.find(columns)
 
     def find(self, columns: Sequence[pa.Array]) -> Codes:
+        import polars as pl
+
         keys = _frame(columns)
-        found = keys.join(self._keys, on=keys.columns, how="left", maintain_order="left")
-        return found.get_column("code").fill_null(-1).to_numpy()
+        rows = pl.Series("row", np.arange(len(keys)))
+        # Faster than a left join that keeps the order.
+        found = (
+            keys.lazy()
+            .with_columns(rows)
+            .join(self._keys.lazy(), on=keys.columns, how="inner")
+            .select("row", "code")
+            .collect(engine="streaming")
+        )
+        codes = np.full(len(keys), -1, np.int64)
+        codes[found.get_column("row").to_numpy()] = found.get_column("code").to_numpy()
+        return codes
 
 
 def _frame(columns: Sequence[pa.Array]) -> pl.DataFrame:

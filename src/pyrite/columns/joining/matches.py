@@ -28,28 +28,22 @@ class Matches:
     def __init__(self, lookup: Lookup) -> None:
         rows = np.flatnonzero(lookup.held >= 0)
         codes = lookup.held[rows] if len(rows) < len(lookup.held) else lookup.held
-        counts = np.bincount(codes, minlength=lookup.size)
-        self._is_unique = not len(counts) or int(counts.max()) <= 1
-        # One more at the end, for code -1.
-        if self._is_unique:
-            self._row = np.full(lookup.size + 1, -1, np.int64)
-            self._row[codes] = rows
-        else:
-            self._counts = np.append(counts, 0)
+        # By code its only row or, if some codes have several rows, the number of a group of rows.
+        # There is one more at the end, for code -1.
+        self._found = np.full(lookup.size + 1, -1, np.int32 if len(rows) < 1 << 31 else np.int64)
+        self._found[codes] = rows
+        self._is_unique = bool((self._found[codes] == rows).all())
+        if not self._is_unique:
+            used = np.flatnonzero(self._found >= 0)
+            self._found[used] = np.arange(len(used))
+            groups = self._found[codes]
+            self._counts = np.append(np.bincount(groups, minlength=len(used)), 0)
             self._starts = np.append(0, np.cumsum(self._counts)[:-1])
-            self._rows = rows[np.argsort(codes, kind="stable")]
-
-    @property
-    def nbytes(self) -> int:
-        if self._is_unique:
-            return self._row.nbytes
-        return self._counts.nbytes + self._starts.nbytes + self._rows.nbytes
+            self._rows = rows[np.argsort(groups, kind="stable")]
 
     def has(self, codes: Codes) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of the left rows have a match."""
-        if self._is_unique:
-            return self._row[codes] >= 0
-        return self._counts[codes] > 0
+        return self._found[codes] >= 0
 
     def pairs(self, codes: Codes, *, keeps_left: bool, most: int) -> Iterator[Pairs]:
         """The pairs of all left rows, in their order, at most so many at a time. With `keeps_left`,
@@ -60,7 +54,7 @@ class Matches:
             yield from self._several(codes, keeps_left, most)
 
     def _single(self, codes: Codes, keeps_left: bool, most: int) -> Iterator[Pairs]:
-        found = self._row[codes]
+        found = self._found[codes]
         left = None
         if not keeps_left:
             left = np.flatnonzero(found >= 0)
@@ -77,7 +71,8 @@ class Matches:
             yield Pairs(left[start : start + most], found[start : start + most])
 
     def _several(self, codes: Codes, keeps_left: bool, most: int) -> Iterator[Pairs]:
-        counts = self._counts[codes]
+        groups = self._found[codes]
+        counts = self._counts[groups]
         if keeps_left:
             counts = np.maximum(counts, 1)
         ends = np.cumsum(counts)
@@ -91,10 +86,9 @@ class Matches:
             left = np.repeat(np.arange(first, last + 1), shown)
             # The number of a pair among those of its left row.
             nth = np.arange(start, stop) - np.repeat(before, shown)
-            left_codes = codes[left]
-            right = self._starts[left_codes] + nth
+            right = self._starts[groups[left]] + nth
             if not keeps_left:
                 yield Pairs(left, self._rows[right])
                 continue
-            matched = self._counts[left_codes] > 0
+            matched = groups[left] >= 0
             yield Pairs(left, np.where(matched, self._rows[np.where(matched, right, 0)], -1))
