@@ -196,7 +196,7 @@ class Grouping:
 
     def _given(self, states: list[Held]) -> Iterator[pa.RecordBatch]:
         give = self._outputs.states if self._spec.gives == "states" else self._outputs.results
-        if not states and not self._spec.by and self._spec.gives == "rows":
+        if not states and not self._spec.by and self._spec.takes == "rows":
             yield give(self._inputs.no_rows())
         elif states:
             for batch in batches_of(self._kernels.table_of(states[0])):
