@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyrite.columns.joining.spec import HOWS, JoinHow, JoinSpec
 from pyrite.columns.kernels import Kernels
-from tests.columns.arrays import TYPES, arrays
+from tests.columns.arrays import KINDS, TYPES, arrays
 from tests.columns.joined_rows import expected, joined, sides
 
 KERNELS: tuple[Kernels, ...] = ("arrow", "polars")
@@ -60,7 +60,7 @@ NUMBERS = [
     *(pa.decimal128(5, 2), pa.decimal128(38, 10), pa.decimal256(60, 30)),
     pa.dictionary(pa.int32(), pa.int64()),
 ]
-MOMENTS = [pa.timestamp(unit, zone) for unit in ("s", "us") for zone in ("UTC", "Europe/Berlin")]
+MOMENTS = [kind for kind in KINDS if pa.types.is_timestamp(kind) and kind.tz]
 TEXTS = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
 BYTES = [pa.binary(), pa.large_binary(), pa.binary(5)]
 DURATIONS = [pa.duration("s"), pa.duration("ms"), pa.duration("us")]
