@@ -105,6 +105,11 @@ def test_with_any_budget_rows_are_sorted_by_several_columns(data: st.DataObject)
     assert in_order(spec, batches, "polars", budget=budget) == rows
 
 
+def test_a_dictionary_without_rows_is_sorted_with_any_budget() -> None:
+    batch = pa.record_batch({"k0": pa.array(["a"]).dictionary_encode()}).slice(1)
+    assert in_order(SortSpec(("k0",), (False,)), [batch], "arrow", budget=0) == []
+
+
 @pytest.mark.parametrize("budget", [None, 0])
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
