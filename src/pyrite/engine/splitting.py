@@ -1,5 +1,6 @@
 """The route of an edge that is partitioned by columns: it splits batches of rows, and sends each
-row to the outlet of its partition.
+row to the outlet of its partition. Outlets without rows of the first batch get an empty one, which
+has the columns.
 
 Small pieces for the same outlet are held back and put together, in their order, until they are
 large, or until the engine lets them go.
@@ -93,14 +94,19 @@ class PartitionedRows(Route):
         from pyrite.columns.frames import as_batch
         from pyrite.columns.splitting import Pieces, split
 
-        if not batch.num_rows:
+        is_first = self._pieces is None
+        if not batch.num_rows and not is_first:
             return
         batch = as_batch(batch)
         if self._pieces is None:
             self._pieces = Pieces()
         for place, piece in enumerate(split(batch, self._places_of(batch), len(self.outlets))):
-            if piece is not None:
+            if piece is not None and piece.num_rows:
                 self._put_together(self._pieces, place, piece)
+            elif is_first:
+                # Those that get no rows must know the columns, too: a left join, for example,
+                # fills those of the right side with nulls.
+                self._send(place, as_batch(batch.schema.empty_table()))
         if self._held >= MOST_HELD:
             self.let_go()
 
