@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections import Counter
 
 import pyarrow as pa
@@ -97,3 +98,19 @@ def castable(array: pa.Array, kind: pa.DataType) -> list[pa.Array]:
         with contextlib.suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
             made.append(array[value : value + 1].cast(kind))
     return made
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_all_nans_are_one_key_and_both_zeros_too(kernels: Kernels) -> None:
+    other_nan = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
+    left = [pa.record_batch({"k": [0.0, float("nan"), None], "l": [1, 2, 3]})]
+    right = [pa.record_batch({"k": [-0.0, other_nan, None], "r": [1, 2, 3]})]
+    rows = joined(JoinSpec(("k",), ("k",)), left, right, kernels)
+    assert [row[1:] for row in rows] == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_a_key_with_a_null_in_one_of_its_columns_matches_nothing(kernels: Kernels) -> None:
+    side = [pa.record_batch({"a": [1, 1], "b": ["x", None]})]
+    rows = joined(JoinSpec(("a", "b"), ("a", "b"), "semi"), side, side, kernels)
+    assert rows == [(1, "x")]
