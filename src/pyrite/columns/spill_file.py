@@ -47,6 +47,8 @@ class SpillFile:
 
     def _write(self, part: int, batch: pa.RecordBatch) -> None:
         data = packed_buffer([batch])
-        self._file.write(memoryview(data))
+        left = memoryview(data)
+        while left:  # a disk that is almost full takes a part
+            left = left[self._file.write(left) :]
         self._places.setdefault(part, []).append((self._end, data.size))
         self._end += data.size
