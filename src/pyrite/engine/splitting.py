@@ -100,7 +100,7 @@ class PartitionedRows(Route):
             self._pieces = Pieces()
         for place, piece in enumerate(split(batch, self._places_of(batch), len(self.outlets))):
             if piece is not None:
-                self._put_together(self._pieces, place, piece, batch.nbytes)
+                self._put_together(self._pieces, place, piece)
         if self._held >= MOST_HELD:
             self.let_go()
 
@@ -114,15 +114,11 @@ class PartitionedRows(Route):
             self._places = np.array(self._outlet_of_partition, np.int32)
         return self._places[partitions_of(batch, self._key.columns, len(self._places))]
 
-    def _put_together(self, pieces: Pieces, place: int, piece: Any, whole: int) -> None:
+    def _put_together(self, pieces: Pieces, place: int, piece: Any) -> None:
         from pyrite.columns.frames import batches_of
-        from pyrite.columns.splitting import merged
 
-        size = piece.nbytes
-        if 2 * size < min(whole, MOST_HELD):
-            piece = merged([piece])  # so that it does not keep the rest of its batch in memory
         full = pieces.add(place, piece)
-        self._held += size
+        self._held += piece.nbytes
         if full is not None:
             self._held = max(0, self._held - full.nbytes)
             for part in batches_of(full):

@@ -40,8 +40,8 @@ class Lookup(Protocol):
 def lookup(
     columns: Sequence[pa.Array], kernels: Kernels, *, most_codes: int = sys.maxsize
 ) -> Lookup:
-    """A lookup of keys of one or more columns, as `key_pairs` makes them. If there may be more codes
-    than keys, there are at most so many."""
+    """A lookup of keys of one or more columns, as `key_pairs` makes them. There are at most
+    `most_codes` codes, or one for each key."""
     if len(columns) == 1 and (dense := Dense.of(columns[0], most_codes)) is not None:
         return dense
     if kernels == "polars":

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrite.columns.joining.lookup import Codes, Lookup
 
-Rows: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+Rows: TypeAlias = "np.ndarray[Any, np.dtype[np.signedinteger[Any]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Matches:
         codes = lookup.held[rows] if len(rows) < len(lookup.held) else lookup.held
         # By code its only row or, if some codes have several rows, the number of a group of rows.
         # There is one more at the end, for code -1.
-        self._found = np.full(lookup.size + 1, -1, np.int32 if len(rows) < 1 << 31 else np.int64)
+        width: Any = np.int32 if len(rows) < 1 << 31 else np.int64
+        self._found: Rows = np.full(lookup.size + 1, -1, width)
         self._found[codes] = rows
         self._is_unique = bool((self._found[codes] == rows).all())
         if not self._is_unique:
@@ -43,7 +44,8 @@ class Matches:
 
     def has(self, codes: Codes) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of the left rows have a match."""
-        return self._found[codes] >= 0
+        has_match: np.ndarray[Any, np.dtype[np.bool_]] = self._found[codes] >= 0
+        return has_match
 
     def pairs(self, codes: Codes, *, keeps_left: bool, most: int) -> Iterator[Pairs]:
         """The pairs of all left rows, in their order, at most so many at a time. With `keeps_left`,
