@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyrite.columns.frames import as_batch
-from pyrite.columns.splitting import order_of, taken
+from pyrite.columns.splitting import order_of
 from pyrite.processors.columns.one_schema import OneSchema
 from pyrite.processors.columns.row_groups import RowGroups
 from pyrite.processors.files.formats import Written
@@ -121,7 +121,7 @@ class _Partitioned(Writer):
         # Not slices: those would keep all rows of the window in memory.
         ends = np.cumsum(np.bincount(codes, minlength=len(places)))[:-1]
         rows = np.split(order_of(codes, len(places)), ends)
-        self._places.write({place: [taken(rest, of)] for place, of in zip(places, rows)})
+        self._places.write({place: [rest.take(pa.array(of))] for place, of in zip(places, rows)})
 
     def _coded(self, batch: pa.RecordBatch) -> tuple[Any, list[str]]:
         """For each row the number of its place, and the places."""
