@@ -65,6 +65,18 @@ def test_all_kinds_of_joins(how: Any, keys: list[Any]) -> None:
     assert sorted(lefts, key=str) == sorted(keys, key=str)
 
 
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_rows_without_a_match_have_the_columns_of_both_sides(how: Any) -> None:
+    pipe = Pipeline()
+    many = stage_of(pipe, *((n, str(n)) for n in range(50)))
+    few = stage_of(pipe, (1, "x"))
+    sides = (few, many) if how == "right" else (many, few)
+    joined = sides[0].join(sides[1], on="k", how=how, parallelism=4)
+    found = joined.sort("k").rows().collect()
+    assert len(found) == 50
+    assert {tuple(row) for row in found} == {("k", "v", "v_right")}
+
+
 def test_a_union_has_the_rows_of_all() -> None:
     pipe = Pipeline()
     one, two, three = (stage_of(pipe, (n, str(n))) for n in range(3))

@@ -63,14 +63,22 @@ class Rows(BatchStep):
     suits_any_processor = True
 
     def open(self, context: ProcessorContext) -> Work:
-        return _RowsWork()
+        return _RowsWork(context.vertex_name)
 
 
 class _RowsWork(Work):
+    def __init__(self, vertex: str) -> None:
+        self._vertex = vertex
+
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import as_batch
+        from pyrite.columns.schemas import ambiguous_column
 
         batch = as_batch(item)
+        names = batch.schema.names
+        if len(set(names)) < len(names):  # a dict would have only the last of them
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ambiguous_column(twice, f"vertex '{self._vertex}'")
         for start in range(0, batch.num_rows, ROWS_AT_ONCE):
             yield batch.slice(start, ROWS_AT_ONCE).to_pylist(maps_as_pydicts="strict")
 
