@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from pyrite import InvalidDAG, Pipeline
 from pyrite import processors as p
 from pyrite.pipeline import BatchStage
 
+NEVER = pc.field("k") > 100
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
 
@@ -75,6 +77,15 @@ def test_rows_without_a_match_have_the_columns_of_both_sides(how: Any) -> None:
     found = joined.sort("k").rows().collect()
     assert len(found) == 50
     assert {tuple(row) for row in found} == {("k", "v", "v_right")}
+
+
+@pytest.mark.parametrize("empty", ["no items", "all filtered"])
+def test_a_side_without_rows_has_columns(empty: str) -> None:
+    pipe = Pipeline()
+    left = stage_of(pipe, (1, "a"))
+    right = stage_of(pipe) if empty == "no items" else stage_of(pipe, (1, "b")).filter(NEVER)
+    joined = left.join(right, on="k", how="left").rows().collect()
+    assert joined == [{"k": 1, "v": "a", "v_right": None}]
 
 
 def test_a_union_has_the_rows_of_all() -> None:

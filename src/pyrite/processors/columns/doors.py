@@ -103,6 +103,7 @@ class _BatchesWork(Work):
         self._vertex = vertex
         self._parts: list[pa.RecordBatch] = []
         self._rows = 0
+        self._has_given = False
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -114,7 +115,9 @@ class _BatchesWork(Work):
             if not is_batches:
                 yield from self._put_together(list(some))
                 continue
-            yield from self.end()
+            if self._rows:
+                yield self._batch()
+            self._has_given = True
             for batch in some:
                 yield self._passed(batch)
 
@@ -137,7 +140,7 @@ class _BatchesWork(Work):
                 yield self._batch()
 
     def end(self) -> Iterator[Any]:
-        if self._rows:
+        if self._rows or not self._has_given:  # the next step must know the columns
             yield self._batch()
 
     def save(self) -> Iterable[tuple[Any, Any]]:
@@ -152,7 +155,7 @@ class _BatchesWork(Work):
 
         from pyrite.columns.frames import as_batch
 
-        parts, self._parts, self._rows = self._parts, [], 0
+        parts, self._parts, self._rows, self._has_given = self._parts, [], 0, True
         return as_batch(pa.Table.from_batches(parts, self._schema))
 
     def _converted(self, items: Sequence[Any]) -> pa.RecordBatch:
