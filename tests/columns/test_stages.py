@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from pyrite import InvalidDAG, Pipeline
@@ -79,11 +81,15 @@ def test_rows_without_a_match_have_the_columns_of_both_sides(how: Any) -> None:
     assert {tuple(row) for row in found} == {("k", "v", "v_right")}
 
 
-@pytest.mark.parametrize("empty", ["no items", "all filtered"])
-def test_a_side_without_rows_has_columns(empty: str) -> None:
+@pytest.mark.parametrize("empty", ["no items", "all filtered", "no rows in a file"])
+def test_a_side_without_rows_has_columns(empty: str, tmp_path: Path) -> None:
     pipe = Pipeline()
     left = stage_of(pipe, (1, "a"))
-    right = stage_of(pipe) if empty == "no items" else stage_of(pipe, (1, "b")).filter(NEVER)
+    if empty == "no rows in a file":
+        pq.write_table(SCHEMA.empty_table(), tmp_path / "empty.parquet")
+        right = pipe.read_from(p.read_batches(tmp_path / "empty.parquet"))
+    else:
+        right = stage_of(pipe) if empty == "no items" else stage_of(pipe, (1, "b")).filter(NEVER)
     joined = left.join(right, on="k", how="left").rows().collect()
     assert joined == [{"k": 1, "v": "a", "v_right": None}]
 
