@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -99,12 +100,39 @@ class ReadBatches(ReadFiles):
         known = FilesSchema.of(self.format, storage_of(self.pattern), paths, vertex)
         return replace(found, format=replace(self.format, known=known))
 
+    def open(self, context: ProcessorContext) -> Generator[Any, None, None]:
+        return self.frames(context, "arrow")
+
     def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
-        """What `open` emits, as frames of this kind where there are such."""
+        """What this processor emits, as frames of this kind where there are such. If the readers
+        of this process have no rows at all, the last of them emits a batch without rows: joins and
+        sinks need to know the columns."""
         found = self if self.files else self.found_once(context)
-        storage = storage_of(self.pattern)
+        readers = context.once(
+            ("readers", context.vertex_name), lambda: _Readers(context.local_parallelism)
+        )
+        storage, known = storage_of(self.pattern), found.format.known
         for part in found.share(context):
-            yield from found.format.frames(storage, part, kind)
+            for frame in found.format.frames(storage, part, kind):
+                readers.have_rows = True
+                yield frame
+        if readers.end_one() and not readers.have_rows and known is not None:
+            yield known.no_rows()
+
+
+class _Readers:
+    """The processors of a source in one process."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._lock = threading.Lock()
+        self.have_rows = False
+
+    def end_one(self) -> bool:
+        """Whether it is the last to end."""
+        with self._lock:
+            self._left -= 1
+            return self._left == 0
 
 
 def _checked_schema(given: Any, format: str) -> pa.Schema:
