@@ -99,6 +99,9 @@ class ReadBatches(ReadFiles):
         known = FilesSchema.of(self.format, storage_of(self.pattern), paths, vertex)
         return replace(found, format=replace(self.format, known=known))
 
+    def open(self, context: ProcessorContext) -> Generator[Any, None, None]:
+        return self.frames(context, "arrow")
+
     def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
         """What `open` emits, as frames of this kind where there are such. A processor without rows
         emits an empty batch: the next step must know the columns."""
@@ -110,9 +113,7 @@ class ReadBatches(ReadFiles):
                 has_given = True
                 yield frame
         if not has_given and found.format.known is not None:
-            from pyrite.columns.frames import empty_batch
-
-            yield empty_batch(found.format.known.wanted)
+            yield found.format.known.no_rows()
 
 
 def _checked_schema(given: Any, format: str) -> pa.Schema:
