@@ -93,6 +93,7 @@ class Grouping:
                 level=self._level + 1,
             )
             try:
+                grouping.add(self._outputs.states(self._inputs.no_groups()))  # tells the types
                 for batch in part:
                     grouping.add(batch)
                 yield from grouping.results()
