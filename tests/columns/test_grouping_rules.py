@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from pyrite.columns.grouping import grouping as module
 from pyrite.columns.grouping.aggregates import FUNCTIONS, group_spec
-from pyrite.columns.grouping.finishing import Finishing
 from pyrite.columns.grouping.grouping import Grouping
 from pyrite.columns.grouping.spilling import Spill
 from pyrite.columns.kernels import KERNELS, Kernels
@@ -133,14 +131,6 @@ def test_columns_of_nulls_have_the_type_that_others_have(kernels: Kernels) -> No
         for budget in (None, 1):
             found = groups(batches, ["k"], aggregates, kernels=kernels, budget=budget)
             assert found.to_pylist() == [{"k": 1, **expected}]
-
-
-def test_spilled_columns_of_nulls_have_the_type_that_others_have(kernels: Kernels) -> None:
-    nulls = pa.record_batch({"k": range(9), "x": pa.nulls(9)})
-    batch = pa.record_batch({"k": range(3, 12), "x": ["a"] * 9})
-    found = groups([nulls, batch], ["k"], {"x": ("x", "max")}, kernels=kernels, budget=1)
-    assert found["x"].type == pa.string()
-    assert found["x"].null_count == 3
 
 
 # No rows.
@@ -340,13 +330,3 @@ def test_results_come_in_batches_of_a_few_megabytes(kernels: Kernels) -> None:
     found = results([batch], group_spec(["k"], {}, where=""), kernels=kernels)
     assert max(each.nbytes for each in found) <= 8 << 20
     assert sum(each.num_rows for each in found) == 1_200_000
-
-
-def test_states_of_one_grouping_are_finished_without_grouping_them_again(kernels: Kernels) -> None:
-    batch = rows(1, 500, 40)
-    spec = group_spec(["k"], AGGREGATES, gives="states", where="")
-    final = replace(spec, takes="states", gives="rows")
-    states = results([batch], spec, kernels=kernels, budget=1000)
-    finishing = Finishing(final, vertex="sum")
-    found = pa.Table.from_batches(map(finishing.finished, states))
-    assert sorted_groups(found) == sorted_groups(groups([batch], ["k"], AGGREGATES))

@@ -93,7 +93,6 @@ class Grouping:
                 level=self._level + 1,
             )
             try:
-                grouping.add(self._outputs.states(self._inputs.no_groups()))  # tells the types
                 for batch in part:
                     grouping.add(batch)
                 yield from grouping.results()

@@ -35,14 +35,12 @@ class BatchChain:
         self.source = first if isinstance(first, ReadStep) else None
         self.sink = last if isinstance(last, WriteStep) else None
         self.emits = emits
-        self.steps: list[tuple[int, BatchStep]] = []
+        self.steps: list[tuple[int, BatchStep]] = [
+            (index, link.step)
+            for index, link in enumerate(links)
+            if isinstance(link.step, BatchStep)
+        ]
         """The steps between source and sink, each with the index of its link."""
-        for index, link in enumerate(links):
-            if isinstance(link.step, BatchStep):
-                step = link.step
-                if self.steps:
-                    step = step.behind(self.steps[-1][1])
-                self.steps.append((index, step))
 
     def processor(self) -> BatchProcessor:
         return BatchProcessor(self)

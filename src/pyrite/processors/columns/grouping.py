@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
@@ -16,7 +16,6 @@ from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.columns.grouping.aggregates import GroupSpec
-    from pyrite.columns.grouping.finishing import Finishing
     from pyrite.columns.kernels import Kernels
 
 
@@ -71,7 +70,6 @@ class GroupBatches(BatchStep):
     spec: GroupSpec
     kernels: Kernels
     memory: int | None = None
-    gets_groups_once: bool = False
     absorbs_input = True
 
     @property
@@ -82,19 +80,11 @@ class GroupBatches(BatchStep):
     def prefers(self) -> FrameKind:  # type: ignore[override]
         return self.kernels
 
-    def behind(self, before: BatchStep) -> BatchStep:
-        # The states of one processor have each group once: there is nothing left to group.
-        is_half = isinstance(before, GroupBatches) and before.spec.gives == "states"
-        return replace(self, gets_groups_once=is_half and self.spec.takes == "states")
-
     def open(self, context: ProcessorContext) -> Work:
-        from pyrite.columns.grouping.finishing import Finishing
         from pyrite.columns.grouping.grouping import Grouping
         from pyrite.columns.kernels import check_kernels
 
         check_kernels(self.kernels, context.vertex_name)
-        if self.gets_groups_once:
-            return _FinishingWork(Finishing(self.spec, vertex=context.vertex_name))
         return AbsorbingWork(
             Grouping(
                 self.spec,
@@ -104,11 +94,3 @@ class GroupBatches(BatchStep):
                 vertex=context.vertex_name,
             )
         )
-
-
-class _FinishingWork(Work):
-    def __init__(self, finishing: Finishing) -> None:
-        self._finishing = finishing
-
-    def take(self, item: Any, ordinal: int) -> Iterator[Any]:
-        yield self._finishing.finished(item)

@@ -33,10 +33,6 @@ class BatchStep(Step):
     prefers: FrameKind = "arrow"
     """The frames that it takes without converting them."""
 
-    def behind(self, before: BatchStep) -> BatchStep:
-        """The step to run in the same processor right behind another one."""
-        return self
-
     def open(self, context: ProcessorContext) -> Work:
         """The work of one processor."""
         raise NotImplementedError
