@@ -35,7 +35,7 @@ def test_every_frame_becomes_every_other(frame: Frame) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_pyarrow_can_take_rows_of_every_batch(kind: pa.DataType, data: st.DataObject) -> None:
     array = data.draw(arrays(kind, min_size=1))

@@ -153,9 +153,15 @@ def test_without_columns_all_rows_are_one_group(kernels: Kernels) -> None:
     for frames in ([batch, batch], [pl.DataFrame({"x": [1, 1]})] * 2):
         found = groups(frames, [], aggregates, kernels=kernels)
         assert found.to_pylist() == [{"x": 4, "n": 4, "d": 1}]
-    for frames in ([], [batch.slice(2)]):
-        found = groups(frames, [], aggregates, kernels=kernels)
-        assert found.to_pylist() == [{"x": None, "n": 0, "d": 0}]
+
+
+def test_without_columns_there_is_a_group_of_no_rows_if_a_batch_has_come(kernels: Kernels) -> None:
+    aggregates = {"x": ("x", "sum"), "n": ("x", "count"), "d": ("x", "count_distinct")}
+    spec = group_spec([], aggregates, where="")
+    empty = pa.record_batch({"x": [1]}).slice(1)
+    found = in_two_steps([empty, empty], spec.by, spec.aggregates, kernels=kernels)
+    assert found.to_pylist() == [{"x": None, "n": 0, "d": 0}]
+    assert results([], spec, kernels=kernels) == []
 
 
 def test_without_aggregates_the_distinct_keys_are_given(kernels: Kernels) -> None:

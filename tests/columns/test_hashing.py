@@ -24,7 +24,7 @@ def expected(batch: pa.RecordBatch, columns: list[str], count: int) -> list[int]
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=12)
+@settings(max_examples=7)
 @given(data=st.data())
 def test_a_row_is_in_the_partition_of_its_key(kind: pa.DataType, data: st.DataObject) -> None:
     batch = pa.record_batch({"k": data.draw(arrays(kind))})
@@ -32,7 +32,7 @@ def test_a_row_is_in_the_partition_of_its_key(kind: pa.DataType, data: st.DataOb
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_the_key_of_several_columns_is_their_tuple(kind: pa.DataType, data: st.DataObject) -> None:
     array = data.draw(arrays(kind, min_size=1))

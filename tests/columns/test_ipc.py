@@ -20,7 +20,7 @@ def large() -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_batches_of_every_type_survive(kind: pa.DataType, data: st.DataObject) -> None:
     batches = [pa.record_batch({"k": data.draw(arrays(kind))}) for _ in range(2)]
@@ -33,6 +33,31 @@ def test_batches_of_every_type_survive(kind: pa.DataType, data: st.DataObject) -
 
 def test_a_slice_is_packed_without_the_rest_of_its_batch() -> None:
     assert len(ipc.packed([large().slice(50_000, 10)])) < 1_000
+
+
+def test_a_slice_of_nested_columns_is_packed_without_the_rest() -> None:
+    numbers = pa.array(np.arange(100_000))
+    lists = pa.ListArray.from_arrays(pa.array(range(0, 100_001, 2)), numbers)
+    structs = pa.StructArray.from_arrays([lists, lists], ["a", "b"])
+    batch = pa.record_batch({"l": lists, "s": structs}).slice(25_000, 10)
+    data = ipc.packed([batch])
+    assert len(data) < 2_000
+    assert ipc.unpacked(data) == [batch]
+
+
+def test_a_slice_is_packed_with_the_values_of_a_dictionary_that_it_has() -> None:
+    words = pa.array([f"word {number}" for number in range(10_000)]).dictionary_encode()
+    batch = pa.record_batch({"k": words}).slice(5_000, 10)
+    data = ipc.packed([batch])
+    assert len(data) < 1_000
+    assert ipc.unpacked(data)[0].to_pylist() == batch.to_pylist()
+
+
+def test_a_packet_may_start_anywhere_in_memory() -> None:
+    packet = memoryview(b"!" + ipc.packed([large()]))[1:]
+    (again,) = ipc.unpacked(packet)
+    assert again == large()
+    assert all(buffer.address % 8 == 0 for buffer in again["n"].buffers() if buffer)
 
 
 def test_batches_of_different_schemas_go_in_one_packet() -> None:

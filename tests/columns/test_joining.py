@@ -42,7 +42,7 @@ def test_a_join_that_spills_makes_the_same_rows(how: JoinHow, data: st.DataObjec
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_keys_of_several_columns(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(KEYS), min_size=2, max_size=3))
@@ -70,7 +70,7 @@ DATES = [pa.date32(), pa.date64()]
 FAMILIES = [NUMBERS, MOMENTS, TEXTS, BYTES, DURATIONS, LOCAL_TIMES, TIMES_OF_DAY, DATES]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_values_of_different_types_match_if_they_are_equal_in_python(data: st.DataObject) -> None:
     family = data.draw(st.sampled_from(FAMILIES))

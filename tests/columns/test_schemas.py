@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyrite.columns.schemas import InvalidBatch, checked, column_of, unified
+from pyrite.columns.schemas import InvalidBatch, checked, column_of
 
 BATCH = pa.record_batch({"id": [1], "price": [2.5]})
 
@@ -45,8 +45,20 @@ def test_a_column_that_the_others_do_not_have_is_named() -> None:
         checked(other, BATCH.schema, "vertex 'v'")
 
 
-def test_schemas_are_unified_over_columns_of_nulls() -> None:
-    nulls = pa.schema([("price", pa.null()), ("id", pa.int64())])
-    assert unified([nulls, BATCH.schema, nulls], "v").field("price").type == pa.float64()
-    with pytest.raises(InvalidBatch, match="the column 'id' is int32 in one batch and int64"):
-        unified([BATCH.schema, pa.schema([("price", pa.float64()), ("id", pa.int32())])], "v")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pa.string(), pa.large_string(), pa.null()),
+        *(pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int32(), pa.large_string())),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "expected", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_other_encodings_of_the_same_values_fit(kind: pa.DataType, expected: pa.DataType) -> None:
+    values = [None, None] if kind == pa.null() else ["a", None]
+    batch = pa.record_batch({"k": pa.array(values).cast(kind)})
+    again = checked(batch, pa.schema([("k", expected)]), "vertex 'v'")
+    assert again.schema.types == [expected]
+    assert again["k"].to_pylist() == values

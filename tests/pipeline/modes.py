@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyrite import Execution, Instance, JobConfig, Pipeline, instance
+from pyrite import DAG, Execution, Instance, JobConfig, Pipeline, instance
 
 PATIENCE = 60
 
@@ -17,11 +17,11 @@ PATIENCE = 60
 class Mode:
     """Runs pipelines in one of the ways. `start` makes a job of a pipeline and executes it."""
 
-    def __init__(self, pyr: Instance, start: Callable[[Pipeline], Execution]) -> None:
+    def __init__(self, pyr: Instance, start: Callable[[Pipeline | DAG], Execution]) -> None:
         self._pyr = pyr
         self._start = start
 
-    def listed(self, pipe: Pipeline, *names: str) -> list[list[Any]]:
+    def listed(self, pipe: Pipeline | DAG, *names: str) -> list[list[Any]]:
         """Runs a pipeline, and returns what it has written to these named lists."""
         for name in names:
             self._pyr.list(name).clear()

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-import cloudpickle
-
 from pyrite.cluster.light.outcomes import MemberLost
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.wire import messages as m
@@ -69,7 +68,7 @@ def reply(connection: Connection, message: m.Call, serve: Callable[[Any], Any]) 
                 lambda done: reply(connection, message, lambda _: done.result())
             )
             return
-        result = cloudpickle.dumps((True, served))
+        result = dumps_code((True, served))
         if len(result) > MOST_BYTES:
             raise _too_long("reply", len(result))
     except BaseException as error:
@@ -99,8 +98,8 @@ def _unreadable(error: Exception) -> PyriteError:
 
 def _pickled(error: BaseException) -> bytes:
     try:
-        data: bytes = cloudpickle.dumps((False, error))
+        data: bytes = dumps_code((False, error))
         pickle.loads(data)
     except Exception:
-        data = cloudpickle.dumps((False, PyriteError(f"{type(error).__name__}: {error}")))
+        data = dumps_code((False, PyriteError(f"{type(error).__name__}: {error}")))
     return data

@@ -16,8 +16,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Final, NoReturn
 
-import cloudpickle
-
 from pyrite.closing import Closing
 from pyrite.cluster.calls import Calls
 from pyrite.cluster.collections.notes import Note, Notes, There
@@ -27,6 +25,7 @@ from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.plans import PackedDag, SentPlans
 from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
 from pyrite.cluster.normal.orders import NormalOrder
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.dag import DAG, MakesDAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
@@ -294,7 +293,7 @@ class Client(Closing):
         """Has a member do something. Its reply is the result of the future."""
         self._check_open()
         future: Future[Any] = Future()
-        payload = cloudpickle.dumps((request, note))
+        payload = dumps_code((request, note))
         with self._lock:  # what is posted here comes before `_stop`
             self._check_open()
             if is_cancel:
@@ -445,7 +444,7 @@ class Client(Closing):
         elif execution.job.is_light:
             self._connection.send(m.Cancel(id))
         else:  # a normal job's cancel must not overtake its order, which may be large
-            payload = cloudpickle.dumps((_about(execution, "cancel_normal"), None))
+            payload = dumps_code((_about(execution, "cancel_normal"), None))
             self._calls.send(self._connection, payload, Future())
 
     def _answered(self, message: m.Answer) -> None:

@@ -18,8 +18,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Final
 
-import cloudpickle
-
 from pyrite.cluster.calls import Calls, reply, reply_error
 from pyrite.cluster.collections.notes import MemberNotes, Note, PartLost, check, there
 from pyrite.cluster.collections.refused import RefusedCollections
@@ -38,6 +36,7 @@ from pyrite.cluster.normal.driving import no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.engine.failure import Failed
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size
@@ -400,7 +399,7 @@ class Member:
     def start_call(self, address: str, request: Request) -> Future[Any]:
         """Has another member do something. Any thread may call this, and `wait`."""
         future: Future[Any] = Future()
-        payload = cloudpickle.dumps(request)
+        payload = dumps_code(request)
         self.on_thread(lambda: self._send_call(address, payload, future))
         return future
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pyrite.columns.dictionaries import dictionary_columns, without_unused
 from pyrite.columns.pickling import IpcPickler, dumps
 
 __all__ = ["IpcPickler", "dumps", "is_packed", "packed", "packed_buffer", "unpacked"]
@@ -25,9 +26,10 @@ def packed(batches: Iterable[pa.RecordBatch]) -> bytes:
 def packed_buffer(batches: Iterable[pa.RecordBatch]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     for run in _runs(batches):
+        encoded = dictionary_columns(run[0].schema)
         with pa.ipc.new_stream(sink, run[0].schema) as writer:
             for batch in run:
-                writer.write_batch(batch)
+                writer.write_batch(without_unused(batch, encoded))
     return sink.getvalue()
 
 
@@ -45,8 +47,10 @@ def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
 
 def unpacked(packet: Any) -> list[pa.RecordBatch]:
     """The batches of a packet (bytes, a memoryview or another buffer), without a copy: they keep
-    the packet in memory."""
+    the packet in memory. Only a packet that is not aligned to words in memory is copied."""
     buffer = pa.py_buffer(packet)
+    if buffer.address % 8:
+        buffer = pa.py_buffer(buffer.to_pybytes())
     reader = pa.BufferReader(buffer)
     batches: list[pa.RecordBatch] = []
     while reader.tell() < buffer.size:

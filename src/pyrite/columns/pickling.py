@@ -20,12 +20,13 @@ def dumps(thing: Any) -> bytes:
     """Pickles a thing. If plain pickle fails, cloudpickle is used, which also pickles the code of
     classes and functions that other processes cannot import."""
     try:
-        return _plainly(thing)
+        return dumps_plainly(thing)
     except Exception:
         return _with_code(thing)
 
 
-def _plainly(thing: Any) -> bytes:
+def dumps_plainly(thing: Any) -> bytes:
+    """The same, but raises if plain pickle fails."""
     reducers = _reducers()
     if not reducers:
         return pickle.dumps(thing, 5)

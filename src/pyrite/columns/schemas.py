@@ -3,7 +3,7 @@ fit, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -31,15 +31,16 @@ def position_of(schema: pa.Schema, name: str, where: str = "") -> int:
 
 
 def checked(batch: pa.RecordBatch, expected: pa.Schema, where: str) -> pa.RecordBatch:
-    """The batch, if it has exactly the columns and types that are expected; in the order that is
-    expected. Metadata and nullability are not compared."""
+    """The batch with the columns and types that are expected, in the order that is expected. It may
+    have another order and other encodings of the same values, but no other values. Metadata and
+    nullability are not compared."""
     schema = batch.schema
     if schema.names == expected.names and schema.types == expected.types:
         return batch
     positions = [position_of(schema, name, where) for name in expected.names]
     for field, position in zip(expected, positions):
         found = schema.field(position).type
-        if found != field.type:
+        if not have_same_values(found, field.type):
             raise other_type(field.name, field.type, found, where)
     if len(positions) < len(schema):
         extra = next(name for name in schema.names if name not in set(expected.names))
@@ -47,31 +48,37 @@ def checked(batch: pa.RecordBatch, expected: pa.Schema, where: str) -> pa.Record
             f"{_at(where)}a batch has the column {extra!r}, which other batches do not have; their "
             f"columns are {_listed(expected.names)}. Select the same columns in all batches"
         )
-    return batch.select(positions)
+    columns = [batch.column(position) for position in positions]
+    cast = [column.cast(kind) for column, kind in zip(columns, expected.types)]
+    return pa.RecordBatch.from_arrays(cast, schema=expected)
 
 
-def unified(schemas: Iterable[pa.Schema], where: str) -> pa.Schema:
-    """The one schema of all: they must have the same columns with the same types. A column in which
-    one schema has only nulls (type null) has the type of the others."""
-    known: pa.Schema | None = None
-    for schema in schemas:
-        known = schema if known is None else _unified(known, schema, where)
-    return pa.schema([]) if known is None else known
+def have_same_values(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether a column of the one type can be read as one of the other: they are equal, or other
+    encodings of the same values; or the first has no values at all.
+
+    >>> have_same_values(pa.large_string(), pa.dictionary(pa.int8(), pa.string()))
+    True
+    >>> have_same_values(pa.int32(), pa.int64())
+    False
+    """
+    return bool(pa.types.is_null(one) or _plain(one) == _plain(other))
 
 
-def _unified(known: pa.Schema, schema: pa.Schema, where: str) -> pa.Schema:
-    fields = []
-    for name in schema.names:
-        position_of(known, name, where)
-    for field in known:
-        other = schema.field(position_of(schema, field.name, where))
-        if pa.types.is_null(field.type):
-            fields.append(other)
-        elif pa.types.is_null(other.type) or other.type == field.type:
-            fields.append(field)
-        else:
-            raise other_type(field.name, field.type, other.type, where)
-    return pa.schema(fields, known.metadata)
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The simplest type with the same values."""
+    of = pa.types
+    if of.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if of.is_large_string(kind) or of.is_string_view(kind):
+        return pa.string()
+    if of.is_large_binary(kind) or of.is_binary_view(kind):
+        return pa.binary()
+    if of.is_list(kind) or of.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if of.is_struct(kind):
+        return pa.struct([pa.field(field.name, _plain(field.type)) for field in kind])
+    return kind
 
 
 def no_column(name: str, names: Sequence[str], where: str = "") -> InvalidBatch:

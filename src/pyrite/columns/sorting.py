@@ -138,7 +138,8 @@ class _Rows:
 
     def add(self, batch: pa.RecordBatch) -> None:
         self.batches.append(batch)
-        self.size += batch.nbytes
+        if batch.num_rows:  # a dictionary weighs something without rows, too
+            self.size += batch.nbytes
 
     def sorted(self, ordering: Ordering, where: str) -> Iterator[Frame]:
         if not self.batches:

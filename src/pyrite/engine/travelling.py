@@ -8,8 +8,7 @@ import traceback
 import zlib
 from typing import Any, Final
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.engine.failure import Failed
 from pyrite.functions import message_of, shorten, shorten_text
 from pyrite.processors.loops.replaying import (
@@ -51,7 +50,7 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
     ]:
         try:
             candidate.__traceback__ = None
-            packed = cloudpickle.dumps((candidate, what))
+            packed = dumps_code((candidate, what))
             if len(packed) > MOST_PICKLED_BYTES:
                 continue
             pickle.loads(packed)
@@ -59,7 +58,7 @@ def pack_failure(failed: Failed, *, most_bytes: int = sys.maxsize) -> bytes:
             continue
         known = (failed.vertex, failed.processor, failed.edge, shorten(item), message, text)
         whole = zlib.compress(
-            cloudpickle.dumps((*known, packed, reason, packed_step, failed.is_result)), 9
+            dumps_code((*known, packed, reason, packed_step, failed.is_result)), 9
         )
         if len(whole) < most_bytes:
             break

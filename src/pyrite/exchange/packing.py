@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import cloudpickle
 
+from pyrite.columns.item_pickling import PLAIN, dumps
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
-from pyrite.exchange.pickling import PLAIN, dumps
 from pyrite.weights import MOST_PACKET_BYTES, how_many_fit, is_batch
 
 

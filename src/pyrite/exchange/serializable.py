@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.dag import DAG
 from pyrite.engine.fusion import step_of
 from pyrite.errors import InvalidDAG
@@ -40,7 +39,7 @@ def check_serializable(
 
 def _try_pickle(thing: Any, where: str, to: str) -> None:
     try:
-        cloudpickle.dumps(thing)
+        dumps_code(thing)
     except Exception as error:
         found = find_unpicklable(thing)
         what = "it" if found is None else f"{found.way}, which"

@@ -10,6 +10,7 @@ from pyrite.processors.columns.joining import join_batches
 from pyrite.processors.columns.mapping import map_batches
 from pyrite.processors.columns.reading import read_batches
 from pyrite.processors.columns.sorting import sort_batches
+from pyrite.processors.columns.writing import write_batches
 from pyrite.processors.files import read_files, write_files
 from pyrite.processors.groups.grouping import (
     accumulate,
@@ -50,6 +51,7 @@ __all__ = [
     "read_sql",
     "rows",
     "sort_batches",
+    "write_batches",
     "write_files",
     "write_list",
     "write_map",

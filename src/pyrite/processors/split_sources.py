@@ -10,7 +10,7 @@ from pyrite.bad_records import BadRecord, Handling
 from pyrite.boxes import none_emitted
 from pyrite.processors.loops.loop import raises_for_none
 from pyrite.processors.loops.steps import Lines, Transform
-from pyrite.processors.transforms import lines_of_parts
+from pyrite.processors.transforms import lines_of_parts, weighed
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class ReadSplits(Transform):
 
     def lines(self, index: int, value: str, vertex: str) -> Lines:
         nothing = raises_for_none(vertex) if self.may_hold_none else None
-        lines = lines_of_parts(index, f"read{index}({value})", nothing)
-        lines.names[f"read{index}"] = self.read
+        lines = lines_of_parts(index, f"weighed{index}(read{index}({value}))", nothing)
+        lines.names |= {f"read{index}": self.read, f"weighed{index}": weighed}
         lines.names_item = False  # a split is no item of the user's
         return lines
 
     def handling_lines(self, index: int, value: str, vertex: str, handling: Handling) -> Lines:
-        lines = lines_of_parts(index, f"read{index}({value})", None)
-        lines.names[f"read{index}"] = self.read
+        lines = lines_of_parts(index, f"weighed{index}(read{index}({value}))", None)
+        lines.names |= {f"read{index}": self.read, f"weighed{index}": weighed}
         lines.names_item = False
         lines.names[f"bad_record{index}"] = BadRecord
         if self.may_hold_none:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ from pyrite.processors.loops.loop import PAUSE_EVERY, returned_none
 from pyrite.processors.loops.steps import Lines, Transform, tried
 from pyrite.processors.ready_made import Inner
 from pyrite.traverser import iterate
+from pyrite.weights import count_of, is_batch
 
 
 def map(fn: Callable[[Any], Any]) -> Inner:
@@ -158,10 +159,32 @@ def lines_of_parts(index: int, parts: str, nothing: Callable[[], Any] | None) ->
 
 
 def parts_of(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """Divides the items into lists of at most PAUSE_EVERY items."""
+    """Divides the items into lists of at most PAUSE_EVERY items, or of one batch of rows."""
     rest = iter(items)
-    while part := list(islice(rest, PAUSE_EVERY)):
-        yield part
+    while part := list(islice(rest, 1)):
+        if is_batch(part[0]):
+            yield OneBatch(part)
+        else:
+            part += islice(rest, PAUSE_EVERY - 1)
+            yield part
+
+
+def weighed(parts: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The same lists of items, except that each batch of rows is in a list of its own."""
+    for part in parts:
+        if part and is_batch(part[0]):
+            for each in part:
+                yield OneBatch([each])
+        else:
+            yield part
+
+
+class OneBatch(list[Any]):
+    """A list with one batch of rows. Its length is the number of rows: so a loop counts rows, and
+    pauses after a few batches, before they fill the memory."""
+
+    def __len__(self) -> int:
+        return count_of((self[0],))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from pyrite.columns.item_pickling import dumps
 from pyrite.engine.plan import EdgePlan
 from pyrite.exchange.packing import (
     OpenPacket,
@@ -28,7 +29,6 @@ from pyrite.exchange.packing import (
     pickled,
     pickled_pairs,
 )
-from pyrite.exchange.pickling import dumps
 from pyrite.weights import bytes_of
 
 SCHEMA: Final = (

@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
 from pyrite.engine.inline import run_inline
@@ -31,7 +32,6 @@ from pyrite.engine.tasklets import Tasklet
 from pyrite.engine.travelling import pack_failure, unpack_failure
 from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
-from pyrite.exchange.pickling import dumps_code
 from pyrite.exchange.sections import Section
 from pyrite.spark.collections import Store, TaskCollections
 from pyrite.spark.links import ExchangeLinks

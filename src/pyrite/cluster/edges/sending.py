@@ -11,6 +11,7 @@ from pyrite.engine.queues import UNBOUNDED, Done, SpscQueue
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import DONE_NOW, IDLE, PROGRESS, Tasklet
 from pyrite.exchange.groups import Groups, Packing
+from pyrite.weights import BYTES_AT_ONCE, bytes_of
 from pyrite.wire.messages import DoneMessage, Message, PacketMessage
 
 MOST_UNSENT: Final = 4 << 20
@@ -115,6 +116,7 @@ class SenderTasklet(Tasklet):
     def _gather(self) -> Groups:
         """Takes items for one packet from the queues. It starts at another queue each time."""
         room = self._packing.items_per_packet
+        size = 0
         groups: Groups = []
         inputs = self._inputs
         self._turn += 1
@@ -123,7 +125,8 @@ class SenderTasklet(Tasklet):
             while room > 0 and (chunk := queue.poll(room)) is not None:
                 if isinstance(chunk, Done):
                     continue
-                room -= len(chunk)
+                size += bytes_of(chunk)
+                room = 0 if size >= BYTES_AT_ONCE else room - len(chunk)
                 if groups and groups[-1][0] == partition:
                     groups[-1] = (partition, groups[-1][1] + chunk)
                 else:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-import cloudpickle
-
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.context import Collections, NamedCollection
 from pyrite.engine.execution import MetaSuppliers, Plan
 from pyrite.engine.failure import Failed
@@ -152,7 +151,7 @@ class Coordination:
         for name, step in plan.looks:
             with at(name):
                 found[name] = step.found(name, parallelism[name] * len(self.members))
-        data: bytes = cloudpickle.dumps(found, 5)
+        data: bytes = dumps_code(found)
         return data
 
     def _start(self, orders: Sequence[Order]) -> None:
@@ -247,7 +246,7 @@ class Coordination:
 
 def _pickled_suppliers(suppliers: object) -> bytes:
     try:
-        data: bytes = cloudpickle.dumps(suppliers, 5)
+        data: bytes = dumps_code(suppliers)
     except Exception as error:
         raise PyriteError(f"a ProcessorSupplier cannot be sent to its member: {error}") from error
     return data

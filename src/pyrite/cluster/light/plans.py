@@ -10,8 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.dag import DAG
 from pyrite.engine.execution import Plan
 from pyrite.errors import PyriteError
@@ -37,7 +36,7 @@ class PackedDag:
         """Pickles a DAG. Raises PyriteError with the vertex or edge that cannot be pickled."""
         dag.validate()
         try:
-            data = cloudpickle.dumps(dag)
+            data = dumps_code(dag)
         except Exception:
             check_serializable(dag, to="the members", stays=())
             raise
@@ -54,7 +53,7 @@ def hash_of(data: Payload) -> bytes:
 
 
 def _largest(dag: DAG) -> str:
-    vertex = max(dag.vertices, key=lambda vertex: len(cloudpickle.dumps(vertex.supplier)))
+    vertex = max(dag.vertices, key=lambda vertex: len(dumps_code(vertex.supplier)))
     return f"vertex '{vertex.name}'"
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pickle
 from typing import Any, Final
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps_by_reference, dumps_code
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 
@@ -37,15 +36,14 @@ def packed(value: Any) -> bytes:
 
 def _by_reference(value: Any) -> bytes | None:
     try:
-        return pickle.dumps(value, 5)
+        return dumps_by_reference(value, value)
     except Exception:
         return None
 
 
 def _with_code(value: Any) -> bytes:
     try:
-        data: bytes = cloudpickle.dumps(value, 5)
-        return data
+        return dumps_code(value)
     except Exception as error:
         raise CannotStore(
             f"{shorten(value)} cannot be stored, because it cannot be pickled: {error}"

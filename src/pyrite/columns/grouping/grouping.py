@@ -36,7 +36,7 @@ class Grouping:
     `budget` is the most bytes to hold in memory; None for no limit. With `keep_order`, the groups
     come in the order in which their keys first appear, part by part if they were spilled, and equal
     frames give equal results, to the last bit of sums of floats. `by=[]` makes one group of all
-    rows; of no rows, too.
+    rows, also of none if a frame without rows has come. A processor that gets no frame gives none.
     """
 
     def __init__(
@@ -196,13 +196,11 @@ class Grouping:
 
     def _given(self, states: list[Held]) -> Iterator[pa.RecordBatch]:
         give = self._outputs.states if self._spec.gives == "states" else self._outputs.results
-        if not states and not self._spec.by and self._spec.takes == "rows":
-            yield give(self._inputs.no_rows())
-        elif states:
+        if states:
             for batch in batches_of(self._kernels.table_of(states[0])):
                 yield give(batch)
         elif self._inputs.is_known:
-            yield give(self._inputs.no_groups())
+            yield give(self._inputs.no_groups() if self._spec.by else self._inputs.no_rows())
 
     def _retype(self) -> None:
         """Converts what is held after a type has become known."""

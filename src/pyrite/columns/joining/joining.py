@@ -35,7 +35,6 @@ class Joining:
         *,
         kernels: Kernels = "arrow",
         budget: int | None = None,
-        keep_order: bool = True,
         vertex: str = "",
         level: int = 0,
     ) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 import logging
-import pickle
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps_by_reference, dumps_code
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.parts.code import JobCode, pack_code
@@ -42,6 +40,7 @@ from pyrite.functions import shorten
 from pyrite.job import Job
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import ReadStep, WriteStep
+from pyrite.weights import is_batch
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -232,12 +231,12 @@ def _planned(
 def _bodies(split: Any, vertex: str, most_bytes: int) -> Iterator[bytes]:
     """The messages of a split: one, unless it is too long for one."""
     try:
-        body = pickle.dumps([(None, [split])], 5)
+        body = dumps_by_reference([(None, [split])], split)
         if b"__main__" in body:  # a class of the user's script, which peers cannot import
-            body = bytes(cloudpickle.dumps([(None, [split])], 5))
+            body = dumps_code([(None, [split])])
     except Exception:
         try:
-            body = bytes(cloudpickle.dumps([(None, [split])], 5))
+            body = dumps_code([(None, [split])])
         except Exception as error:
             raise PyriteError(
                 f"an item of vertex '{vertex}' cannot be pickled: {error}; a durable job keeps the"
@@ -249,6 +248,10 @@ def _bodies(split: Any, vertex: str, most_bytes: int) -> Iterator[bytes]:
         half = len(split) // 2
         yield from _bodies(split[:half], vertex, most_bytes)
         yield from _bodies(split[half:], vertex, most_bytes)
+    elif isinstance(split, list) and is_batch(split[0]) and split[0].num_rows > 1:
+        half = split[0].num_rows // 2
+        yield from _bodies([split[0].slice(0, half)], vertex, most_bytes)
+        yield from _bodies([split[0].slice(half)], vertex, most_bytes)
     else:
         raise PyriteError(
             f"an item of vertex '{vertex}' has {len(body)} bytes, but a message of a queue can have"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps_code
 from pyrite.dag import DAG
 from pyrite.durable.parts.environment import this_process
 from pyrite.durable.parts.prepared import PreparedSinks
@@ -77,7 +76,7 @@ class _Packed:
 def pack_code(code: JobCode, deployment: Deployment) -> bytes:
     path = (*(str(entry) for entry in sys.path if entry), os.getcwd())
     try:
-        pickled = cloudpickle.dumps(code)
+        pickled = dumps_code(code)
     except Exception as error:
         raise PyriteError(
             f"{code.job_name} cannot be sent to the peers, because something in it cannot be"
@@ -85,7 +84,7 @@ def pack_code(code: JobCode, deployment: Deployment) -> bytes:
             " connection in its own init() on the submitting side, let it drop that in"
             " __getstate__, or open it in init() of the processor"
         ) from error
-    prepared = cloudpickle.dumps(_prepared(code))
+    prepared = dumps_code(_prepared(code))
     return pickle.dumps(
         _Packed(code.execution_id, code.job_name, path, deployment, prepared, pickled)
     )

@@ -3,14 +3,12 @@ Nothing of it is visible before a commit takes it."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import cloudpickle
-
+from pyrite.columns.item_pickling import dumps
 from pyrite.durable.parts.pairs import Halves, PairsRoute
-from pyrite.durable.parts.told import Told
+from pyrite.durable.parts.told import Added, Told
 from pyrite.durable.planning.tasks import PlannedJob, PlannedTask, edge_name
 from pyrite.durable.protocol.workflow import COMPLETION, Part
 from pyrite.durable.queues.queues import Message, Outgoing
@@ -19,6 +17,7 @@ from pyrite.engine.routing import Route
 from pyrite.errors import PyriteError
 from pyrite.exchange.groups import Packing
 from pyrite.functions import message_of
+from pyrite.weights import BYTES_AT_ONCE, bytes_of
 
 MESSAGE_BYTES: Final = 256 << 10
 """About how many bytes a message has, if there are items enough."""
@@ -82,7 +81,7 @@ class Egress:
 
     def _bodies(self, told: list[Told]) -> Iterator[bytes]:
         try:
-            body = encoded(told)
+            body = dumps(told, _sample_of(told))
         except Exception as error:
             if len(told) > 1:
                 for each in told:
@@ -130,6 +129,8 @@ class Way:
         self._packing = Packing(edge, limit=limit, largest=most_bytes, way=WAY)
         self._groups: dict[int, dict[int | None, list[Any]]] = {}
         self._counts: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+        """The bytes of the batches of rows that wait for each part."""
         self._halves: Halves | None = None
 
     def add(self, member: int, partition: int | None, items: list[Any]) -> None:
@@ -144,6 +145,8 @@ class Way:
         else:
             group += items
         self._counts[to] = self._counts.get(to, 0) + len(items)
+        if size := bytes_of(items):
+            self._sizes[to] = self._sizes.get(to, 0) + size
 
     def partitioned_route(self, partition: Callable[[Any], int], member: int) -> Route | None:
         """A faster route for a partitioned edge, unless the reader must know the partitions."""
@@ -180,9 +183,12 @@ class Way:
                     packets = self._packing.pairs(*self._halves.take(to))
                     made += (self._message(to, payload) for payload, _ in packets)
         for to, count in list(self._counts.items()):
-            if all_of_it or count >= self._packing.items_per_packet:
+            size = self._sizes.get(to, 0)
+            is_enough = size >= BYTES_AT_ONCE if size else count >= self._packing.items_per_packet
+            if all_of_it or is_enough:
                 groups = list(self._groups.pop(to).items())
                 del self._counts[to]
+                self._sizes.pop(to, None)
                 packets = self._packing.packets(groups)
                 made += (self._message(to, payload) for payload, _ in packets)
         return made
@@ -191,8 +197,6 @@ class Way:
         return Outgoing(self._parts[to], Message(self._name, payload))
 
 
-def encoded(thing: Any) -> bytes:
-    try:
-        return pickle.dumps(thing, 5)
-    except Exception:
-        return bytes(cloudpickle.dumps(thing, 5))
+def _sample_of(told: list[Told]) -> Any:
+    """What of it may hold batches of rows."""
+    return next((each.collected.contents for each in told if isinstance(each, Added)), told[0])

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyrite.collections.stored.fields import field_of
+from pyrite.columns.item_pickling import dumps
 from pyrite.durable.parts.code import JobCode
-from pyrite.durable.parts.egress import CannotSend, Egress, encoded
+from pyrite.durable.parts.egress import CannotSend, Egress
 from pyrite.durable.parts.links import QueueLinks
 from pyrite.durable.parts.told import Added, Measured, Reported
 from pyrite.durable.planning.tasks import PlannedTask
@@ -206,7 +207,7 @@ class Running:
         except LifeCycleFailed as failed:
             raise PartFailed(failed.failed) from failed
         try:
-            return encoded(saved)
+            return dumps(saved, next((pair for each in saved for pair in each.pairs), None))
         except Exception:
             return None
 

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
+from pyrite.columns.item_pickling import dumps
 from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode, SparkCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
-from pyrite.durable.parts.egress import Egress, encoded
+from pyrite.durable.parts.egress import Egress
 from pyrite.durable.parts.running import OUTPUT_BYTES, PartFailed
 from pyrite.durable.parts.told import Added, Asked, Measured, Reported
 from pyrite.durable.protocol.exactness.commits import Commit
@@ -183,7 +184,7 @@ def _packing(act: Callable[[], T]) -> T:
 
 def _check_can_be_told(vertex: str, meta_supplier: ProcessorMetaSupplier) -> None:
     try:
-        encoded(meta_supplier)
+        dumps(meta_supplier, meta_supplier)
     except Exception as error:
         raised = PyriteError(
             f"the meta-supplier of vertex '{vertex}' cannot be pickled after get(): "

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pyrite.columns.schemas import have_same_values as have_same_values
 from pyrite.errors import ProcessorError
 from pyrite.processors.columns.filters import columns_of
 from pyrite.processors.columns.formats import BatchFormat
@@ -110,34 +111,6 @@ def with_folders(schema: pa.Schema, path: str) -> pa.Schema:
     """The columns of a file, and those that its folders are named after, which are strings."""
     folders = [name for name in fields_of(path) if name not in schema.names]
     return pa.schema([*schema, *(pa.field(name, pa.string()) for name in folders)])
-
-
-def have_same_values(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether a column of the one type can be read as one of the other: they are equal, or other
-    encodings of the same values; or the first has no values at all.
-
-    >>> have_same_values(pa.large_string(), pa.dictionary(pa.int8(), pa.string()))
-    True
-    >>> have_same_values(pa.int32(), pa.int64())
-    False
-    """
-    return bool(pa.types.is_null(one) or _plain(one) == _plain(other))
-
-
-def _plain(type: pa.DataType) -> pa.DataType:
-    """The simplest type with the same values."""
-    of = pa.types
-    if of.is_dictionary(type):
-        return _plain(type.value_type)
-    if of.is_large_string(type) or of.is_string_view(type):
-        return pa.string()
-    if of.is_large_binary(type) or of.is_binary_view(type):
-        return pa.binary()
-    if of.is_list(type) or of.is_large_list(type):
-        return pa.list_(_plain(type.value_type))
-    if of.is_struct(type):
-        return pa.struct([pa.field(field.name, _plain(field.type)) for field in type])
-    return type
 
 
 def _check_names(

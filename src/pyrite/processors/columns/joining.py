@@ -89,7 +89,6 @@ class _JoinWork(Work):
             step.spec,
             kernels=step.kernels,
             budget=memory_for(step.memory, context),
-            keep_order=context.must_repeat,
             vertex=context.vertex_name,
         )
 

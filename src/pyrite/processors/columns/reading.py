@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -19,7 +19,6 @@ from pyrite.processors.columns.formats import (
     ParquetBatches,
 )
 from pyrite.processors.files.known_formats import checked_columns
-from pyrite.processors.files.parquet import checked_arrow_schema
 from pyrite.processors.files.reading import ReadFiles
 from pyrite.processors.files.storage import checked_path, storage_of
 from pyrite.processors.ready_made import BatchSource
@@ -42,7 +41,7 @@ def read_batches(
     *,
     columns: Sequence[str] | None = None,
     filter: ArrowExpression | None = None,
-    schema: ArrowSchema | str | None = None,
+    schema: ArrowSchema | Mapping[str, Any] | None = None,
 ) -> BatchSource:
     """Emits the rows of the files that match a glob pattern as batches, each a
     `pyarrow.RecordBatch`: the row groups of Parquet files, and blocks of CSV files and JSON lines.
@@ -56,9 +55,9 @@ def read_batches(
     the statistics say that none can pass are not read. All files must have the same columns, with
     the same types; where folders have names such as `country=DE`, that is a column of strings.
 
-    `schema`, a pyarrow.Schema or a string such as "name string, age long", gives the columns of CSV
-    files and JSON lines and their types. Without it, they are those of the first rows. An empty
-    field of a CSV file is null, and an empty string if it is quoted.
+    `schema`, a pyarrow.Schema or a dict such as `{"name": "string", "age": "int64"}`, gives the
+    columns of CSV files and JSON lines and their types. Without it, they are those of the first
+    rows. An empty field of a CSV file is null, and an empty string if it is quoted.
 
     >>> import pyarrow as pa
     >>> import pyarrow.compute as pc
@@ -114,7 +113,9 @@ def _checked_schema(given: Any, format: str) -> pa.Schema:
             "schema of read_batches() is for csv and json files, because parquet files have their "
             "own; leave schema out"
         )
-    return checked_arrow_schema("read_batches", given)
+    from pyrite.columns.given import checked_schema
+
+    return checked_schema(given, "read_batches()")
 
 
 def _checked_filter(given: Any) -> pc.Expression | None:

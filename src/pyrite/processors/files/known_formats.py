@@ -68,21 +68,25 @@ def format_to_write(name: str, *, schema: Any = None, compression: str | None = 
     """Raises InvalidDAG."""
     format = _format("write_files", name)
     if isinstance(format, Parquet):
-        codec = checked_codec(compression)
-        checked = None if schema is None else checked_schema("write_files", schema)
-        return Parquet(schema=checked, codec=codec)
+        codec = checked_codec("write_files", compression)
+        return Parquet(schema=None if schema is None else checked_schema(schema), codec=codec)
     if schema is not None:
         raise InvalidDAG(
             f"schema of write_files() is for parquet files only, and format is '{name}'; leave "
             "schema out"
         )
+    assert isinstance(format, TextFormat)
+    return replace(format, compression=checked_packing("write_files", name, compression))
+
+
+def checked_packing(processor: str, format: str, compression: Any) -> str | None:
+    """How files of text are packed. Raises InvalidDAG."""
     if compression is not None and compression not in SUFFIXES:
         raise InvalidDAG(
-            f"compression of write_files() must be one of {', '.join(SUFFIXES)} if format is "
-            f"'{name}'; got {shorten(compression)}"
+            f"compression of {processor}() must be one of {', '.join(SUFFIXES)} if format is "
+            f"'{format}'; got {shorten(compression)}"
         )
-    assert isinstance(format, TextFormat)
-    return replace(format, compression=compression)
+    return None if compression is None else str(compression)
 
 
 def _format(processor: str, name: str) -> Format:

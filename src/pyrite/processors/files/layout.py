@@ -51,29 +51,26 @@ def part_name(index: int, number: int, suffix: str) -> str:
 
 
 def checked_layout(
-    partition_by: Any, target_size: Any, single_file: Any, *, suffix: str, has_fields: bool
+    processor: str, partition_by: Any, target_size: Any, single_file: Any, *, suffix: str
 ) -> Layout:
     """Raises InvalidDAG."""
-    fields, function = _partitioning(partition_by)
-    if fields and not has_fields:
-        raise InvalidDAG(
-            "partition_by of write_files() names a field, but lines of text have no fields; give a "
-            "function of the line"
-        )
+    fields, function = _partitioning(processor, partition_by)
     if target_size is not None and (type(target_size) is not int or target_size < 1):
         raise InvalidDAG(
-            "target_size of write_files() must be a positive number of bytes; got "
+            f"target_size of {processor}() must be a positive number of bytes; got "
             f"{shorten(target_size)}"
         )
     if target_size is not None and single_file:
         raise InvalidDAG(
-            "write_files() has target_size, which makes several files, and single_file; leave one "
+            f"{processor}() has target_size, which makes several files, and single_file; leave one "
             "of them out"
         )
-    return Layout(fields, function, target_size, _single_name(single_file, suffix))
+    return Layout(fields, function, target_size, _single_name(processor, single_file, suffix))
 
 
-def _partitioning(given: Any) -> tuple[tuple[str, ...], Callable[[Any], Any] | None]:
+def _partitioning(
+    processor: str, given: Any
+) -> tuple[tuple[str, ...], Callable[[Any], Any] | None]:
     if given is None:
         return (), None
     if callable(given):
@@ -86,25 +83,25 @@ def _partitioning(given: Any) -> tuple[tuple[str, ...], Callable[[Any], Any] | N
         or len(set(names)) < len(names)
     ):
         raise InvalidDAG(
-            "partition_by of write_files() must be the name of a field, a list of such names, or a "
-            f"function; got {shorten(given)}"
+            f"partition_by of {processor}() must be the name of a field, a list of such names, or "
+            f"a function; got {shorten(given)}"
         )
     return tuple(names), None
 
 
-def _single_name(given: Any, suffix: str) -> str | None:
+def _single_name(processor: str, given: Any, suffix: str) -> str | None:
     if given is None or given is False:
         return None
     if given is True:
         return part_name(0, 0, suffix)
     if not isinstance(given, str) or not given or "/" in given or given.startswith("."):
         raise InvalidDAG(
-            "single_file of write_files() must be True, or the name of the file in the folder; got "
-            f"{shorten(given)}"
+            f"single_file of {processor}() must be True, or the name of the file in the folder; "
+            f"got {shorten(given)}"
         )
     if packed_end(given) != packed_end(suffix):
         raise InvalidDAG(
-            f"single_file of write_files() is '{given}', but the file will be written as "
+            f"single_file of {processor}() is '{given}', but the file will be written as "
             f"'{suffix}'; give a name with the same end, or the compression that it names"
         )
     return given

@@ -9,7 +9,7 @@ items alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from pyrite.processors.files.layout import PART, Layout, part_name
 from pyrite.processors.files.partitions import NoFolder, folder_of, without
 from pyrite.processors.files.storage import Storage
 from pyrite.processors.loops.steps import BadItem, Writer
+from pyrite.weights import count_of
 
 ITEMS_AT_A_TIME = 1024
 MOST_OPEN = 100
@@ -69,10 +70,10 @@ def writer_of(files: Files, layout: Layout) -> Writer:
     """What it completes with is a list of Written."""
     if layout.is_partitioned:
         return _Partitioned(files, layout)
-    return _InPlace(files, "", layout.target_size)
+    return InPlace(files, "", layout.target_size)
 
 
-class _InPlace(Writer):
+class InPlace(Writer):
     """Writes to one file; or, with a target size, to the next one when the first has this size."""
 
     def __init__(self, files: Files, place: str, target_size: int | None) -> None:
@@ -131,12 +132,9 @@ class _InPlace(Writer):
 
 
 class _Partitioned(Writer):
-    """Writes the items of each partition to a folder of their own. The first partitions keep their
-    files open. The items of the others wait until there are many, and go to files that are
-    completed at once."""
+    """Writes the items of each partition to a folder of their own."""
 
     def __init__(self, files: Files, layout: Layout) -> None:
-        self._files = files
         self._layout = layout
         self._place = (
             _by_function(layout.function, files.vertex)
@@ -144,10 +142,7 @@ class _Partitioned(Writer):
             else _by_fields(layout.fields, files.vertex)
         )
         self._items: list[Any] = []
-        self._open: dict[str, _InPlace] = {}
-        self._waiting: dict[str, list[Any]] = {}
-        self._waiting_count = 0
-        self._done: list[Written] = []
+        self._places = Places(lambda place: InPlace(files, place, layout.target_size))
 
     def write(self, items: list[Any]) -> None:
         self._items += items
@@ -160,6 +155,43 @@ class _Partitioned(Writer):
     def complete(self) -> list[Written]:
         self._spread(self._items)
         self._items = []
+        return self._places.complete()
+
+    def close(self) -> None:
+        self._places.close()
+
+    def _spread(self, items: list[Any]) -> None:
+        groups: dict[str, list[Any]] = {}
+        fields = self._layout.fields
+        for item in items:
+            place = self._place(item)
+            groups.setdefault(place, []).append(without(item, fields) if fields else item)
+        self._places.write(groups)
+
+
+class Places:
+    """The writers of partitions. The first keep their files open. The items of the others wait
+    until there are many, and go to files that are completed at once."""
+
+    def __init__(self, new_writer: Callable[[str], Writer]) -> None:
+        self._new_writer = new_writer
+        self._open: dict[str, Writer] = {}
+        self._waiting: dict[str, list[Any]] = {}
+        self._waiting_count = 0
+        self._done: list[Written] = []
+
+    def write(self, groups: Mapping[str, list[Any]]) -> None:
+        """Writes some items, by their places."""
+        for place, group in groups.items():
+            if place in self._open or len(self._open) < MOST_OPEN:
+                self._writer(place).write(group)
+            else:
+                self._waiting.setdefault(place, []).extend(group)
+                self._waiting_count += count_of(group)
+        if self._waiting_count >= MOST_WAITING:
+            self._write_waiting()
+
+    def complete(self) -> list[Written]:
         for place in list(self._open):
             self._done += self._open[place].complete()
             del self._open[place]
@@ -170,21 +202,6 @@ class _Partitioned(Writer):
         for writer in self._open.values():
             writer.close()
 
-    def _spread(self, items: list[Any]) -> None:
-        groups: dict[str, list[Any]] = {}
-        fields = self._layout.fields
-        for item in items:
-            place = self._place(item)
-            groups.setdefault(place, []).append(without(item, fields) if fields else item)
-        for place, group in groups.items():
-            if place in self._open or len(self._open) < MOST_OPEN:
-                self._writer(place).write(group)
-            else:
-                self._waiting.setdefault(place, []).extend(group)
-                self._waiting_count += len(group)
-        if self._waiting_count >= MOST_WAITING:
-            self._write_waiting()
-
     def _write_waiting(self) -> None:
         for place, items in self._waiting.items():
             writer = self._writer(place)
@@ -193,9 +210,9 @@ class _Partitioned(Writer):
             del self._open[place]
         self._waiting, self._waiting_count = {}, 0
 
-    def _writer(self, place: str) -> _InPlace:
+    def _writer(self, place: str) -> Writer:
         if place not in self._open:
-            self._open[place] = _InPlace(self._files, place, self._layout.target_size)
+            self._open[place] = self._new_writer(place)
         return self._open[place]
 
 
@@ -226,7 +243,7 @@ def _folder(item: dict[str, Any], name: str, vertex: str) -> str:
     try:
         return folder_of(item[name], name)
     except NoFolder as error:
-        raise _no_folder(vertex, item[name], error, item) from None
+        raise no_folder(vertex, item[name], error, item) from None
 
 
 def _by_function(function: Callable[[Any], Any], vertex: str) -> Callable[[Any], str]:
@@ -242,12 +259,12 @@ def _by_function(function: Callable[[Any], Any], vertex: str) -> Callable[[Any],
         try:
             return f"{folder_of(value)}/"
         except NoFolder as error:
-            raise _no_folder(vertex, value, error, item) from None
+            raise no_folder(vertex, value, error, item) from None
 
     return place
 
 
-def _no_folder(vertex: str, value: Any, why: Exception, item: Any) -> BadItem:
+def no_folder(vertex: str, value: Any, why: Exception, item: Any) -> BadItem:
     return BadItem(
         f"vertex '{vertex}' cannot name a folder after {shorten(value)}, because {why}: "
         f"{shorten(item)}",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
+from pyrite.errors import InvalidDAG
 from pyrite.processors.files.attempts import attempt_folder
 from pyrite.processors.files.committing import FolderCommit
 from pyrite.processors.files.durable import ResumedCommit
@@ -87,12 +88,13 @@ def write_files(
     path = checked_path("write_files", dir)
     checked = format_to_write(format, schema=schema, compression=compression)
     layout = checked_layout(
-        partition_by,
-        target_size,
-        single_file,
-        suffix=checked.suffix,
-        has_fields=not isinstance(checked, Text),
+        "write_files", partition_by, target_size, single_file, suffix=checked.suffix
     )
+    if layout.fields and isinstance(checked, Text):
+        raise InvalidDAG(
+            "partition_by of write_files() names a field, but lines of text have no fields; give a "
+            "function of the line"
+        )
     if isinstance(checked, Parquet) and layout.is_partitioned:
         checked = checked.partitioned(layout.fields)
     return Sink(WriteFiles(path, checked, layout))
@@ -131,8 +133,12 @@ class WriteFiles(WriteStep):
             context.global_index,
             context.attempt,
         )
-        writer = writer_of(files, self.layout)
+        writer = self.writer(files)
         return _SameNames(writer, files, context.start) if context.must_repeat else writer
+
+    def writer(self, files: Files) -> Writer:
+        """What it completes with is a list of Written."""
+        return writer_of(files, self.layout)
 
     def checker(self, vertex: str) -> Callable[[Any], object] | None:
         return None if self.layout.is_partitioned else self.format.checker(vertex)

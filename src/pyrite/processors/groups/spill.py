@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
 
+from pyrite.columns.item_pickling import dumps
+
 PARTS = 32
 ITEMS_PER_WRITE = 1024
 FEWEST_GROUPS = 1000
@@ -90,7 +92,8 @@ class Spill:
         if part not in self._files:
             # The file stays open until it has been read.
             self._files[part] = tempfile.TemporaryFile(prefix="pyrite-spill-")  # noqa: SIM115
-        pickle.dump(self._held.pop(part), self._files[part], 5)
+        items = self._held.pop(part)
+        self._files[part].write(dumps(items, items[0]))
 
 
 def batches_of(file: IO[bytes]) -> Iterator[list[Any]]:

@@ -1,10 +1,5 @@
 """Parquet files: each row is an item, a dict."""
 
-from pyrite.processors.files.parquet.format import (
-    Parquet,
-    checked_arrow_schema,
-    checked_codec,
-    checked_schema,
-)
+from pyrite.processors.files.parquet.format import Parquet, checked_codec, checked_schema
 
-__all__ = ["Parquet", "checked_arrow_schema", "checked_codec", "checked_schema"]
+__all__ = ["Parquet", "checked_codec", "checked_schema"]

@@ -84,36 +84,22 @@ class Parquet(Format):
         join(storage, folder, [each.name for each in written], name, self.codec)
 
 
-def checked_codec(compression: Any) -> str:
+def checked_codec(processor: str, compression: Any) -> str:
     """Raises InvalidDAG."""
     if compression is None:
         return CODECS[0]
     if compression not in CODECS:
         raise InvalidDAG(
-            f"compression of write_files() must be one of {', '.join(CODECS)} if format is "
+            f"compression of {processor}() must be one of {', '.join(CODECS)} if format is "
             f"'parquet'; got {shorten(compression)}"
         )
     return str(compression)
 
 
-def checked_schema(processor: str, schema: Any) -> Any:
+def checked_schema(schema: Any) -> Any:
     """A pyarrow.Schema that Parquet can store. Raises InvalidDAG."""
-    checked = checked_arrow_schema(processor, schema)
     import pyarrow
     import pyarrow.parquet
-
-    try:
-        pyarrow.parquet.ParquetWriter(pyarrow.BufferOutputStream(), checked).close()
-    except pyarrow.ArrowException as error:
-        raise InvalidDAG(
-            f"schema of {processor}() cannot be stored in Parquet files: {error}"
-        ) from error
-    return checked
-
-
-def checked_arrow_schema(processor: str, schema: Any) -> Any:
-    """A pyarrow.Schema with at least one field. Raises InvalidDAG."""
-    import pyarrow
 
     from pyrite.processors.files.parquet.ddl import schema_of
 
@@ -121,12 +107,18 @@ def checked_arrow_schema(processor: str, schema: Any) -> Any:
         schema = schema_of(schema)
     if not isinstance(schema, pyarrow.Schema):
         raise InvalidDAG(
-            f"schema of {processor}() must be a pyarrow.Schema or a string such as "
+            "schema of write_files() must be a pyarrow.Schema or a string such as "
             f"'word string, n long'; got {shorten(schema)}"
         )
     if not schema.names or len(set(schema.names)) < len(schema.names):
         raise InvalidDAG(
-            f"schema of {processor}() must have at least one field, and each name once; got "
+            "schema of write_files() must have at least one field, and each name once; got "
             f"{', '.join(schema.names) or 'none'}"
         )
+    try:
+        pyarrow.parquet.ParquetWriter(pyarrow.BufferOutputStream(), schema).close()
+    except pyarrow.ArrowException as error:
+        raise InvalidDAG(
+            f"schema of write_files() cannot be stored in Parquet files: {error}"
+        ) from error
     return schema

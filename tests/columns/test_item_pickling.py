@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyrite.exchange import pickling
-from pyrite.exchange.pickling import dumps, may_hold_batch
+from pyrite.columns import item_pickling
+from pyrite.columns.item_pickling import dumps, may_hold_batch
 
 BATCH = pa.record_batch({"n": range(100_000)})
 
@@ -22,7 +22,7 @@ class Held:
 
 @pytest.fixture(autouse=True)
 def knows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickling, "_packets_without", {})
+    monkeypatch.setattr(item_pickling, "_packets_without", {})
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_items_without_batches_are_pickled_plainly() -> None:
 
 
 def test_a_class_without_batches_is_pickled_plainly_after_a_while() -> None:
-    for _ in range(pickling.OFTEN_ENOUGH):
+    for _ in range(item_pickling.OFTEN_ENOUGH):
         assert may_hold_batch(("a", Held(1))) is Held
         dumps([Held(1)], ("a", Held(1)))
     assert may_hold_batch(Held(1)) is None
@@ -49,6 +49,6 @@ def test_a_class_without_batches_is_pickled_plainly_after_a_while() -> None:
 
 def test_a_class_that_held_a_batch_is_never_pickled_plainly() -> None:
     dumps([Held(BATCH)], Held(BATCH))
-    for _ in range(pickling.OFTEN_ENOUGH):
+    for _ in range(item_pickling.OFTEN_ENOUGH):
         dumps([Held(1)], Held(1))
     assert may_hold_batch(Held(1)) is Held

@@ -1,4 +1,4 @@
-"""Pickles items for an exchange. Batches of rows inside them go as Arrow IPC, never pickled.
+"""Pickles items that travel or are stored. Batches of rows inside them go as Arrow IPC.
 
 A pickler that looks for batches is slower for items without any. So the first item of each packet
 is looked at, and if items like it hold no batches, plain pickle is used.
@@ -11,8 +11,9 @@ import pickle
 import sys
 from typing import Any, Final
 
-from pyrite.columns.pickling import IpcPickler
-from pyrite.columns.pickling import dumps as dumps_with_batches
+import cloudpickle
+
+from pyrite.columns.pickling import IpcPickler, dumps_plainly
 
 OFTEN_ENOUGH: Final = 16
 """After so many packets without a batch, items of the same class are taken to hold none."""
@@ -23,21 +24,29 @@ def dumps(thing: Any, sample: Any) -> bytes:
     """Pickles a thing, of which `sample` is a part: items like it are all that may hold batches. If
     plain pickle fails, cloudpickle is used, which also pickles the code of classes and functions
     that other processes cannot import."""
+    try:
+        return dumps_by_reference(thing, sample)
+    except Exception:
+        return dumps_code(thing)
+
+
+def dumps_by_reference(thing: Any, sample: Any) -> bytes:
+    """The same, but raises if plain pickle fails."""
     if "pyarrow.lib" in sys.modules:
         kind = may_hold_batch(sample)
         if kind is not None:
-            data = dumps_with_batches(thing)
+            data = dumps_plainly(thing)
             _learn(kind, data)
             return data
-    try:
-        return pickle.dumps(thing, 5)
-    except Exception:
-        return dumps_code(thing)
+    return pickle.dumps(thing, 5)
 
 
 def dumps_code(thing: Any) -> bytes:
     """Pickles a thing with the code of its classes and functions that other processes cannot
     import."""
+    if "pyarrow.lib" not in sys.modules:
+        data: bytes = cloudpickle.dumps(thing, 5)
+        return data
     file = io.BytesIO()
     IpcPickler(file).dump(thing)
     return file.getvalue()
@@ -75,6 +84,6 @@ MOST_PARTS: Final = 16
 MOST_KINDS: Final = 1000
 PLAIN: Final = frozenset({str, int, float, bool, bytes, complex, type(None)})
 _CONTAINERS: Final = frozenset({tuple, list, dict})
-_MARK: Final = dumps_with_batches.__module__.encode()
+_MARK: Final = dumps_plainly.__module__.encode()
 """Stands in each pickle that has a batch."""
 _packets_without: dict[type, int] = {}

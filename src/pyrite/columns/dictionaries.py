@@ -1,0 +1,47 @@
+"""The dictionaries of dictionary-encoded columns, where a batch is cut into pieces. Arrow counts,
+copies and sends all of a dictionary with each piece, however few of its values the piece has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+
+def dictionary_columns(schema: pa.Schema) -> list[int]:
+    """The positions of the dictionary-encoded columns."""
+    return [number for number, kind in enumerate(schema.types) if pa.types.is_dictionary(kind)]
+
+
+def without_unused(batch: pa.RecordBatch, columns: Sequence[int]) -> pa.RecordBatch:
+    """The batch. The dictionary of each of the columns that has more values than the batch has rows
+    loses those that no row has; the others keep their order."""
+    for number in columns:
+        column = batch.column(number)
+        if len(column.dictionary) > batch.num_rows:
+            batch = batch.set_column(number, batch.schema.field(number), _without_unused(column))
+    return batch
+
+
+def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    valid = column.indices.drop_null().to_numpy()
+    used = np.unique(valid)
+    numbers = np.zeros(len(column.dictionary), column.type.index_type.to_pandas_dtype())
+    numbers[used] = np.arange(len(used))
+    at = column.indices.fill_null(int(used[0]) if len(used) else 0).to_numpy()
+    null = column.indices.is_null().to_numpy(zero_copy_only=False)
+    indices = pa.array(numbers[at], mask=null)
+    return pa.DictionaryArray.from_arrays(
+        indices, column.dictionary.take(pa.array(used)), ordered=column.type.ordered
+    )
+
+
+def fit_together(batches: Sequence[pa.RecordBatch], columns: Sequence[int]) -> bool:
+    """Whether the indices of these columns are wide enough for the dictionaries of all batches."""
+    for number in columns:
+        kind = batches[0].column(number).type.index_type.to_pandas_dtype()
+        values = sum(len(batch.column(number).dictionary) for batch in batches)
+        if values > np.iinfo(kind).max:
+            return False
+    return True
