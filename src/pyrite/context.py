@@ -88,6 +88,9 @@ class ProcessorContext(SupplierContext):
     """Identifies the start of the job, if the job may be started again."""
     memory_budget: int | None = None
     """How many bytes a grouping may hold in memory before it spills to disk; None for no limit."""
+    batch_budget: int | None = None
+    """The same for steps on batches of rows. It does not depend on the memory that is free: the
+    order of what they emit depends on what is spilled, and attempts must emit the same."""
 
     once: Once = _each_time
     """`once(key, make)` calls `make` for the first processor that asks, and gives the same to all

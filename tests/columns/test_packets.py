@@ -70,7 +70,7 @@ def test_batches_and_other_items_stay_in_order() -> None:
 @pytest.mark.parametrize("offset", range(8))
 def test_batches_are_read_from_any_address(offset: int) -> None:
     (packet,) = packets_of_batches([numbered(0, 5)])
-    (batch,) = items_of(memoryview(bytes(offset) + packet)[offset:])
+    (batch,) = items_of(memoryview(bytes(offset) + bytes(packet))[offset:])
     assert batch == numbered(0, 5)
     for column in batch.columns:
         assert all(buffer is None or buffer.address % 8 == 0 for buffer in column.buffers())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pyrite import DAG, Instance, InvalidDAG, between
+from pyrite import DAG, Instance, InvalidDAG, between, dead_letter
 from pyrite import processors as p
 from pyrite.processors.columns import csv_blocks, json_blocks
 from tests.columns.test_reading import batches, fails, table
@@ -146,6 +146,30 @@ def test_a_json_line_that_does_not_fit_is_named(
     text = '{"n": 1}\n' * 20 + "\n" + line + "\n" + '{"n": 1}\n' * 20
     (tmp_path / "a").write_bytes(text.encode(errors="surrogateescape"))
     assert f"line 22 of '{tmp_path}/a' {why}" in fails(tmp_path / "a", format="json")
+
+
+def test_bad_json_lines_are_dead_letters(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_blocks, "BLOCK", 50)
+    good, bad = '{"n": 1}', ["[1]", '{"n": "x"}', "{", '{"n": 2, "m": 1}']
+    lines = [good, bad[0], *[good] * 20, bad[1], bad[2], good, bad[3]]
+    (tmp_path / "a").write_text("\n".join(lines))
+    dag = DAG()
+    source, policy = p.read_batches(tmp_path / "a", "json"), dead_letter(p.write_list("bad"))
+    read = dag.vertex("read", source, local_parallelism=2, on_error=policy)
+    dag.edge(between(read, dag.vertex("write", p.write_list("out"))))
+    pyr.new_light_job(dag).execute().result(20)
+    assert [row for b in pyr.list("out") for row in b.to_pylist()] == [{"n": 1}] * 22
+    letters = [letter["item"] for letter in pyr.list("bad")]
+    assert sorted((letter["line"], letter["text"]) for letter in letters) == [
+        (n + 1, line) for n, line in enumerate(lines) if line in bad
+    ]
+
+
+def test_an_empty_line_of_one_column_is_null(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n1\n\n3\n")
+    assert rows(tmp_path / "a.csv", format="csv") == [{"n": 1}, {"n": None}, {"n": 3}]
 
 
 def test_a_schema_is_not_for_parquet() -> None:

@@ -107,7 +107,7 @@ def test_a_light_job_refuses_dataframes_with_the_reason(pyr: Instance) -> None:
 
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InvalidDAG, match="needs a Spark DataFrame"):
-        p.read_spark([1])  # type: ignore[arg-type]
+        p.read_spark([1])  # type: ignore[call-overload]
     with pytest.raises(InvalidDAG, match="needs a schema"):
         p.write_spark(print, "")
 

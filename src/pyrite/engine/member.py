@@ -47,6 +47,7 @@ class RunContext:
     must_repeat: bool = False
     start: str = ""
     memory_budget: int | None = None
+    batch_budget: int | None = None
     member_share: MemberShare | None = None
     files: Path | None = None
     halt: Halt = field(default_factory=Halt)
@@ -252,6 +253,7 @@ class MemberRun:
             must_repeat=self._run.must_repeat,
             start=self._run.start,
             memory_budget=self._run.memory_budget,
+            batch_budget=self._run.batch_budget,
             once=self._run.once,
             wake=self._run.wake,
             member_share=self._run.member_share,

@@ -127,11 +127,11 @@ _ARROW: Final = 0xFE
 
 
 def _arrow(groups: Groups) -> bytes:
-    from pyrite.columns.ipc import packed
+    from pyrite.columns.ipc import packed_buffer
 
     header = pickle.dumps([(partition, len(items)) for partition, items in groups], 5)
     header += bytes(-len(header) % 8)  # so that what follows is aligned
-    batches = packed(chain.from_iterable(items for _, items in groups))
+    batches = memoryview(packed_buffer(chain.from_iterable(items for _, items in groups)))
     return b"".join([bytes([_ARROW]), len(header).to_bytes(7, "little"), header, batches])
 
 

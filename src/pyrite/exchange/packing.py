@@ -47,14 +47,14 @@ def are_batches(items: Sequence[Any]) -> bool:
     return bool(items) and is_batch(items[0]) and all(map(is_batch, items))
 
 
-def packets_of_batches(batches: Sequence[Any]) -> Iterator[bytes]:
+def packets_of_batches(batches: Sequence[Any]) -> Iterator[memoryview]:
     """Packets of at most MOST_PACKET_BYTES; a larger batch has one of its own."""
-    from pyrite.columns.ipc import packed
+    from pyrite.columns.ipc import packed_buffer
 
     start = 0
     while start < len(batches):
         count = how_many_fit(batches[start:], MOST_PACKET_BYTES)
-        yield packed(batches[start : start + count])
+        yield memoryview(packed_buffer(batches[start : start + count]))
         start += count
 
 

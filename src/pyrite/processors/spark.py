@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pyrite.context import MetaSupplierContext, ProcessorContext
 from pyrite.errors import InvalidDAG, ProcessorError
 from pyrite.functions import shorten
 from pyrite.processors.checks import checked_function
 from pyrite.processors.loops.steps import ReadStep, Writer, WriteStep
-from pyrite.processors.ready_made import Sink, Source
+from pyrite.processors.ready_made import BatchSource, Sink, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def read_spark(df: DataFrame) -> Source[dict[str, Any]]:
-    """Emits each row of a Spark DataFrame as a dict. Only normal jobs can use it.
+@overload
+def read_spark(df: DataFrame, *, batches: Literal[False] = False) -> Source[dict[str, Any]]: ...
+@overload
+def read_spark(df: DataFrame, *, batches: Literal[True]) -> BatchSource: ...
+def read_spark(df: DataFrame, *, batches: bool = False) -> Source[Any]:
+    """Emits each row of a Spark DataFrame as a dict; or, with `batches`, many rows at a time, each
+    time a `pyarrow.RecordBatch`. Only normal jobs can use it.
 
     >>> from pyrite import Pipeline, processors as p
     >>> def totals(spark):  # a SparkSession
@@ -31,7 +36,10 @@ def read_spark(df: DataFrame) -> Source[dict[str, Any]]:
     """
     if not callable(getattr(df, "mapInArrow", None)):
         raise InvalidDAG(f"read_spark() needs a Spark DataFrame; got {shorten(df)}")
-    return Source(ReadSpark(df))
+    if not isinstance(batches, bool):
+        raise InvalidDAG(f"batches of read_spark() must be True or False; got {shorten(batches)}")
+    step = ReadSpark(df, batches)
+    return BatchSource(step) if batches else Source(step)
 
 
 def write_spark(save: Callable[[DataFrame], Any], schema: str) -> Sink[Any]:
@@ -40,7 +48,9 @@ def write_spark(save: Callable[[DataFrame], Any], schema: str) -> Sink[Any]:
     use it.
 
     An item is a dict with the columns of the schema, or a tuple in their order. If there is one
-    column, an item can also be its value. `save` is called once, when all tasks have completed.
+    column, an item can also be its value. An item can also be a batch of rows with these columns, a
+    `pyarrow.RecordBatch`, whose types are cast to those of the schema. `save` is called once, when
+    all tasks have completed.
 
     >>> from pyrite import Pipeline, processors as p
     >>> words = Pipeline().read_from(["a", "b"]).map(lambda word: {"word": word, "n": 1})
@@ -56,10 +66,13 @@ def write_spark(save: Callable[[DataFrame], Any], schema: str) -> Sink[Any]:
 @dataclass(frozen=True, slots=True)
 class ReadSpark(ReadStep):
     df: DataFrame
+    batches: bool = False
     may_hold_none = False
 
     def first(self, count: int) -> list[Any]:
-        """The first rows, as dicts."""
+        """The first rows, as dicts or in batches."""
+        if self.batches:
+            return list(self.df.limit(count).toArrow().to_batches())
         return [row.asDict(recursive=True) for row in self.df.limit(count).collect()]
 
     def open(self, context: ProcessorContext) -> Iterator[Any]:

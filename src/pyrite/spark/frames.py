@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pyrite.functions import shorten
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import BadItem, Writer, WriteStep
 from pyrite.spark.packets import ARROW_SCHEMA, NO_PARTITION
+from pyrite.weights import is_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,37 +29,54 @@ ROWS = 1 << 20
 RowsFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def packets_of(members: int, edge: int) -> RowsFunction:
-    """A function for `mapInArrow` that converts rows to packets of an edge, and distributes these
-    over the members."""
+def packets_of(members: int, edge: int, *, batches: bool) -> RowsFunction:
+    """A function for `mapInArrow` that converts rows to packets of an edge, of dicts or of batches,
+    and distributes these over the members."""
+    packed = _in_batches if batches else _in_dicts
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         task = TaskContext.get()
         sender = task.partitionId() if task is not None else 0
-        sequence = 0
-        for batch in batches:
-            for start in range(0, batch.num_rows, 4096):
-                items = pickle.dumps(
-                    batch.slice(start, 4096).to_pylist(maps_as_pydicts="strict"), 5
-                )
-                columns = [
-                    [(sender + sequence) % members],
-                    [0],
-                    [edge],
-                    [NO_PARTITION],
-                    [items],
-                    [sender],
-                    [sequence],
-                ]
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)],
-                    schema=ARROW_SCHEMA,
-                )
-                sequence += 1
+        for sequence, items in enumerate(packed(batches)):
+            columns = [
+                [(sender + sequence) % members],
+                [0],
+                [edge],
+                [NO_PARTITION],
+                [items],
+                [sender],
+                [sequence],
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(c, f.type) for c, f in zip(columns, ARROW_SCHEMA)],
+                schema=ARROW_SCHEMA,
+            )
 
     return rows
+
+
+def _in_dicts(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, 4096):
+            rows = batch.slice(start, 4096)
+            yield pickle.dumps(rows.to_pylist(maps_as_pydicts="strict"), 5)
+
+
+def _in_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    """Spark makes batches of 10,000 rows, so that many may be put together."""
+    from pyrite.columns.frames import batches_of
+    from pyrite.columns.ipc import packed
+    from pyrite.columns.splitting import Pieces
+
+    pieces = Pieces()
+    for batch in batches:
+        for part in batches_of(batch) if batch.num_rows else ():
+            full = pieces.add(0, part)
+            if full is not None:
+                yield packed([full])
+    yield from (packed([rest]) for _, rest in pieces.rest())
 
 
 def frame_of_rows(frame: DataFrame, id: int, schema: str) -> DataFrame:
@@ -95,6 +114,15 @@ class _RowsWriter(Writer):
         self._context = context
 
     def write(self, items: list[Any]) -> None:
+        for are_batches, run in groupby(items, is_batch):
+            if are_batches and not self._as_json:
+                for batch in run:
+                    self._write_batch(batch)
+            else:
+                rows = list(run)
+                self._write_rows(_rows_of(rows) if are_batches else rows)
+
+    def _write_rows(self, items: list[Any]) -> None:
         names = self._schema.names
         if self._as_json:
             columns = {
@@ -110,6 +138,34 @@ class _RowsWriter(Writer):
                 f"vertex '{self._context.vertex_name}' got items that do not match its schema "
                 f"({self._schema}): {error}"
             ) from error
+        self._tell_driver(batch)
+
+    def _write_batch(self, batch: pa.RecordBatch) -> None:
+        from pyrite.columns.frames import batches_of
+
+        names = self._schema.names
+        if sorted(batch.schema.names) != sorted(names):
+            raise BadItem(
+                f"vertex '{self._context.vertex_name}' writes rows with the columns "
+                f"{', '.join(names)}, and got a batch with the columns "
+                f"{', '.join(batch.schema.names) or 'none'}; choose the former with map_batches()",
+                batch,
+            )
+        columns = []
+        for field in self._schema:
+            column = batch.column(field.name)
+            try:
+                columns.append(column.cast(field.type))
+            except pa.ArrowException as error:
+                raise BadItem(
+                    f"vertex '{self._context.vertex_name}' cannot write column '{field.name}' of a "
+                    f"batch, which is {column.type}, as {field.type}: {error}",
+                    batch,
+                ) from error
+        for part in batches_of(pa.RecordBatch.from_arrays(columns, schema=self._schema)):
+            self._tell_driver(part)
+
+    def _tell_driver(self, batch: pa.RecordBatch) -> None:
         collections: Any = self._context.collections
         collections.writer.tell_driver(ROWS + self._id, batch)
 
@@ -126,6 +182,10 @@ class _RowsWriter(Writer):
             f"order; got {shorten(item)}",
             item,
         )
+
+
+def _rows_of(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
 
 
 def arrow_schema_of(schema: str, spark: Any) -> pa.Schema:

@@ -101,7 +101,8 @@ class _JobFrame:
             step = step_of(self._suppliers[vertex.name])
             if isinstance(step, ReadSpark):
                 edge = vertex.inbound[0].id
-                frames.append(step.df.mapInArrow(packets_of(self._members, edge), SCHEMA))
+                packets = packets_of(self._members, edge, batches=step.batches)
+                frames.append(step.df.mapInArrow(packets, SCHEMA))
         return frames
 
     def _seeds(self) -> DataFrame:

@@ -162,7 +162,9 @@ class PacketWriter:
         packed = dumps(message, getattr(message, "contents", message))
         self.add(self._member, -1, kind, NO_PARTITION, packed)
 
-    def add(self, member: int, rank: int, edge: int, partition: int, items: bytes) -> None:
+    def add(
+        self, member: int, rank: int, edge: int, partition: int, items: bytes | memoryview
+    ) -> None:
         """Adds a new row."""
         with self.lock:
             self.hand_on(Row(member, rank, edge, partition, items, self._member, self._made))
@@ -327,7 +329,7 @@ class PacketOutlet:
             self._writer.note_pickled(-packet.size)
             self._add(packet.closed())
 
-    def _add(self, packet: bytes) -> None:
+    def _add(self, packet: bytes | memoryview) -> None:
         for member in self._members:
             self._writer.add(member, self._rank, self._edge.id, self._partition, packet)
 

@@ -162,6 +162,7 @@ def run_section(
         must_repeat=work.section.in_order,
         start=work.start,
         memory_budget=memory_budget(),
+        batch_budget=batch_budget(),
         files=files,
         wake=woken.set,
         inline_columns=True,
@@ -259,6 +260,13 @@ def memory_budget() -> int:
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return max(0, limit - taken) // 2
+
+
+def batch_budget() -> int:
+    """How many bytes a step on batches may hold. It depends on the limit, not on what is in use, so
+    that it is the same when a task is run again."""
+    limit = _memory_limit()
+    return GROUPS_BYTES_HELD if limit is None else limit // 8
 
 
 def _memory_limit() -> int | None:

@@ -252,7 +252,7 @@ def test_a_data_frame_is_refused_with_a_way_out() -> None:
         def mapInArrow(self) -> None: ...
 
     with pytest.raises(InvalidDAG, match=r"vertex 'read' reads a Spark DataFrame.* to files"):
-        cut_of(p.read_spark(Frame()))  # type: ignore[arg-type]
+        cut_of(p.read_spark(Frame()))  # type: ignore[call-overload]
 
 
 def test_another_kind_of_source_is_not_cut() -> None:

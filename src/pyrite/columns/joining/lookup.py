@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 Codes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 SPARSEST = 64
-"""Whole numbers are their own codes if at least one of this many in their range occurs."""
+"""Whole numbers are their own codes if at least one of this many in their range occurs,"""
+ALWAYS = 1 << 23
+"""or if their range is smaller than this: a table of so many row numbers takes 32 MB."""
 
 
 class Lookup(Protocol):
@@ -71,25 +73,18 @@ class Dense:
         lowest, highest = ends["min"], ends["max"]
         if lowest is None:
             return Dense(column, 0, -1)
-        if highest - lowest >= min(most_codes, SPARSEST * len(column) + 1024):
+        if highest - lowest >= min(most_codes, max(SPARSEST * len(column), ALWAYS)):
             return None
         return Dense(column, lowest, highest)
 
     def find(self, columns: Sequence[pa.Array]) -> Codes:
         column = columns[0]
         keys = (column.fill_null(0) if column.null_count else column).to_numpy()
-        ends = pc.min_max(column).as_py()
-        inside = (
-            ends["min"] is not None and ends["min"] >= self._lowest and ends["max"] <= self._highest
-        )
-        if inside and not column.null_count:
-            codes: Codes = keys - self._lowest if self._lowest else keys
-            return codes
-        is_there = (keys >= self._lowest) & (keys <= self._highest)
+        codes: Codes = keys - self._lowest
+        # As unsigned numbers, those below the lowest key are larger than all others.
+        codes[codes.view(np.uint64) >= self.size] = -1
         if column.null_count:
-            is_there &= column.is_valid().to_numpy(zero_copy_only=False)
-        codes = np.full(len(keys), -1, np.int64)
-        np.subtract(keys, self._lowest, out=codes, where=is_there)
+            codes[column.is_null().to_numpy(zero_copy_only=False)] = -1
         return codes
 
 

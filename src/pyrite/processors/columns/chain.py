@@ -19,6 +19,7 @@ from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt
 from pyrite.processors.columns.reading import ReadBatches
 from pyrite.processors.columns.steps import BatchStep, Work
+from pyrite.processors.columns.whole_groups import with_whole_groups
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.fused import FusedProcessor, Link
 from pyrite.processors.loops.loop import Guard
@@ -35,11 +36,13 @@ class BatchChain:
         self.source = first if isinstance(first, ReadStep) else None
         self.sink = last if isinstance(last, WriteStep) else None
         self.emits = emits
-        self.steps: list[tuple[int, BatchStep]] = [
+        steps = [
             (index, link.step)
             for index, link in enumerate(links)
             if isinstance(link.step, BatchStep)
         ]
+        whole = with_whole_groups([step for _, step in steps])
+        self.steps = [(index, step) for (index, _), step in zip(steps, whole)]
         """The steps between source and sink, each with the index of its link."""
 
     def processor(self) -> BatchProcessor:

@@ -1,5 +1,6 @@
 """CSV files as tables, by pyarrow. An empty field is null, unless it is quoted: then it is an empty
-string. A value that does not fit its type is an error that names the line."""
+string. An empty line is no row, except if there is one column: then that is null. A value that does
+not fit its type is an error that names the line."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import IO
 
 import pyarrow as pa
@@ -28,7 +30,7 @@ _BAD_ROW = re.compile(r"Expected (\d+) columns, got (\d+)")
 def names_in(storage: Storage, path: str) -> list[str]:
     """The names of the columns: the first line that is not empty; none if there is no such line."""
     with opened(storage, path) as file:
-        return next((row for _, row in _rows(file)), [])
+        return next((row for _, row in _rows(file) if row), [])
 
 
 def inferred(storage: Storage, path: str) -> pa.Schema | None:
@@ -61,7 +63,9 @@ def tables_in(storage: Storage, path: str, schema: pa.Schema | None) -> Iterator
             reader = pa_csv.open_csv(
                 file,
                 read_options=pa_csv.ReadOptions(block_size=BLOCK),
-                parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+                parse_options=pa_csv.ParseOptions(
+                    newlines_in_values=True, ignore_empty_lines=len(names) > 1
+                ),
                 convert_options=convert,
             )
             for batch in reader:
@@ -73,13 +77,11 @@ def tables_in(storage: Storage, path: str, schema: pa.Schema | None) -> Iterator
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a file, also the names, each with the number of its last line. pyarrow skips
-    empty lines, too."""
+    """The rows of a file, also the names and empty ones, each with the number of its last line."""
     with io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="") as text:
         reader = csv.reader(text)
         for row in reader:
-            if row:
-                yield reader.line_num, row
+            yield reader.line_num, row
 
 
 def _explained(
@@ -92,9 +94,8 @@ def _explained(
     column, why = (int(value[1]), value[2]) if value else (-1, text)
     quoted = _QUOTED.search(why)
     with opened(storage, path) as file:
-        for index, (line, row) in enumerate(_rows(file)):
-            if index <= done:
-                continue
+        rows = (each for each in _rows(file) if each[1] or len(names) == 1)
+        for line, row in islice(rows, done + 1, None):
             if value is None and _BAD_ROW.search(text) and len(row) != len(names):
                 return ProcessorError(
                     f"line {line} of '{path}' has {len(row)} fields, and the first line has "

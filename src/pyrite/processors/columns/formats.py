@@ -4,7 +4,7 @@ source. Loads Arrow only when there is something to do with it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pyrite.processors.files.formats import Format
@@ -30,6 +30,8 @@ class BatchFormat(Format):
     """Which rows to read; None for all."""
     schema: pa.Schema | None = None
     """The columns and their types, if they were given for files that do not say them."""
+    goes_on: bool = False
+    """Whether a line of JSON that does not fit is a BadRecord among the frames, not an error."""
     known: FilesSchema | None = None
     """What all files have in common, once the first was looked at."""
     name: ClassVar[str]
@@ -40,8 +42,12 @@ class BatchFormat(Format):
         raise NotImplementedError
 
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
-        """The rows of a part of a file that pass the filter, in frames that have at least one."""
+        """The rows of a part of a file that pass the filter, in frames that have at least one. If
+        it goes on, there may be a BadRecord among them."""
         raise NotImplementedError
+
+    def going_on(self) -> BatchFormat:
+        return replace(self, goes_on=True)
 
     def read(self, storage: Storage, part: Range) -> Iterator[list[Any]]:
         for frame in self.frames(storage, part, "arrow"):
@@ -93,7 +99,7 @@ class JsonBatches(BatchFormat):
     def file_schema(self, storage: Storage, path: str) -> pa.Schema | None:
         from pyrite.processors.columns.json_blocks import inferred
 
-        return self.schema or inferred(storage, path)
+        return self.schema or inferred(storage, path, goes_on=self.goes_on)
 
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
         from pyrite.processors.columns.text_files import json_frames

@@ -8,10 +8,12 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pa_json
 
+from pyrite.bad_records import BadRecord
 from pyrite.functions import shorten_text
 from pyrite.processors.files.bad_lines import Place
 from pyrite.processors.files.decoding import UTF_8
@@ -22,32 +24,45 @@ from pyrite.processors.files.storage import Storage
 BLOCK = 1 << 22
 """About how many bytes of a file become a table, and by how many the types are inferred."""
 _BAD = (pa.ArrowInvalid, UnicodeDecodeError)
+_NO_ROWS = pa.table({})
 _ROW = re.compile(r" in row \d+$")
 
 
-def inferred(storage: Storage, path: str) -> pa.Schema | None:
+def inferred(storage: Storage, path: str, *, goes_on: bool) -> pa.Schema | None:
     """The fields of the objects, with types that fit the first ones; None if there are none."""
-    first = next(tables_in(storage, Range(path), None, strict=False), None)
+    found = tables_in(storage, Range(path), None, strict=False, goes_on=goes_on)
+    first = next((each for each in found if not isinstance(each, BadRecord)), None)
     return None if first is None else first.schema
 
 
 def tables_in(
-    storage: Storage, part: Range, schema: pa.Schema | None, *, strict: bool
-) -> Iterator[pa.Table]:
+    storage: Storage, part: Range, schema: pa.Schema | None, *, strict: bool, goes_on: bool
+) -> Iterator[Any]:
     """The objects of the lines that begin in a part of a file, with the fields of a schema, or with
-    all and inferred types. If it is strict, there may be no other fields."""
+    all and inferred types. If it is strict, there may be no other fields. If it goes on, there is a
+    BadRecord for each line that does not fit."""
     place = Place(storage, part, UTF_8)
     with opened(storage, part.path) as file:
         for at, block in blocks_of_bytes(file, part, BLOCK):
-            lines = block if at else block.removeprefix(codecs.BOM_UTF8)
-            try:
-                table = _parsed(lines, schema, strict)
-            except _BAD:
-                index, line, why = _first_bad(lines.split(b"\n"), schema, strict)
-                raise place.bad_line(index, line, why).error from None
-            if table.num_rows:
-                yield table
-            place.passed(block.count(b"\n"))
+            rest = block if at else block.removeprefix(codecs.BOM_UTF8)
+            while rest:
+                bad, lines = None, rest
+                try:
+                    table = _parsed(rest, schema, strict)
+                except _BAD:
+                    lines, line, why = _up_to_bad(rest, schema, strict)
+                    bad = place.bad_line(lines.count(b"\n"), line, why)
+                    if not goes_on:
+                        raise bad.error from None
+                    table = _parsed(lines, schema, strict) if lines else _NO_ROWS
+                if table.num_rows:
+                    yield table
+                place.passed(lines.count(b"\n"))
+                rest = rest[len(lines) :]
+                if bad is not None:
+                    yield bad
+                    place.passed(1)
+                    rest = rest.partition(b"\n")[2]
 
 
 def _parsed(lines: bytes, schema: pa.Schema | None, strict: bool) -> pa.Table:
@@ -64,29 +79,30 @@ def _parsed(lines: bytes, schema: pa.Schema | None, strict: bool) -> pa.Table:
     )
 
 
-def _first_bad(lines: list[bytes], schema: pa.Schema | None, strict: bool) -> tuple[int, str, str]:
-    """The index of the first line that cannot be parsed together with those before it, its text,
-    and why."""
+def _up_to_bad(block: bytes, schema: pa.Schema | None, strict: bool) -> tuple[bytes, str, str]:
+    """The lines before the first one that cannot be parsed together with them, the text of that
+    line, and why."""
+    lines = [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
 
     def error(of: list[bytes]) -> Exception | None:
         try:
-            _parsed(b"\n".join(of), schema, strict)
+            _parsed(b"".join(of), schema, strict)
         except _BAD as error:
             return error
         return None
 
     count = bisect_left(range(1, len(lines) + 1), True, key=lambda n: error(lines[:n]) is not None)
-    line = lines[count].decode(errors="replace")
+    before, line = b"".join(lines[:count]), lines[count].decode(errors="replace").strip()
     why = error(lines[count : count + 1]) or error(lines[: count + 1])
     if isinstance(why, UnicodeDecodeError):
-        return count, line, f"is not UTF-8 text: {shorten_text(line, 100)}"
+        return before, line, f"is not UTF-8 text: {shorten_text(line, 100)}"
     text = _ROW.sub("", str(why))
     if schema is not None and "unexpected field" in text:
         others = [name for name in json.loads(line) if name not in schema.names]
         field = f"a field '{others[0]}'" if others else "a field inside a field"
         advice = "choose fields with columns=[...], or give them all with schema="
-        return count, line, f"has {field} that the first lines do not have; {advice}"
-    return count, line, f"does not fit: {text}: {shorten_text(line, 100)}"
+        return before, line, f"has {field} that the first lines do not have; {advice}"
+    return before, line, f"does not fit: {text}: {shorten_text(line, 100)}"
 
 
 def _with_strings(schema: pa.Schema) -> pa.Schema:

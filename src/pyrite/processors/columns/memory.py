@@ -20,6 +20,8 @@ def memory_for(asked: int | None, context: ProcessorContext) -> int:
     of the machine's memory."""
     if asked is not None:
         return asked
+    if context.batch_budget is not None:
+        return context.batch_budget
     if context.memory_budget is not None:
         return context.memory_budget
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -99,12 +99,21 @@ class ReadBatches(ReadFiles):
         known = FilesSchema.of(self.format, storage_of(self.pattern), paths, vertex)
         return replace(found, format=replace(self.format, known=known))
 
+    def open(self, context: ProcessorContext) -> Generator[Any, None, None]:
+        return self.frames(context, "arrow")
+
     def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
-        """What `open` emits, as frames of this kind where there are such."""
+        """What `open` emits, as frames of this kind where there are such. A processor without rows
+        emits an empty batch: the next step must know the columns."""
         found = self if self.files else self.found_once(context)
         storage = storage_of(self.pattern)
+        has_given = False
         for part in found.share(context):
-            yield from found.format.frames(storage, part, kind)
+            for frame in found.format.frames(storage, part, kind):
+                has_given = True
+                yield frame
+        if not has_given and found.format.known is not None:
+            yield found.format.known.no_rows()
 
 
 def _checked_schema(given: Any, format: str) -> pa.Schema:

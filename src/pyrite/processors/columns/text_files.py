@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
+from pyrite.bad_records import BadRecord
 from pyrite.columns.frames import as_batch
 from pyrite.processors.columns import csv_blocks, json_blocks
 from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
@@ -18,7 +20,7 @@ from pyrite.processors.files.storage import Storage
 
 def csv_frames(
     storage: Storage, part: Range, format: BatchFormat, known: FilesSchema
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[Any]:
     path, needed = part.path, known.needed
     with reading(path, format.name, known.vertex):
         names = csv_blocks.names_in(storage, path)
@@ -33,19 +35,22 @@ def csv_frames(
 
 def json_frames(
     storage: Storage, part: Range, format: BatchFormat, known: FilesSchema
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[Any]:
     path, strict = part.path, not known.has_choice
     with reading(path, format.name, known.vertex):
         folders = fields_of(path)
         schema = pa.schema([field for field in known.needed if field.name not in folders])
-        tables = json_blocks.tables_in(storage, part, schema, strict=strict)
+        tables = json_blocks.tables_in(storage, part, schema, strict=strict, goes_on=format.goes_on)
         yield from _frames(tables, path, format, known)
 
 
 def _frames(
-    tables: Iterator[pa.Table], path: str, format: BatchFormat, known: FilesSchema
-) -> Iterator[pa.RecordBatch]:
+    tables: Iterator[Any], path: str, format: BatchFormat, known: FilesSchema
+) -> Iterator[Any]:
     for table in tables:
+        if isinstance(table, BadRecord):
+            yield table
+            continue
         rows = passed(format.filter, known.fitted(table, path))
         if rows.num_rows:
             yield as_batch(rows.select(known.wanted.names))
