@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyrite import DAG, Instance, InvalidDAG, JobFailed, Vertex, between
+from pyrite import DAG, Instance, InvalidDAG, JobFailed, Vertex, between, skip
 from pyrite import processors as p
 from tests.columns.dags import Makes, Rows, Tells, numbered, owner, told
 
@@ -108,6 +108,22 @@ def test_metrics_count_rows(pyr: Instance) -> None:
     job.result(20)
     metrics = job.metrics()
     assert metrics["makes"]["emitted"] == metrics["tells"]["received"] == 200
+
+
+@pytest.mark.parametrize("on_error", ["fail", skip()])
+def test_metrics_of_fused_vertices_count_rows_too(pyr: Instance, on_error: Any) -> None:
+    dag = DAG()
+    reads = dag.vertex("reads", p.read_items([numbered(n, 10) for n in range(5)]))
+    halves = dag.vertex("halves", p.map(lambda batch: batch.slice(5)), on_error=on_error)
+    most = dag.vertex("most", p.filter(lambda batch: batch["n"][0].as_py() > 5), on_error=on_error)
+    keeps = dag.vertex("keeps", p.write_list("kept"))
+    dag.edge(between(reads, halves)).edge(between(halves, most)).edge(between(most, keeps))
+    job = pyr.new_light_job(dag).execute()
+    job.result(20)
+    metrics = job.metrics()
+    assert metrics["most"]["fused_with"]
+    assert [metrics[name]["emitted"] for name in ("reads", "halves", "most")] == [50, 25, 20]
+    assert [metrics[name]["received"] for name in ("halves", "most", "keeps")] == [50, 25, 20]
 
 
 def test_empty_batches_and_batches_of_one_row(pyr: Instance) -> None:

@@ -6,7 +6,7 @@ local edges connect into one `Chain`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -97,7 +97,8 @@ class Chain:
         )
         emits = self.sink is not None or (emits and self.fold is None)
         self.is_bare = not steps and check_first is None and emits and not self._handled
-        self.loop: Loop = write_loop(
+        self._write = partial(
+            write_loop,
             steps,
             emits=emits,
             check_first=check_first,
@@ -107,11 +108,17 @@ class Chain:
                 if (handling := links[link].handling) is not None
             },
         )
+        self.loop: Loop = self._write()
         self.step_count = len(steps)
         self.may_block = any(link.step.may_block for link in links)
 
     def processor(self) -> ChainProcessor:
         return ChainProcessor(self)
+
+    @cached_property
+    def weighing_loop(self) -> Loop:
+        """The loop for batches of rows: it counts rows."""
+        return self._write(weighs=True)
 
     @cached_property
     def fold_loop(self) -> Loop:
@@ -146,17 +153,23 @@ class Chain:
         return 0 <= step < len(self._guards) and self._guards[step]
 
     def emitted(
-        self, received: int, counts: Sequence[int], results: int, unread: int = 0
+        self,
+        received: int,
+        counts: Sequence[int],
+        results: int,
+        unread: int = 0,
+        *,
+        counted: Collection[int],
     ) -> list[tuple[int, int]]:
-        """The numbers of items that each vertex received and emitted, from the counts of the loop.
-        `unread` of what the source had were bad records."""
+        """The numbers of items that each vertex received and emitted, from the counts of the loop,
+        which has counted these steps. `unread` of what the source had were bad records."""
         numbers = []
         position = 0
         for link in self.links:
             position += link.guard is not None
             emitted = received
             if isinstance(link.step, (Transform, Fold)):
-                if position in self.loop.counted:
+                if position in counted:
                     emitted = counts[position]
                 position += 1
             if isinstance(link.step, Fold):
@@ -176,6 +189,7 @@ class ChainProcessor(FusedProcessor):
     def __init__(self, chain: Chain) -> None:
         self.chain: Chain = chain
         self.cooperative = not chain.may_block
+        self._loop = chain.loop
         self._run = chain.loop.run
         self._pauses = chain.loop.pauses
         self._counts = [0] * chain.step_count
@@ -211,7 +225,12 @@ class ChainProcessor(FusedProcessor):
         if self.chain.sink is not None and handlers[-1] is not None:
             self._check = self.chain.sink.checker(self.chain.links[-1].vertex)
         if self._bad:
-            self._run = partial(self.chain.loop.run, bad=self._bad)
+            self._run = partial(self._loop.run, bad=self._bad)
+
+    def _count_rows(self) -> None:
+        """From now on: the items are batches of rows."""
+        self._loop = self.chain.weighing_loop
+        self._run = partial(self._loop.run, bad=self._bad) if self._bad else self._loop.run
 
     @property
     def is_waiting(self) -> bool:
@@ -321,7 +340,11 @@ class ChainProcessor(FusedProcessor):
         """(received, emitted) of each vertex of the chain."""
         first = self._handlers[0] if self._handlers else None
         return self.chain.emitted(
-            self._received, self._counts, self._result_count, first.count if first else 0
+            self._received,
+            self._counts,
+            self._result_count,
+            first.count if first else 0,
+            counted=self._loop.counted,
         )
 
     def _read_on(self, source: Iterator[Any]) -> bool:
@@ -368,6 +391,8 @@ class ChainProcessor(FusedProcessor):
         room = outbox.room()
         if room <= 0:
             return 0
+        if not self._received and is_batch(items[0]):
+            self._count_rows()
         if self._pauses:
             return self._pass_with_pauses(items, room)
         if room < len(items) and self.chain.fold is None:
@@ -539,7 +564,7 @@ class ChainProcessor(FusedProcessor):
         raise error
 
     def _raise_located(self, error: BaseException) -> NoReturn:
-        self._failure = self.chain.loop.explain(error)
+        self._failure = self._loop.explain(error)
         if self._failure is None or self._failure.error is error:
             raise error
         raise self._failure.error from None

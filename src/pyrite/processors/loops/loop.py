@@ -21,6 +21,7 @@ from pyrite.errors import ProcessorError
 from pyrite.functions import describe, same, shorten
 from pyrite.processors.groups.counting import counting_lines
 from pyrite.processors.loops.steps import Fold, Lines, Transform
+from pyrite.weights import count_of
 
 PAUSE_EVERY = 1024
 """The loop pauses after a flat map has made this many items, so that one input item cannot block
@@ -145,12 +146,15 @@ def write_loop(
     emits: bool,
     check_first: str | None,
     handled: Mapping[int, Handling] = _NONE,
+    weighs: bool = False,
 ) -> Loop:
     """The loop for (vertex, step) pairs. If `emits` is false, results are dropped. `check_first` is
     the vertex to name if an input item is None; if it is None itself, the input is not checked.
 
     The errors of the steps in `handled` do not end the loop. Its items are passed to handlers: the
-    argument `bad` has one for each step, and a last one for the input, which is step -1."""
+    argument `bad` has one for each step, and a last one for the input, which is step -1.
+
+    If it weighs, a batch of rows that a step emits counts as its rows."""
     writer = _Writer(handled)
     if -1 in handled:
         writer.add_bad_input(check_first)
@@ -178,6 +182,8 @@ def write_loop(
             lines = step.handling_lines(index, value, vertex, handled[index])
         else:
             lines = step.lines(index, value, vertex)
+        if weighs and isinstance(step, Transform) and not lines.whole:
+            _weigh(lines, index)
         whole = _counted_whole(steps[index + 1 :], index, lines)
         if whole is not None and whole[0] in handled:  # each item that raises must be found
             whole = None
@@ -190,6 +196,13 @@ def write_loop(
         if writer.pauses:
             writer.add(Place(len(steps), value), "if len(out) >= room: yield")
     return writer.finish(counted)
+
+
+def _weigh(lines: Lines, index: int) -> None:
+    more = " - 1" if lines.counts else ""
+    lines.code.append(f"n{index} += rows{index}(({lines.value},)){more}")
+    lines.names[f"rows{index}"] = count_of
+    lines.counts = True
 
 
 def _is_merged(guard: Guard, following: Sequence[tuple[str, Transform | Fold | Guard]]) -> bool:
