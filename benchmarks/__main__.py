@@ -23,6 +23,7 @@ from benchmarks import (
     spots,
     workloads,
 )
+from benchmarks.columns import comparison as columns
 
 # They always run in this order, because light_jobs must come first (see there).
 COMPARISONS = {
@@ -34,6 +35,7 @@ COMPARISONS = {
     "on_spark": on_spark.run,
     "pipelines": pipelines.run,
     "scale": scale.run,
+    "columns": columns.run,
     "memory": memory.run,
     "workloads": workloads.run,
     "durable": durable.run,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCALE = 1
+CORES = 2
 ROWS = {"q1": 6_001_215, "q3": 6_001_215, "q6": 6_001_215, "q13": 1_500_000, "q18": 6_001_215}
 """The rows of the largest table of each query."""
 POLARS, FRAME, LIGHT = "Polars, lazy", "Spark DataFrame", "pyrite by batches, light job"
 
 
 def run(console: Console) -> None:
+    os.environ["POLARS_MAX_THREADS"] = str(CORES)  # read when Polars is imported
     try:
         folder = tables(SCALE)
     except CannotRun as reason:
         console.print(f"columns: {reason}")
         return
-    with pyrite.instance(spark_master="local[2, 4]", spark_conf=CONF) as pyr:
+    with pyrite.instance(spark_master=f"local[{CORES}, 4]", spark_conf=CONF) as pyr:
         for query in ROWS:
             console.print(compare(f"TPC-H {query}", _sides(pyr, folder, query), item="row"))
 

@@ -43,7 +43,7 @@ KINDS: Final[dict[pa.DataType, st.SearchStrategy[Any]]] = {
             *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
         ]
     },
-    pa.float16(): st.floats(width=16).map(np.float16),
+    pa.float16(): st.integers(0, 0xFFFF).map(lambda bits: np.uint16(bits).view(np.float16)),
     pa.float32(): st.floats(width=32),
     pa.float64(): st.floats() | st.integers(-(2**53), 2**53).map(float),
     **dict.fromkeys((pa.string(), pa.large_string(), pa.string_view()), _TEXT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,29 @@ def test_batches_travel_inside_other_items(mode: Mode) -> None:
     assert in_order(mode.listed(dag, "told")[0]) == ALL
 
 
+class Program(AbstractProcessor):
+    """Emits the command line of its process."""
+
+    def complete(self) -> None:
+        self.emit(Path("/proc/self/cmdline").read_bytes())
+
+
+def test_no_process_is_forked_from_the_users(mode: Mode, members: int) -> None:
+    dag = DAG()
+    tells = dag.vertex("tells", Program, local_parallelism=1)
+    dag.edge(between(tells, dag.vertex("lists", p.write_list("told"))))
+    (programs,) = mode.listed(dag, "told")
+    own = Path("/proc/self/cmdline").read_bytes()
+    assert len(programs) == members
+    assert (own in programs) == (members == 1)  # Polars does not survive a fork
+
+
 class Large(AbstractProcessor):
-    """Emits 40 batches of 1 MB."""
+    """Emits 20 batches of 1 MB."""
 
     def __init__(self) -> None:
         self.rest: Iterator[pa.RecordBatch] = (
-            pa.record_batch({"n": np.arange(n << 17, n + 1 << 17)}) for n in range(40)
+            pa.record_batch({"n": np.arange(n << 17, n + 1 << 17)}) for n in range(20)
         )
 
     def complete(self) -> bool:
@@ -128,6 +146,6 @@ def test_many_megabytes_arrive(mode: Mode, shape: str) -> None:
 
     dag = told(shaped, senders=1, receivers=2, source=Large, receiver=Sums)
     (sums,) = mode.listed(dag, "told")
-    count = 40 << 17
+    count = 20 << 17
     members = len(sums) // 2
     assert sum(sums) == members * (count * (count - 1) // 2)

@@ -73,10 +73,10 @@ def test_pieces_are_put_together_until_there_are_enough_bytes() -> None:
 
 
 def test_large_pieces_do_not_keep_their_batch_in_memory() -> None:
-    batch = pa.record_batch({"n": np.arange(20_000)})
-    for piece in split(batch, np.arange(20_000) % 4, 4):
+    batch = pa.record_batch({"n": np.arange(100_000)})
+    for piece in split(batch, np.arange(100_000) % 4, 4):
         assert piece is not None
-        assert piece.get_total_buffer_size() == piece.nbytes == 40_000
+        assert piece.get_total_buffer_size() == piece.nbytes == 200_000
 
 
 def test_small_pieces_that_wait_keep_little_memory() -> None:

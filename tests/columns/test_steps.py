@@ -282,3 +282,10 @@ def test_a_method_for_items_names_the_door() -> None:
         stage_of(NUMBERS).map(len)
     with pytest.raises(AttributeError, match=r"has no method mapp\(\)$"):
         stage_of(NUMBERS).mapp(len)
+
+
+def test_two_columns_of_one_name_make_no_dict() -> None:
+    twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["n", "n"])
+    stage = stage_of(NUMBERS).map_batches(lambda batch: twice).rows()
+    with pytest.raises(JobFailed, match="vertex 'rows': there are several columns 'n'"):
+        stage.collect()

@@ -31,7 +31,7 @@ def as_batch(frame: Frame) -> pa.RecordBatch:
     batches = table.combine_chunks().to_batches()
     if len(batches) > 1:  # more than 2 GB of strings
         batches = table.cast(_with_types(table.schema, _large)).combine_chunks().to_batches()
-    return batches[0] if batches else _empty(table.schema)
+    return batches[0] if batches else empty_batch(table.schema)
 
 
 def as_table(frame: Frame) -> pa.Table:
@@ -176,5 +176,6 @@ def _with_types(schema: pa.Schema, changed: Callable[[pa.DataType], pa.DataType]
     return pa.schema([field.with_type(changed(field.type)) for field in schema], schema.metadata)
 
 
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with these columns and no rows."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)

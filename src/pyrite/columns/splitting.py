@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyrite.columns.dictionaries import dictionary_columns, fit_together, without_unused
 
@@ -14,8 +15,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FULL_BYTES: Final = 1 << 20
 FULL_ROWS: Final = 1 << 16
-LARGE_ROWS: Final = 1 << 12
-"""Pieces with so many rows are copied one by one, which is as fast as to copy all at once."""
+LARGE_ROWS: Final = 1 << 14
+"""Pieces with so many rows are copied one by one, which takes little more time than all at once."""
 
 
 def split(batch: pa.RecordBatch, targets: Array, count: int) -> list[pa.RecordBatch | None]:
@@ -35,14 +36,15 @@ def split(batch: pa.RecordBatch, targets: Array, count: int) -> list[pa.RecordBa
         return pieces
     order = pa.array(order_of(targets, count))
     is_large = batch.num_rows >= LARGE_ROWS * len(used)
-    copied = None if is_large else batch.take(order)
+    copied = None if is_large else pc.take(batch, order, boundscheck=False)
     encoded = dictionary_columns(batch.schema)
     start = 0
     for target in used:
         size = int(rows[target])
-        piece = (
-            batch.take(order.slice(start, size)) if copied is None else copied.slice(start, size)
-        )
+        if copied is None:
+            piece = pc.take(batch, order.slice(start, size), boundscheck=False)
+        else:
+            piece = copied.slice(start, size)
         pieces[target] = without_unused(piece, encoded)
         start += size
     return pieces

@@ -34,6 +34,7 @@ class PartitionedRows(Route):
         "_outlet_of_partition",
         "_pieces",
         "_places",
+        "_told",
         "_waiting",
     )
     puts_together = True
@@ -47,6 +48,8 @@ class PartitionedRows(Route):
         self._places: Any = None
         self._pieces: Pieces | None = None
         """Made with the first batch: without batches, their libraries are not needed."""
+        self._told: Any = None
+        """The schema that all outlets know."""
         self._held = 0
         """The bytes of the pieces that are held back."""
         self._held_since: float | None = None
@@ -93,16 +96,27 @@ class PartitionedRows(Route):
         from pyrite.columns.frames import as_batch
         from pyrite.columns.splitting import Pieces, split
 
-        if not batch.num_rows:
-            return
         batch = as_batch(batch)
         if self._pieces is None:
             self._pieces = Pieces()
-        for place, piece in enumerate(split(batch, self._places_of(batch), len(self.outlets))):
+        pieces = split(batch, self._places_of(batch), len(self.outlets))
+        for place, piece in enumerate(pieces):
             if piece is not None:
                 self._put_together(self._pieces, place, piece)
+        if self._told != batch.schema:
+            self._tell(batch.schema, pieces)
         if self._held >= MOST_HELD:
             self.let_go()
+
+    def _tell(self, schema: Any, pieces: Sequence[Any]) -> None:
+        """Sends an empty batch to each outlet that gets no row: a join needs the columns of a side
+        of which it gets no rows, too."""
+        from pyrite.columns.frames import empty_batch
+
+        self._told = schema
+        for place, piece in enumerate(pieces):
+            if piece is None:
+                self._send(place, empty_batch(schema))
 
     def _places_of(self, batch: Any) -> Any:
         """By row, the index of its outlet."""

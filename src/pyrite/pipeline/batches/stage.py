@@ -22,6 +22,7 @@ from pyrite.processors.columns.doors import rows
 from pyrite.processors.columns.mapping import FrameFormat, map_batches
 from pyrite.processors.columns.selecting import filter_batches, select_columns
 from pyrite.processors.columns.sorting import sort_batches
+from pyrite.processors.transforms import noop
 from pyrite.retries import Retry
 from pyrite.where import users_line
 
@@ -138,16 +139,9 @@ class BatchStage(Ends[Any]):
         >>> visits.join(people, on="id").rows().collect()
         [{'id': 2, 'day': 'Mo', 'name': 'Bo'}]
         """
-        given: Any = other
-        if not isinstance(given, BatchStage):
-            hint = "; call .batches(schema) on it first" if isinstance(given, Stage) else ""
-            raise InvalidDAG(
-                f"join() in {users_line()} needs another stage of batches; got {shorten(given)}"
-                f"{hint}"
-            )
         node = joined(
             self,
-            other,
+            _checked_batches(other),
             on=on,
             left_on=left_on,
             right_on=right_on,
@@ -155,6 +149,21 @@ class BatchStage(Ends[Any]):
             broadcast=broadcast,
             options=Options(name, parallelism),
         )
+        return self._after(self, node)
+
+    def union(
+        self, *others: BatchStage, name: str | None = None, parallelism: int | None = None
+    ) -> BatchStage:
+        """The rows of all these stages, which have the same columns.
+
+        >>> from pyrite import Pipeline
+        >>> pipe = Pipeline()
+        >>> one, two = (pipe.read_from([n]).batches({"n": "int64"}) for n in (1, 2))
+        >>> one.union(two).sort("n").rows().collect()
+        [{'n': 1}, {'n': 2}]
+        """
+        inputs = [(stage, edges.local) for stage in (self, *map(_checked_batches, others))]
+        node = node_after(inputs, "union", noop(), Options(name, parallelism))
         return self._after(self, node)
 
     def sort(
@@ -211,3 +220,10 @@ class BatchStage(Ends[Any]):
 
     def __repr__(self) -> str:
         return f"<BatchStage '{self.node.name}', {self.node.where}>"
+
+
+def _checked_batches(stage: Any) -> BatchStage:
+    if isinstance(stage, BatchStage):
+        return stage
+    hint = "; call .batches(schema) on it first" if isinstance(stage, Stage) else ""
+    raise InvalidDAG(f"{users_line()} needs another stage of batches; got {shorten(stage)}{hint}")

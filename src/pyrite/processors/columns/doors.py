@@ -63,14 +63,22 @@ class Rows(BatchStep):
     suits_any_processor = True
 
     def open(self, context: ProcessorContext) -> Work:
-        return _RowsWork()
+        return _RowsWork(context.vertex_name)
 
 
 class _RowsWork(Work):
+    def __init__(self, vertex: str) -> None:
+        self._vertex = vertex
+
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import as_batch
+        from pyrite.columns.schemas import ambiguous_column
 
         batch = as_batch(item)
+        names = batch.schema.names
+        if len(set(names)) < len(names):  # a dict would have only the last of them
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ambiguous_column(twice, f"vertex '{self._vertex}'")
         for start in range(0, batch.num_rows, ROWS_AT_ONCE):
             yield batch.slice(start, ROWS_AT_ONCE).to_pylist(maps_as_pydicts="strict")
 
@@ -95,6 +103,7 @@ class _BatchesWork(Work):
         self._vertex = vertex
         self._parts: list[pa.RecordBatch] = []
         self._rows = 0
+        self._has_given = False
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -106,7 +115,9 @@ class _BatchesWork(Work):
             if not is_batches:
                 yield from self._put_together(list(some))
                 continue
-            yield from self.end()
+            if self._rows:
+                yield self._batch()
+            self._has_given = True
             for batch in some:
                 yield self._passed(batch)
 
@@ -129,7 +140,7 @@ class _BatchesWork(Work):
                 yield self._batch()
 
     def end(self) -> Iterator[Any]:
-        if self._rows:
+        if self._rows or not self._has_given:  # the next step must know the columns
             yield self._batch()
 
     def save(self) -> Iterable[tuple[Any, Any]]:
@@ -144,7 +155,7 @@ class _BatchesWork(Work):
 
         from pyrite.columns.frames import as_batch
 
-        parts, self._parts, self._rows = self._parts, [], 0
+        parts, self._parts, self._rows, self._has_given = self._parts, [], 0, True
         return as_batch(pa.Table.from_batches(parts, self._schema))
 
     def _converted(self, items: Sequence[Any]) -> pa.RecordBatch:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyrite.columns.frames import as_batch
 from pyrite.columns.schemas import have_same_values as have_same_values
 from pyrite.errors import ProcessorError
 from pyrite.processors.columns.filters import columns_of
@@ -92,10 +91,6 @@ class FilesSchema:
             for field in self.needed
         ]
         return pa.Table.from_arrays(columns, schema=self.needed)
-
-    def no_rows(self) -> pa.RecordBatch:
-        """A batch without rows."""
-        return as_batch(self.wanted.empty_table())
 
     def _differ(self, how: str) -> ProcessorError:
         return ProcessorError(f"vertex '{self.vertex}' reads files whose columns differ: {how}")

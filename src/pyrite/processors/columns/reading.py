@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -104,35 +103,19 @@ class ReadBatches(ReadFiles):
         return self.frames(context, "arrow")
 
     def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
-        """What this processor emits, as frames of this kind where there are such. If the readers
-        of this process have no rows at all, the last of them emits a batch without rows: joins and
-        sinks need to know the columns."""
+        """What `open` emits, as frames of this kind where there are such. A processor without rows
+        emits an empty batch: the next step must know the columns."""
         found = self if self.files else self.found_once(context)
-        readers = context.once(
-            ("readers", context.vertex_name), lambda: _Readers(context.local_parallelism)
-        )
-        storage, known = storage_of(self.pattern), found.format.known
+        storage = storage_of(self.pattern)
+        has_given = False
         for part in found.share(context):
             for frame in found.format.frames(storage, part, kind):
-                readers.have_rows = True
+                has_given = True
                 yield frame
-        if readers.end_one() and not readers.have_rows and known is not None:
-            yield known.no_rows()
+        if not has_given and found.format.known is not None:
+            from pyrite.columns.frames import empty_batch
 
-
-class _Readers:
-    """The processors of a source in one process."""
-
-    def __init__(self, count: int) -> None:
-        self._left = count
-        self._lock = threading.Lock()
-        self.have_rows = False
-
-    def end_one(self) -> bool:
-        """Whether it is the last to end."""
-        with self._lock:
-            self._left -= 1
-            return self._left == 0
+            yield empty_batch(found.format.known.wanted)
 
 
 def _checked_schema(given: Any, format: str) -> pa.Schema:

@@ -54,6 +54,7 @@ class _FilterWork(Work):
     def __init__(self, expression: pc.Expression, vertex: str) -> None:
         self._expression = expression
         self._vertex = vertex
+        self._has_given = False
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import as_batch
@@ -66,7 +67,8 @@ class _FilterWork(Work):
                 f"vertex '{self._vertex}' cannot apply the filter {self._expression} to a batch "
                 f"with the columns {_typed(batch)}: {message_of(error)}"
             ) from error
-        if found.num_rows:
+        if found.num_rows or not self._has_given:  # the next step must know the columns
+            self._has_given = True
             yield found
 
 
