@@ -183,3 +183,15 @@ def test_another_pattern_forgets_the_columns() -> None:
     edge = between(Vertex("a", Makes), Vertex("b", Tells)).partitioned(columns=["n"])
     assert edge.settings.describe() == "partitioned by n"
     assert edge.unicast().settings.columns is None
+
+
+def test_batches_among_other_items_all_arrive(pyr: Instance) -> None:
+    big = pa.record_batch({"n": pa.array(range(2_500_000), pa.int64())})  # 20 MB
+    items = [each for n in range(8) for each in (n, big)]
+    dag = DAG()
+    read = dag.vertex("read", p.read_items(items), local_parallelism=1)
+    kinds = dag.vertex("kinds", p.map(lambda item: type(item).__name__), local_parallelism=2)
+    out = dag.vertex("out", p.write_list("kinds"), local_parallelism=1)
+    dag.edge(between(read, kinds)).edge(between(kinds, out))
+    pyr.new_light_job(dag).execute().result(20)
+    assert sorted(pyr.list("kinds")) == ["RecordBatch"] * 8 + ["int"] * 8

@@ -23,6 +23,7 @@ from pyrite import (
     JobFailed,
     Pipeline,
     ProcessorContext,
+    ProcessorError,
     between,
 )
 from pyrite import processors as p
@@ -168,23 +169,17 @@ def test_polars_reads_row_groups_itself(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("readers", [1, 3])
-def test_no_rows_are_one_batch_that_has_the_columns(
-    pyr: Instance, tmp_path: Path, readers: int
-) -> None:
+def test_a_processor_without_rows_emits_a_batch_that_has_the_columns(tmp_path: Path) -> None:
     write(tmp_path, "a", PEOPLE.slice(0, 0)), write(tmp_path, "b")
-    dag = DAG()
     source = p.read_batches(tmp_path / "*", columns=["name"], filter=pc.field("id") < 0)
-    read = dag.vertex("read", source, local_parallelism=readers)
-    dag.edge(between(read, dag.vertex("write", p.write_list("out"))))
-    pyr.new_light_job(dag).execute().result(20)
-    (batch,) = pyr.list("out")
+    (batch,) = source.step.open(CONTEXT)
     assert (batch.num_rows, batch.schema) == (0, pa.schema({"name": pa.string()}))
 
 
 def test_a_file_without_rows_adds_nothing(tmp_path: Path) -> None:
     write(tmp_path, "a", PEOPLE.slice(0, 0)), write(tmp_path, "b", rows=1000)
-    assert [batch.num_rows for batch in batches(tmp_path / "*")] == [100]
+    (batch,) = p.read_batches(tmp_path / "*").step.open(CONTEXT)
+    assert batch.num_rows == 100
 
 
 def fails(glob: Path | str, **options: Any) -> str:
@@ -197,7 +192,7 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert (
         f"vertex 'read_batches' reads column 'nme', but Parquet file '{path}' has no such column; "
-        "its columns are id, name, x"
+        "its columns are id, name, x; did you mean 'name'?"
     ) in fails(path, columns=["id", "nme"])
     text = fails(path, filter=pc.field("nme") == "a")
     assert "filter of vertex 'read_batches', (nme == \"a\"), does not fit" in text
@@ -243,6 +238,17 @@ def test_what_is_not_a_parquet_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.parquet").write_text("id,name\n")
     text = fails(tmp_path / "*")
     assert f"vertex 'read_batches' cannot read '{tmp_path}/b.parquet' as a Parquet file: " in text
+
+
+@pytest.mark.parametrize("kind", ["arrow", "polars"])
+def test_a_row_group_that_is_damaged_is_an_error_of_its_file(tmp_path: Path, kind: Any) -> None:
+    path = write(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(200) + whole[204:])
+    step = p.read_batches(path).step
+    assert isinstance(step, ReadBatches)
+    with pytest.raises(ProcessorError, match=f"vertex 'read' cannot read '{path}' as a Parquet"):
+        list(step.frames(CONTEXT, kind))
 
 
 @pytest.mark.parametrize(

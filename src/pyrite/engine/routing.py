@@ -109,10 +109,14 @@ class Unicast(Route):
         rooms = [max(0, outlet.room()) for outlet in outlets]
         if min(rooms) < -(-count // len(outlets)):  # an outlet has no room for its share
             return self._give_one_by_one(rooms)
+        left: list[Any] = []
         for i in range(min(len(outlets), count)):
-            outlets[(turn + i) % len(outlets)].offer(rest[at + i :: len(outlets)])
+            share = rest[at + i :: len(outlets)]
+            taken = outlets[(turn + i) % len(outlets)].offer(share)
+            if taken < len(share):
+                left += share[taken:]
         self._turn = (turn + count) % len(outlets)
-        return self._gave(count)
+        return self._shared(count, left)
 
     def _give_one_by_one(self, rooms: list[int]) -> bool:
         outlets, rest, turn = self.outlets, self._rest, self._turn
@@ -124,11 +128,21 @@ class Unicast(Route):
             shares[turn].append(item)
             rooms[turn] -= 1
             turn = (turn + 1) % len(outlets)
+        left: list[Any] = []
         for outlet, share in zip(outlets, shares):
-            if share:
-                outlet.offer(share)
+            if share and (taken := outlet.offer(share)) < len(share):
+                left += share[taken:]
         self._turn = turn
-        return self._gave(count)
+        return self._shared(count, left)
+
+    def _shared(self, count: int, left: list[Any]) -> bool:
+        """Notes that the next `count` items were offered, and which of them were not taken: batches
+        among other items, whose bytes there was no room for."""
+        moved = count > len(left)
+        self._gave(count)
+        if left:
+            self._rest, self._at = left + self._rest[self._at :], 0
+        return moved
 
     def _give_batches(self) -> bool:
         """One by one: how many an outlet takes depends on their bytes."""

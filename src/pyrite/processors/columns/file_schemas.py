@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyrite.columns.frames import as_batch
 from pyrite.columns.schemas import have_same_values as have_same_values
 from pyrite.errors import ProcessorError
+from pyrite.functions import did_you_mean
 from pyrite.processors.columns.filters import columns_of
 from pyrite.processors.columns.formats import BatchFormat
 from pyrite.processors.files.partitions import fields_of
@@ -93,10 +93,6 @@ class FilesSchema:
         ]
         return pa.Table.from_arrays(columns, schema=self.needed)
 
-    def no_rows(self) -> pa.RecordBatch:
-        """A batch without rows."""
-        return as_batch(self.wanted.empty_table())
-
     def _differ(self, how: str) -> ProcessorError:
         return ProcessorError(f"vertex '{self.vertex}' reads files whose columns differ: {how}")
 
@@ -107,9 +103,11 @@ def reading(path: str, format: str, vertex: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise ProcessorError(
-            f"vertex '{vertex}' cannot read '{path}' as a {format} file: {error}"
-        ) from error
+        raise cannot_read(path, format, vertex, error) from error
+
+
+def cannot_read(path: str, format: str, vertex: str, why: Exception) -> ProcessorError:
+    return ProcessorError(f"vertex '{vertex}' cannot read '{path}' as a {format} file: {why}")
 
 
 def with_folders(schema: pa.Schema, path: str) -> pa.Schema:
@@ -128,6 +126,7 @@ def _check_names(
                 f"vertex '{vertex}' reads column '{name}', but {format} file '{path}' has "
                 f"{'more than one' if count else 'no'} such column; its columns are "
                 f"{', '.join(schema.names) or 'none at all'}"
+                f"{'' if count else did_you_mean(name, schema.names)}"
             )
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from pyrite.columns.ahead import ahead
 from pyrite.columns.frames import as_batch
-from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
+from pyrite.processors.columns.file_schemas import FilesSchema, cannot_read, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
 from pyrite.processors.columns.formats import BatchFormat, Kind
 from pyrite.processors.files.lines import Range
@@ -103,7 +103,10 @@ def _by_polars(
     starts = list(accumulate(counts, initial=0))
 
     def read(group: int) -> pl.DataFrame:
-        frame = rows.slice(starts[group], counts[group]).collect().with_columns(folders)
+        try:
+            frame = rows.slice(starts[group], counts[group]).collect().with_columns(folders)
+        except pl.exceptions.PolarsError as error:
+            raise cannot_read(path, known.format, known.vertex, error) from error
         if filter is not None:
             looked_at = frame.select(known.filtered).to_arrow()
             frame = frame.filter(pl.Series(mask_of(filter, looked_at)))

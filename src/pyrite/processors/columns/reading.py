@@ -113,7 +113,9 @@ class ReadBatches(ReadFiles):
                 has_given = True
                 yield frame
         if not has_given and found.format.known is not None:
-            yield found.format.known.no_rows()
+            from pyrite.columns.frames import empty_batch
+
+            yield empty_batch(found.format.known.wanted)
 
 
 def _checked_schema(given: Any, format: str) -> pa.Schema:
