@@ -70,12 +70,9 @@ def q6(folder: Path) -> DAG:
     dag = DAG()
     lines = _read(dag, folder, "lineitem", "l_extendedprice l_discount l_quantity l_shipdate")
     small = _mapped(dag, "small", lines, small_discounts)
-    partial = dag.vertex(
-        "partial", p.group_batches(by=[], aggregates={"revenue": ("revenue", "sum")}, partial=True)
-    )
-    total = dag.vertex(
-        "total", p.group_batches(by=[], aggregates={"revenue": ("revenue", "sum")}, final=True)
-    )
+    revenue = {"revenue": ("revenue", "sum")}
+    partial = dag.vertex("partial", p.group_batches([], revenue, partial=True))
+    total = dag.vertex("total", p.group_batches([], revenue, final=True))
     dag.edge(between(small, partial)).edge(between(partial, total).distributed().all_to_one())
     dag.edge(between(total, dag.vertex("list", p.write_list("q6"))).isolated())
     return dag
@@ -102,10 +99,12 @@ def q13(folder: Path) -> DAG:
     return dag
 
 
-def q18(folder: Path) -> DAG:
+def q18(folder: Path, memory: int | None = None) -> DAG:
+    """`memory` is that of each half of the grouping, whose states take 24 MB at scale factor 1."""
     dag = DAG()
     lines = _read(dag, folder, "lineitem", "l_orderkey l_quantity")
-    sums = _grouped(dag, "sums", lines, ["l_orderkey"], {"sum_quantity": ("l_quantity", "sum")})
+    quantity = {"sum_quantity": ("l_quantity", "sum")}
+    sums = _grouped(dag, "sums", lines, ["l_orderkey"], quantity, memory)
     large = _mapped(dag, "large", sums, large_sums)
     orders = _read(dag, folder, "orders", "o_orderkey o_custkey o_orderdate o_totalprice")
     of_orders = _joined(dag, "of_orders", large, "l_orderkey", orders, "o_orderkey")
@@ -198,12 +197,13 @@ def _grouped(
     source: Vertex,
     by: list[str],
     aggregates: dict[str, tuple[str, str]],
+    memory: int | None = None,
 ) -> Vertex:
     """Groups where the rows are, and then those of all."""
     partial = dag.vertex(
-        f"{name}-partial", p.group_batches(by=by, aggregates=aggregates, partial=True)
+        f"{name}-partial", p.group_batches(by, aggregates, partial=True, memory=memory)
     )
-    final = dag.vertex(name, p.group_batches(by=by, aggregates=aggregates, final=True))
+    final = dag.vertex(name, p.group_batches(by, aggregates, final=True, memory=memory))
     dag.edge(between(source, partial))
     dag.edge(between(partial, final).distributed().partitioned(columns=by))
     return final

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from benchmarks.columns.answers import Rows, check
 from benchmarks.columns.tables import tables
 from benchmarks.on_spark import CONF
 from benchmarks.ratios import AtLeast, CannotRun, NoMoreThan, Side, compare, seconds
+from pyrite import DAG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,14 +60,23 @@ def _sides(pyr: pyrite.Instance, folder: Path, query: str) -> list[Side]:
         pyr.new_light_job(by_items.PIPELINES[query](folder)).execute().result()
         return list(listed)
 
-    def in_batches(new_job: Callable[[Any], pyrite.Job]) -> Callable[[], Rows]:
+    def in_batches(
+        new_job: Callable[[Any], pyrite.Job], make: Callable[[Path], DAG] = by_batches.DAGS[query]
+    ) -> Callable[[], Rows]:
         def answer() -> Rows:
             listed = pyr.list(query)
             listed.clear()
-            new_job(by_batches.DAGS[query](folder)).execute().result()
+            new_job(make(folder)).execute().result()
             return [tuple(row.values()) for batch in listed for row in batch.to_pylist()]
 
         return answer
+
+    def spilling() -> list[Side]:
+        if query != "q18":
+            return []
+        make = partial(by_batches.q18, memory=6_000_000)
+        name = f"{LIGHT}, 6 MB for groups"
+        return [side(name, in_batches(pyr.new_light_job, make), 3)]
 
     return [
         side(POLARS, lambda: in_polars.FRAMES[query](folder).collect().rows(), 7),
@@ -77,5 +88,6 @@ def _sides(pyr: pyrite.Instance, folder: Path, query: str) -> list[Side]:
             5,
             NoMoreThan(times=1, than=FRAME),
         ),
+        *spilling(),
         side("pyrite by items, light job", in_rows, 1, AtLeast(times=8, than=LIGHT)),
     ]

@@ -28,6 +28,12 @@ QUERIES = {
         order by revenue desc, o_orderdate
         limit 10
     """,
+    "q6": """
+        select sum(l_extendedprice * l_discount)
+        from lineitem
+        where l_shipdate >= date '1994-01-01' and l_shipdate < date '1995-01-01'
+            and l_discount between 0.05 and 0.07 and l_quantity < 24
+    """,
     "q13": """
         select c_count, count(*) as custdist
         from (
