@@ -3,17 +3,14 @@ Polars takes 0.9 (numbers) to 0.1 (strings with few values) of the time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate
-from operator import and_
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from pyrite.columns.ahead import ahead
@@ -21,6 +18,7 @@ from pyrite.columns.frames import as_batch
 from pyrite.processors.columns.file_schemas import FilesSchema, cannot_read, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
 from pyrite.processors.columns.formats import BatchFormat, Kind
+from pyrite.processors.columns.pruning import unpruned
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.packing import is_packed, opened
 from pyrite.processors.files.parquet.row_groups import row_groups_in, sizes_of
@@ -51,7 +49,7 @@ def frames_in(
         known.check(path, schema)
         groups = row_groups_in(part, sizes_of(file.metadata))
         if groups and filter is not None:
-            groups = _unpruned(source, path, schema, groups, filter)
+            groups = unpruned(source, path, schema, groups, filter, known.filtered)
         read, threads = None, 1
         if groups and kind == "polars" and source is path:
             read = _by_polars(file, path, known, filter)
@@ -132,24 +130,3 @@ def _bytes_of(file: pq.ParquetFile, group: int, known: FilesSchema) -> int:
         for column in columns
         if column.path_in_schema.partition(".")[0] in known.needed.names
     )
-
-
-def _unpruned(
-    source: str | IO[bytes],
-    path: str,
-    schema: pa.Schema,
-    groups: Sequence[int],
-    filter: pc.Expression,
-) -> list[int]:
-    """The row groups that may have rows that pass."""
-    folders = [
-        pc.field(name).is_null() if value is None else pc.field(name) == value
-        for name, value in fields_of(path).items()
-    ]
-    fragment = ds.ParquetFileFormat().make_fragment(
-        source,
-        filesystem=fs.LocalFileSystem() if isinstance(source, str) else None,
-        partition_expression=reduce(and_, folders) if folders else None,
-        row_groups=groups,
-    )
-    return sorted(group.id for group in fragment.subset(filter, schema=schema).row_groups)
