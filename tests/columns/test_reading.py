@@ -206,6 +206,15 @@ def test_polars_reads_row_groups_itself(tmp_path: Path) -> None:
     ]
 
 
+def test_types_that_polars_lacks_are_read_by_arrow(tmp_path: Path) -> None:
+    wide = pa.array([Decimal(10) ** 45, None], pa.decimal256(50, 0))
+    path = write(tmp_path, table=pa.table({"k": [1, 1], "d": wide}))
+    read = Pipeline().read_from(p.read_batches(path)).group_by("k").aggregate(d=("d", "max"))
+    assert read.rows().collect() == [{"k": 1, "d": Decimal(10) ** 45}]
+    with pytest.raises(JobFailed, match=r"column 'd' is decimal256\(50, 0\), a type that Polars"):
+        Pipeline().read_from(p.read_batches(path)).map_batches(len, format="polars").collect()
+
+
 def test_a_processor_without_rows_emits_a_batch_that_has_the_columns(tmp_path: Path) -> None:
     write(tmp_path, "a", PEOPLE.slice(0, 0)), write(tmp_path, "b")
     source = p.read_batches(tmp_path / "*", columns=["name"], filter=pc.field("id") < 0)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyrite.columns import polars_types
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -49,6 +51,7 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
     if isinstance(frame, pl.DataFrame):
         return frame
+    polars_types.check(frame.schema)
     made = pl.from_arrow(frame)
     assert isinstance(made, pl.DataFrame)
     return made

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyrite.columns.ahead import ahead
-from pyrite.columns.frames import as_batch
+from pyrite.columns.frames import as_batch, as_polars
+from pyrite.columns.polars_types import lacks
 from pyrite.processors.columns.file_schemas import FilesSchema, cannot_read, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
 from pyrite.processors.columns.formats import BatchFormat, Kind
@@ -83,14 +84,16 @@ def _by_arrow(
 def _by_polars(
     file: pq.ParquetFile, path: str, known: FilesSchema, filter: pc.Expression | None
 ) -> _Reader | None:
-    """None if Polars would read other types than it makes of what Arrow reads."""
+    """None if Polars does not have a type, or would read others than it makes of what Arrow
+    reads."""
     import polars as pl
 
     names = [name for name in known.needed.names if name in file.schema_arrow.names]
+    if not names or any(map(lacks, known.needed.types)):
+        return None
     rows = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(names)
-    by_arrow = pl.from_arrow(known.needed.empty_table())
-    assert isinstance(by_arrow, pl.DataFrame)
-    if not names or rows.collect_schema() != by_arrow.select(names).schema:
+    by_arrow = as_polars(known.needed.empty_table())
+    if rows.collect_schema() != by_arrow.select(names).schema:
         return None
     folders = [
         pl.lit(value, pl.String).alias(name)
