@@ -30,7 +30,8 @@ _NAMES = {
 def map_batches(fn: Callable[[Any], Any], format: FrameFormat = "arrow") -> Inner:
     """Emits `fn(frame)` for each batch. The frame is a `pyarrow.RecordBatch`, or a DataFrame of
     pandas or Polars, as `format` says. `fn` returns a frame of the same kind, a `pyarrow.Table`, or
-    None for nothing. It may be called with any part of the rows, in any order.
+    None for nothing. It may be called with any part of the rows, in any order. Of the index of a
+    pandas DataFrame that it returns, the levels that have names become columns.
 
     >>> import pyarrow as pa
     >>> from pyrite import processors as p
