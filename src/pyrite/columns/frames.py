@@ -58,7 +58,8 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
 
 def as_pandas(frame: Frame) -> pd.DataFrame:
-    return frame.to_pandas()
+    """Always by Arrow: Polars would make timestamps of dates."""
+    return as_batch(frame).to_pandas()
 
 
 def is_frame(item: Any) -> bool:
