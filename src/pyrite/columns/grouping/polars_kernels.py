@@ -110,11 +110,11 @@ def _reduced(step: Step, column: pl.Series, is_wide: bool) -> tuple[list[pl.Expr
     has_nulls = column.null_count() > 0
     if step.op in ("sum", "total"):
         kind, result = column.dtype, target
-        if kind.is_float():
+        if kind == pl.Float32:
             source = source.cast(pl.Float64)
         elif is_wide:
             source = source.cast(_WHOLE_SUM)
-        elif kind.is_integer() or kind == pl.Boolean:
+        elif kind != pl.Int64 and (kind.is_integer() or kind == pl.Boolean):
             source = source.cast(pl.Int64)
         if step.op == "sum" and (kind.is_integer() or kind == pl.Boolean):
             result = target.cast(_WHOLE_SUM)
