@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from pyrite.columns.frames import plain
+
 
 def dictionary_columns(schema: pa.Schema) -> list[int]:
     """The positions of the dictionary-encoded columns."""
@@ -19,12 +21,17 @@ def without_unused(batch: pa.RecordBatch, columns: Sequence[int]) -> pa.RecordBa
     loses those that no row has; the others keep their order."""
     for number in columns:
         column = batch.column(number)
-        if len(column.dictionary) > batch.num_rows:
-            batch = batch.set_column(number, batch.schema.field(number), _without_unused(column))
+        fewer = without_unused_values(column)
+        if fewer is not column:
+            batch = batch.set_column(number, batch.schema.field(number), fewer)
     return batch
 
 
-def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
+def without_unused_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The array, without the values of its dictionary that no row has, if there are more values
+    than rows."""
+    if len(column.dictionary) <= len(column):
+        return column
     valid = column.indices.drop_null().to_numpy()
     used = np.unique(valid)
     numbers = np.zeros(len(column.dictionary), column.type.index_type.to_pandas_dtype())
@@ -32,9 +39,10 @@ def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
     at = column.indices.fill_null(int(used[0]) if len(used) else 0).to_numpy()
     null = column.indices.is_null().to_numpy(zero_copy_only=False)
     indices = pa.array(numbers[at], mask=null)
-    return pa.DictionaryArray.from_arrays(
-        indices, column.dictionary.take(pa.array(used)), ordered=column.type.ordered
-    )
+    values = plain(column.dictionary).take(pa.array(used))
+    if values.type != column.type.value_type:
+        values = values.cast(column.type.value_type)
+    return pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
 
 
 def fit_together(batches: Sequence[pa.RecordBatch], columns: Sequence[int]) -> bool:
