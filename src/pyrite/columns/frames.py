@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 else:
     Frame: TypeAlias = Any
 
+SMALL: Final = 64 << 10
+"""What a slice keeps of a batch does not matter below this."""
 BATCH_BYTES: Final = 8 << 20
 """The most bytes of a batch that crosses an edge, unless one row is larger."""
 
@@ -70,6 +72,21 @@ def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
     """The frame with only these columns, if it has them all."""
     names = frame.schema.names if isinstance(frame, pa.RecordBatch | pa.Table) else frame.columns
     return frame.select(list(columns)) if set(columns) <= set(names) else frame
+
+
+def without_rows(frame: Frame) -> Frame:
+    """A frame with the same columns and no rows."""
+    return frame[:0] if isinstance(frame, pa.RecordBatch | pa.Table) else frame.head(0)
+
+
+def compact(frame: Frame) -> Frame:
+    """The frame; a copy if it is a small slice of something large, which it would keep."""
+    if not isinstance(frame, pa.RecordBatch):
+        return frame
+    whole = frame.get_total_buffer_size()
+    if whole < SMALL or whole < 2 * frame.nbytes:
+        return frame
+    return frame.take(pa.array(range(frame.num_rows), pa.int64()))
 
 
 def rows_in(frame: Frame) -> int:
