@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyrite.columns import polars_types
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -51,13 +53,15 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
     if isinstance(frame, pl.DataFrame):
         return frame
+    polars_types.check(frame.schema)
     made = pl.from_arrow(frame)
     assert isinstance(made, pl.DataFrame)
     return made
 
 
 def as_pandas(frame: Frame) -> pd.DataFrame:
-    return frame.to_pandas()
+    """Always by Arrow: Polars would make timestamps of dates."""
+    return as_batch(frame).to_pandas()
 
 
 def is_frame(item: Any) -> bool:

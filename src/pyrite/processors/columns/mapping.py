@@ -31,7 +31,8 @@ def map_batches(fn: Callable[[Any], Any], format: FrameFormat = "arrow") -> Inne
     """Emits `fn(frame)` for each batch. The frame is a `pyarrow.RecordBatch`, or a DataFrame of
     pandas or Polars, as `format` says. `fn` returns a frame of the same kind, a `pyarrow.Table`, or
     None for nothing. It may be called with any part of the rows, in any order; and with a frame
-    without rows, to learn the columns of its result: then what it raises is ignored.
+    without rows, to learn the columns of its result: then what it raises is ignored. Of the index
+    of a pandas DataFrame that it returns, the levels that have names become columns.
 
     >>> import pyarrow as pa
     >>> from pyrite import processors as p
