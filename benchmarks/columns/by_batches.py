@@ -80,7 +80,7 @@ def q6(folder: Path) -> DAG:
 
 def q13(folder: Path) -> DAG:
     dag = DAG()
-    orders = _read(dag, folder, "orders", "o_custkey o_orderkey o_comment")
+    orders = _read(dag, folder, "orders", "o_custkey o_comment")
     plain = _mapped(dag, "plain", orders, plain_orders)
     counts = _grouped(dag, "counts", plain, ["o_custkey"], {"c_count": ("o_custkey", "count")})
     customers = _read(dag, folder, "customer", "c_custkey")
