@@ -54,6 +54,10 @@ def as_polars(frame: Frame) -> pl.DataFrame:
     return made
 
 
+def is_arrow(frame: Frame) -> bool:
+    return isinstance(frame, (pa.RecordBatch, pa.Table))
+
+
 def as_pandas(frame: Frame) -> pd.DataFrame:
     return frame.to_pandas()
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyrite.columns.frames import Frame, as_batch
+from pyrite.columns.frames import Frame, as_batch, is_arrow
 from pyrite.columns.joining.blocks import joined_in_blocks
-from pyrite.columns.joining.held import Held, is_arrow
+from pyrite.columns.joining.held import Held
 from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
 from pyrite.columns.kernels import Kernels
