@@ -59,6 +59,10 @@ def as_polars(frame: Frame) -> pl.DataFrame:
     return made
 
 
+def is_arrow(frame: Frame) -> bool:
+    return isinstance(frame, (pa.RecordBatch, pa.Table))
+
+
 def as_pandas(frame: Frame) -> pd.DataFrame:
     """Always by Arrow: Polars would make timestamps of dates."""
     return as_batch(frame).to_pandas()

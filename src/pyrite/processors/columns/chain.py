@@ -178,10 +178,10 @@ class BatchProcessor(FusedProcessor):
         return list(zip(self._received, self._emitted))
 
     def _open_source(self, source: ReadStep, context: ProcessorContext) -> Iterator[Any]:
-        """The frames of a source, of the kind that the next step takes as they are."""
+        """The frames of a source, of the kind that the next steps take as they are."""
         if isinstance(source, ReadBatches):
-            steps = self.chain.steps
-            return source.frames(context, steps[0][1].prefers if steps else "arrow")
+            kinds = (step.prefers for _, step in self.chain.steps)
+            return source.frames(context, next(filter(None, kinds), "arrow"))
         return source.open(context)
 
     def _pull(self, flow: Iterator[Any]) -> bool:
