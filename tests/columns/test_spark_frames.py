@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,23 @@ def test_batches_that_do_not_fit_the_schema_are_explained(batch: Any, why: str) 
     writer = EmitRows(0, pa.schema({"n": pa.int64()})).open(CONTEXT)
     with pytest.raises(BadItem, match=f"vertex 'read' {why}"):
         writer.write([pa.record_batch(batch)])
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ((1, 1.5), "cannot put 1.5 of type float into column 'n' of type int64: it would become 1"),
+        ({"n": "x"}, "cannot put 'x' of type str into column 'n' of type int64: "),
+        ((None, 1), "cannot make a row of (None, 1): column 'id' is null, but its schema says"),
+        ({"m": 1}, "writes rows with the columns id, n; an item must be a dict with no other"),
+    ],
+)
+def test_rows_that_would_change_or_do_not_fit_are_refused(item: Any, why: str) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
+    writer = EmitRows(0, schema).open(CONTEXT)
+    with pytest.raises(BadItem, match=re.escape(f"vertex 'read' {why}")) as bad:
+        writer.write([(1, 2), item, item])
+    assert bad.value.item is item
 
 
 def test_a_pipeline_reads_batches_of_a_dataframe(local_spark: Instance) -> None:
