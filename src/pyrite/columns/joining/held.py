@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyrite.columns.dictionaries import table_of, unified
-from pyrite.columns.frames import Frame, as_batch, as_table, bytes_in, rows_in
+from pyrite.columns.frames import Frame, as_batch, as_table, bytes_in, is_arrow, rows_in
 from pyrite.columns.joining.columns_out import ColumnsOut, take
 from pyrite.columns.joining.key_pairs import KeyPair, key_pair
 from pyrite.columns.joining.lookup import Codes, Lookup, lookup
@@ -205,10 +205,6 @@ def key_column(frame: Any, name: str) -> Any:
     import polars as pl
 
     return frame.get_column(name).to_arrow(compat_level=pl.CompatLevel.newest())
-
-
-def is_arrow(frame: Frame) -> bool:
-    return isinstance(frame, (pa.RecordBatch, pa.Table))
 
 
 def _converted(convert: Any, column: Any) -> pa.Array:

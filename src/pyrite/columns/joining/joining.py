@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pyrite.columns.frames import Frame, as_batch
+from pyrite.columns.frames import Frame, as_batch, is_arrow
 from pyrite.columns.joining.blocks import joined_in_blocks
 from pyrite.columns.joining.columns_out import ColumnsOut
-from pyrite.columns.joining.held import Held, is_arrow
+from pyrite.columns.joining.held import Held
 from pyrite.columns.joining.matches import Pairs
 from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
