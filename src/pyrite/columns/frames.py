@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyrite.columns import polars_types
+from pyrite.columns.dictionaries import without_null_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,9 +192,15 @@ def plain(column: pa.Array) -> pa.Array:
 def _through_door(data: Any) -> Any:
     """The batch or table, with the types that columns have in batches."""
     schema = _with_types(data.schema, door_type)
-    if schema.types == data.schema.types:
+    has_dictionary = any(map(pa.types.is_dictionary, schema.types))
+    if schema.types == data.schema.types and not has_dictionary:
         return data
     columns = [plain(column) for column in data.columns]
+    if has_dictionary:
+        columns = [
+            without_null_values(column) if pa.types.is_dictionary(column.type) else column
+            for column in columns
+        ]
     return type(data).from_arrays(columns, schema=schema)
 
 

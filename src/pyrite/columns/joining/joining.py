@@ -21,7 +21,7 @@ from pyrite.columns.joining.matches import Pairs
 from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
 from pyrite.columns.kernels import Kernels
-from pyrite.columns.schemas import checked, position_of
+from pyrite.columns.schemas import checked, completed, position_of
 
 __all__ = ["JoinHow", "JoinSpec", "Joining", "join_spec"]
 
@@ -111,6 +111,7 @@ class Joining:
             for name in self._spec.right_on:
                 position_of(batch.schema, name, side)
             self._right = batch.schema
+        self._right = completed(self._right, batch.schema)
         batch = checked(batch, self._right, side)
         if self._spilled is not None:
             self._spilled.add_right(batch)
@@ -132,15 +133,20 @@ class Joining:
             if self._polars_left is not None and frame.schema == self._polars_left:
                 return frame
             batch = as_batch(frame[:0])
-            self._polars_left = frame.schema
         else:
             frame = batch = as_batch(frame)
         if self._left is None:
             for name in self._spec.left_on:
                 position_of(batch.schema, name, side)
             self._left = batch.schema
+        self._left = completed(self._left, batch.schema)
         fitting = checked(batch, self._left, side)
-        return fitting if is_arrow(frame) else frame.select(self._left.names)
+        if is_arrow(frame):
+            return fitting
+        if completed(batch.schema, self._left) != batch.schema:  # a column has no values here
+            return checked(as_batch(frame), self._left, side)
+        self._polars_left = frame.schema
+        return frame.select(self._left.names)
 
     def _rest(self) -> Iterator[Frame]:
         self._settle()
@@ -156,16 +162,18 @@ class Joining:
         return out.pairs(left.empty_table(), Pairs(None, np.zeros(0, np.int64)))
 
     def _part(self, spilled: Spilled, part: int) -> Iterator[Frame]:
-        assert self._right is not None
+        right_schema = self._right
+        assert right_schema is not None
         assert self._budget is not None
 
         def left() -> Iterator[pa.RecordBatch]:
             if self._left is not None:  # the part may have no left rows, but their columns count
                 yield as_batch(self._left.empty_table())
-            yield from spilled.left(part)
+                for batch in spilled.left(part):
+                    yield checked(batch, self._left, self._where)
 
         if not spilled.can_be_divided(part):
-            right = spilled.right(part)
+            right = (checked(each, right_schema, self._where) for each in spilled.right(part))
             yield from joined_in_blocks(self._spec, left, right, self._new_held, self._budget)
             return
         inner = Joining(
@@ -176,7 +184,7 @@ class Joining:
             level=self._level + 1,
         )
         try:
-            inner.hold(self._right.empty_table())
+            inner.hold(right_schema.empty_table())
             for batch in spilled.right(part):
                 inner.hold(batch)
             for batch in left():
