@@ -34,6 +34,10 @@ STAMP = datetime(2020, 1, 1, 5, 6, 7, 89)
         (time(1, 2, 3, 4), pa.time32("s")),
         (b"ab", pa.string()),
         (5, pa.timestamp("us")),
+        (1e300, pa.float32()),
+        (-1e6, pa.float16()),
+        ([1e300], pa.list_(pa.float32())),
+        (np.float64(1e300), pa.float32()),
     ],
 )
 def test_a_value_that_would_change_is_refused(value: Any, kind: pa.DataType) -> None:
@@ -48,6 +52,11 @@ def test_a_value_that_would_change_is_refused(value: Any, kind: pa.DataType) -> 
         (np.int64(5), pa.int64()),
         (True, pa.bool_()),
         (math.nan, pa.float64()),
+        (math.nan, pa.float32()),
+        (math.inf, pa.float32()),
+        (0.1, pa.float32()),
+        (np.float64(0.1), pa.float32()),
+        ([0.1, -math.inf], pa.list_(pa.float16())),
         ([1, None], pa.list_(pa.int64())),
         ({"a": None}, pa.struct([("a", pa.int64()), ("b", pa.string())])),
         (STAMP, pa.timestamp("us")),

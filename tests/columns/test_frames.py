@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from datetime import date, time
+
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -32,6 +35,13 @@ def test_every_frame_becomes_every_other(frame: Frame) -> None:
     assert as_pandas(frame)["n"].tolist() == [1, 2, 3]
     assert rows_in(frame) == 3
     assert bytes_in(frame) > 0
+
+
+def test_pandas_gets_the_same_of_every_frame() -> None:
+    batch = pa.record_batch({"d": [date(2020, 1, 1), None], "t": [time(1), None]})
+    found = [as_pandas(frame) for frame in (batch, pl.DataFrame(batch))]
+    assert [type(value) for value in found[0]["d"]] == [date, type(None)]
+    pd.testing.assert_frame_equal(*found)
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)

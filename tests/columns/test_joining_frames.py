@@ -148,3 +148,22 @@ def test_small_left_frames_wait_for_each_other_if_many_keys_are_held(kernels: Ke
     ] == [201]
     assert list(joining.match(small)) == []
     assert [as_batch(made).to_pylist() for made in joining.rest()] == [[{"name": "key 3"}]]
+
+
+@pytest.mark.parametrize("budget", [None, 0])
+@pytest.mark.parametrize("how", HOWS)
+def test_a_join_without_rows_gives_an_empty_batch_with_all_columns(
+    how: JoinHow, budget: int | None
+) -> None:
+    left = pa.record_batch({"k": pa.array([1, 2]), "l": ["a", "b"]})
+    right = pa.record_batch({"k": pa.array([3, 4]), "r": [1.5, None]})
+    if how in ("left", "full"):
+        left = left.slice(0, 0)
+    if how in ("right", "full"):
+        right = right.slice(0, 0)
+    if how == "anti":
+        right = left
+    (nothing,) = batches(JoinSpec(("k",), ("k",), how), [left], [right], "arrow", budget=budget)
+    assert nothing.num_rows == 0
+    types = [pa.int64(), pa.string()] + ([] if how in ("semi", "anti") else [pa.float64()])
+    assert nothing.schema.types == types

@@ -3,6 +3,7 @@ said about files that cannot be read."""
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -28,6 +29,7 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
+from pyrite.processors.columns.pruning import unpruned
 from pyrite.processors.columns.reading import ReadBatches
 
 CONTEXT = ProcessorContext(
@@ -105,6 +107,41 @@ def test_row_groups_without_rows_that_pass_are_not_read(
     assert read_groups == [7, 8, 9]
 
 
+def test_row_groups_of_floats_are_pruned_where_nan_cannot_pass(tmp_path: Path) -> None:
+    floats = pa.table({"f": [1.0, math.nan, 3.0, 3.0], "g": [1.0] * 4})
+    path = str(write(tmp_path, table=floats, rows=2))
+    some = (pc.field("f") > 2.0) & (pc.field("g") == 1.0)
+    assert unpruned(path, path, floats.schema, [0, 1], some, ["f", "g"]) == [1]
+
+
+F, G = pc.field("f"), pc.field("g")
+
+
+@pytest.mark.parametrize("type", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize(
+    "filter",
+    [
+        F != 1.0,
+        F.is_nan(),
+        F.is_null(nan_is_null=True),
+        ~(F >= 1.0),
+        F.isin([math.nan]),
+        F.is_nan() & G.is_nan(),
+        (F != 1.0) & (pc.field("i") == 0),
+        pc.struct_field(pc.field("s"), "f") != 1.0,
+    ],
+    ids=str,
+)
+def test_rows_with_nan_are_not_lost_by_pruning(
+    tmp_path: Path, type: pa.DataType, filter: Any
+) -> None:
+    floats = pa.array([1.0, math.nan, 3.0, 3.0], type)
+    structs = pa.StructArray.from_arrays([floats], ["f"])
+    whole = pa.table({"i": range(4), "f": floats, "g": floats, "s": structs})
+    read = table(write(tmp_path, table=whole, rows=2), columns=["i"], filter=filter)
+    assert sorted(read["i"].to_pylist()) == whole.filter(filter)["i"].to_pylist()
+
+
 def test_columns_in_the_names_of_folders_are_strings(tmp_path: Path) -> None:
     write(tmp_path, "country=DE/a")
     write(tmp_path, "country=__HIVE_DEFAULT_PARTITION__/a")
@@ -167,6 +204,15 @@ def test_polars_reads_row_groups_itself(tmp_path: Path) -> None:
         [f"n{n}" for n in range(85, 90)],
         [f"n{n}" for n in range(90, 100)],
     ]
+
+
+def test_types_that_polars_lacks_are_read_by_arrow(tmp_path: Path) -> None:
+    wide = pa.array([Decimal(10) ** 45, None], pa.decimal256(50, 0))
+    path = write(tmp_path, table=pa.table({"k": [1, 1], "d": wide}))
+    read = Pipeline().read_from(p.read_batches(path)).group_by("k").aggregate(d=("d", "max"))
+    assert read.rows().collect() == [{"k": 1, "d": Decimal(10) ** 45}]
+    with pytest.raises(JobFailed, match=r"column 'd' is decimal256\(50, 0\), a type that Polars"):
+        Pipeline().read_from(p.read_batches(path)).map_batches(len, format="polars").collect()
 
 
 def test_a_processor_without_rows_emits_a_batch_that_has_the_columns(tmp_path: Path) -> None:

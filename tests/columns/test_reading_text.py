@@ -55,7 +55,8 @@ def test_later_files_have_the_types_of_the_first(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("n,s\n1,1\n\nx,1\n")
     text = fails(tmp_path / "*", format="csv")
     assert f"line 4 of '{tmp_path}/c.csv': column 'n': " in text
-    assert "conversion error to double: invalid value 'x'" in text
+    assert "conversion error to double: invalid value 'x'; give the column a type" in text
+    assert "with schema=" in text
 
 
 def test_a_csv_line_with_other_fields_than_the_first_is_named(tmp_path: Path) -> None:
@@ -68,10 +69,9 @@ def test_a_csv_line_with_other_fields_than_the_first_is_named(tmp_path: Path) ->
 @pytest.mark.parametrize("content", [b"n,s\n1,a\n2,\xe9\n", b"n,s\n1,a\n2,b\n3,\xe9\n"])
 def test_csv_text_that_is_not_utf_8_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.csv").write_bytes(content)
-    line = content.count(b"\n")
-    assert f"line {line} of '{tmp_path}/a.csv' is not UTF-8 text" in fails(
-        tmp_path / "a.csv", format="csv"
-    )
+    text, line = fails(tmp_path / "a.csv", format="csv"), content.count(b"\n")
+    assert f"line {line} of '{tmp_path}/a.csv' is not UTF-8 text" in text
+    assert "read_batches() reads only UTF-8, so convert the file" in text
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])
@@ -148,6 +148,20 @@ def test_a_json_line_that_does_not_fit_is_named(
     assert f"line 22 of '{tmp_path}/a' {why}" in fails(tmp_path / "a", format="json")
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [('{"n": null}', '{"n": "x"}'), ('{"n": 1}', '{"n": "x"}'), ('{"n": 1}', '{"n": 1.5}')],
+)
+def test_a_schema_helps_where_json_lines_have_other_types(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    (tmp_path / "a").write_text(first)
+    (tmp_path / "b").write_text(second)
+    text = fails(tmp_path / "*", format="json")
+    assert f"line 1 of '{tmp_path}/b' does not fit" in text
+    assert f"{second}; give a type that fits with schema=" in text
+
+
 def test_bad_json_lines_are_dead_letters(
     pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +184,15 @@ def test_bad_json_lines_are_dead_letters(
 def test_an_empty_line_of_one_column_is_null(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n\n1\n\n3\n")
     assert rows(tmp_path / "a.csv", format="csv") == [{"n": 1}, {"n": None}, {"n": 3}]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_lines_before_the_name_of_one_column_are_not_it(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(end.join(["", "", "n", "1", "", "3"]).encode())
+    assert rows(path, format="csv") == [{"n": 1}, {"n": None}, {"n": 3}]
+    (tmp_path / "b.csv").write_bytes(end.join(["", "n", "1", "x"]).encode())
+    assert f"line 4 of '{tmp_path}/b.csv': column 'n'" in fails(tmp_path / "*", format="csv")
 
 
 def test_a_schema_is_not_for_parquet() -> None:

@@ -181,3 +181,11 @@ def test_wrong_arguments_are_refused(by: Any, descending: Any, message: str) -> 
 
 def test_one_direction_counts_for_all_columns() -> None:
     assert sort_spec(["a", "b"], True, where="sort()") == SortSpec(("a", "b"), (True, True))
+
+
+def test_a_sort_of_no_rows_gives_an_empty_batch_with_the_columns() -> None:
+    nothing = pa.record_batch({"k": pa.array([], pa.int64()), "v": pa.array([], pa.string())})
+    sorting = Sorting(SortSpec(("k",), (False,)), vertex="sort")
+    sorting.add(nothing)
+    assert list(sorting.results()) == [nothing]
+    assert list(Sorting(SortSpec(("k",), (False,)), vertex="sort").results()) == []

@@ -53,6 +53,25 @@ def test_the_frame_has_the_type_of_the_format(format: Any, kind: type) -> None:
     assert seen == [kind]
 
 
+@pytest.mark.parametrize(
+    ("fn", "columns"),
+    [
+        (lambda frame: frame.set_index("s"), ["n", "s"]),
+        (lambda frame: frame.groupby("s").sum(), ["n", "s"]),
+        (lambda frame: frame.set_index(["s", "n"]), ["s", "n"]),
+        (lambda frame: frame.set_index(["s", pd.Index(range(4))]), ["n", "s"]),
+        (lambda frame: frame.set_index(pd.RangeIndex(4, name="i")), ["n", "s", "i"]),
+        (lambda frame: frame.set_index(pd.Index(list("abcd"))), ["n", "s"]),
+    ],
+)
+def test_named_levels_of_the_index_of_pandas_become_columns(
+    fn: Callable[[Any], Any], columns: list[str]
+) -> None:
+    (batch,) = stage_of(NUMBERS).map_batches(fn, "pandas").collect()
+    assert batch.schema.names == columns
+    assert set(batch["n"].to_pylist()) <= {1, 2, 3, 4}
+
+
 def test_none_is_no_batch() -> None:
     assert stage_of(NUMBERS).map_batches(lambda batch: None).collect() == []
 
@@ -64,7 +83,25 @@ def test_none_is_no_batch() -> None:
         ("polars", pl.LazyFrame({"a": [1]}), r"call \.collect\(\) on it"),
         ("pandas", pd.Series([1]), "must return a pandas DataFrame"),
         ("pandas", pd.DataFrame({"a": [1, "x"]}), "column a"),
+        (
+            "pandas",
+            pd.DataFrame([[1, 2]], columns=["a", "a"]),
+            "more than one column, .* named 'a'",
+        ),
+        ("pandas", pd.DataFrame({"a": [1]}, pd.Index([1], name="a")), "level of its index, is nam"),
+        ("pandas", pd.DataFrame({"a": pd.arrays.SparseArray([1])}), "Sparse pandas data"),
         ("polars", [1], "must return a polars DataFrame"),
+        ("polars", pl.DataFrame({"a": [object()]}), "column 'a' is Object, which is not a type of"),
+        (
+            "polars",
+            pl.DataFrame({"a": [1]}, {"a": pl.Int128}),
+            "column 'a' is Int128, which is not",
+        ),
+        (
+            "polars",
+            pl.DataFrame({"a": [[1]]}, {"a": pl.List(pl.Int128)}),
+            r"is List\(Int128\), whi",
+        ),
     ],
 )
 def test_what_is_no_frame_is_an_error_with_vertex_and_function(

@@ -117,6 +117,11 @@ def test_nothing_but_an_empty_batch_is_a_file_with_its_columns(tmp_path: Path) -
     assert pq.read_table(tmp_path).schema == PEOPLE.schema
 
 
+def test_files_without_batches_have_the_columns_of_a_schema(tmp_path: Path) -> None:
+    run([], tmp_path / "out", schema={"id": "int64", "name": "string"})
+    assert table(tmp_path / "out" / "part-*").column_names == ["id", "name"]
+
+
 def test_every_type_is_written_to_parquet(tmp_path: Path) -> None:
     row = {
         "d": Decimal("1.25"),

@@ -1,7 +1,8 @@
 """Arrays of Python values that are exactly these values.
 
-pyarrow converts 1.5 to the integer 1, a datetime to its date, and a moment in UTC to a time without
-a zone, and says nothing. Here that is an error.
+pyarrow converts 1.5 to the integer 1, a datetime to its date, a moment in UTC to a time without a
+zone, and 1e300 to an infinite float32, and says nothing. Here that is an error. Only floats may
+change a little: in a column of float32 or float16 they are rounded, as the type says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 
@@ -27,7 +29,7 @@ def exact_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """
     made = pa.array(values, kind)
     types = set(map(type, values)) - {type(None)}
-    if types <= _exact_types(kind):
+    if types <= _exact_types(kind) and not _may_be_too_large(made):
         return made
     for found, value in zip(made.to_pylist(), values):
         if not _agree(found, value):
@@ -38,6 +40,13 @@ def exact_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 def _exact_types(kind: pa.DataType) -> frozenset[type]:
     """The types of Python values that never change in an array of this type."""
     return next((types for is_kind, types in _EXACT if is_kind(kind)), frozenset())
+
+
+def _may_be_too_large(made: pa.Array) -> bool:
+    """Whether there are infinite floats of a type that does not hold all finite ones."""
+    if not pa.types.is_floating(made.type) or pa.types.is_float64(made.type):
+        return False
+    return bool(np.isinf(made.to_numpy(zero_copy_only=False)).any())
 
 
 def _is_fine(unit: str) -> bool:
@@ -79,4 +88,6 @@ def _agree(found: Any, value: Any) -> bool:
         return len(found) == len(value) and all(map(_agree, found, value))
     if isinstance(found, float) and math.isnan(found):
         return bool(value != value)
+    if isinstance(found, float) and isinstance(value, (float, np.floating)):
+        return math.isinf(found) == math.isinf(value)
     return bool(found == value)

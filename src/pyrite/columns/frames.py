@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyrite.columns import polars_types
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 else:
     Frame: TypeAlias = Any
 
+SMALL: Final = 64 << 10
+"""What a slice keeps of a batch does not matter below this."""
 BATCH_BYTES: Final = 8 << 20
 """The most bytes of a batch that crosses an edge, unless one row is larger."""
 
@@ -49,6 +53,7 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 
     if isinstance(frame, pl.DataFrame):
         return frame
+    polars_types.check(frame.schema)
     made = pl.from_arrow(frame)
     assert isinstance(made, pl.DataFrame)
     return made
@@ -59,7 +64,8 @@ def is_arrow(frame: Frame) -> bool:
 
 
 def as_pandas(frame: Frame) -> pd.DataFrame:
-    return frame.to_pandas()
+    """Always by Arrow: Polars would make timestamps of dates."""
+    return as_batch(frame).to_pandas()
 
 
 def is_frame(item: Any) -> bool:
@@ -74,6 +80,21 @@ def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
     """The frame with only these columns, if it has them all."""
     names = frame.schema.names if isinstance(frame, pa.RecordBatch | pa.Table) else frame.columns
     return frame.select(list(columns)) if set(columns) <= set(names) else frame
+
+
+def without_rows(frame: Frame) -> Frame:
+    """A frame with the same columns and no rows."""
+    return frame[:0] if isinstance(frame, pa.RecordBatch | pa.Table) else frame.head(0)
+
+
+def compact(frame: Frame) -> Frame:
+    """The frame; a copy if it is a small slice of something large, which it would keep."""
+    if not isinstance(frame, pa.RecordBatch):
+        return frame
+    whole = frame.get_total_buffer_size()
+    if whole < SMALL or whole < 2 * frame.nbytes:
+        return frame
+    return frame.take(pa.array(range(frame.num_rows), pa.int64()))
 
 
 def rows_in(frame: Frame) -> int:

@@ -81,12 +81,12 @@ class Sorting:
         self._add(frame)
 
     def results(self) -> Iterator[Frame]:
-        """All rows, in order."""
+        """All rows, in order. If there are none, and the columns are known, an empty batch."""
         self._settle()
-        if self._parts is None:
-            yield from self._rows.sorted(self._ordering, self._where)
-        else:
+        if self._parts is not None:
             yield from self._parts.sorted()
+            return
+        yield from self._rows.sorted(self._ordering, self._where)
 
     def save(self) -> Iterable[tuple[int, pa.RecordBatch]]:
         """The state, from which another `Sorting` can continue. Not while `results` is being
@@ -149,7 +149,7 @@ class _Rows:
         order = ordering.order(ordering.keys(rows, where))
         size = max(1, rows.nbytes // max(1, rows.num_rows))
         most = min(MOST_ROWS, max(1, MOST_BYTES // size))
-        for start in range(0, rows.num_rows, most):
+        for start in range(0, max(1, rows.num_rows), most):
             yield rows.take(pa.array(order[start : start + most]))
 
 

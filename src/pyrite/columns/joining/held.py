@@ -227,7 +227,5 @@ def _one(frames: Sequence[Frame]) -> Frame:
 def filtered(frame: Frame, is_there: Flags, wanted: bool) -> Iterator[Frame]:
     """The rows of a left frame that have a match, or those that have none."""
     rows = np.flatnonzero(is_there if wanted else ~is_there)
-    if len(rows) == len(is_there):
-        yield frame
-    elif len(rows):
-        yield take(frame, rows)
+    if len(rows):
+        yield frame if len(rows) == len(is_there) else take(frame, rows)

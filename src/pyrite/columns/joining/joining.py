@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from pyrite.columns.frames import Frame, as_batch, is_arrow
 from pyrite.columns.joining.blocks import joined_in_blocks
+from pyrite.columns.joining.columns_out import ColumnsOut
 from pyrite.columns.joining.held import Held
+from pyrite.columns.joining.matches import Pairs
 from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
 from pyrite.columns.kernels import Kernels
@@ -49,6 +52,7 @@ class Joining:
         self._polars_left: Any = None
         """The Polars schema that was checked last."""
         self._restored: dict[tuple[str, int], pa.RecordBatch] = {}
+        self._has_given = False
 
     def hold(self, frame: Frame) -> None:
         """Adds rows of the right side. An empty frame makes its columns known."""
@@ -63,19 +67,21 @@ class Joining:
         """What the join makes of a left frame. It may come with a later frame, or with `rest`."""
         self._settle()
         frame = self._checked_left(frame)
-        if self._spilled is None:
-            yield from self._held.match(frame)
-        else:
+        if self._spilled is not None:
             self._spilled.add_left(as_batch(frame))
+            return
+        for made in self._held.match(frame):
+            self._has_given = True
+            yield made
 
     def rest(self) -> Iterator[Frame]:
-        """What is left when both sides have ended."""
-        self._settle()
-        if self._spilled is None:
-            yield from self._held.rest()
-            return
-        for part in self._spilled.parts():
-            yield from self._part(self._spilled, part)
+        """What is left when both sides have ended. A join without any rows gives an empty frame:
+        the next step must know the columns."""
+        for made in self._rest():
+            self._has_given = True
+            yield made
+        if not self._has_given and self._left is not None:
+            yield self._nothing(self._left)
 
     def save(self) -> Iterable[tuple[tuple[str, int], pa.RecordBatch]]:
         """The state, from which another `Joining` can continue. Not while `match` or `rest` is
@@ -136,6 +142,19 @@ class Joining:
         fitting = checked(batch, self._left, side)
         return fitting if is_arrow(frame) else frame.select(self._left.names)
 
+    def _rest(self) -> Iterator[Frame]:
+        self._settle()
+        if self._spilled is None:
+            yield from self._held.rest()
+            return
+        for part in self._spilled.parts():
+            yield from self._part(self._spilled, part)
+
+    def _nothing(self, left: pa.Schema) -> Frame:
+        right = None if self._right is None else self._right.empty_table()
+        out = ColumnsOut(self._spec, left, right, self._where)
+        return out.pairs(left.empty_table(), Pairs(None, np.zeros(0, np.int64)))
+
     def _part(self, spilled: Spilled, part: int) -> Iterator[Frame]:
         assert self._right is not None
         assert self._budget is not None
@@ -162,11 +181,13 @@ class Joining:
                 inner.hold(batch)
             for batch in left():
                 yield from inner.match(batch)
-            yield from inner.rest()
+            yield from inner._rest()
         finally:
             inner.close()
 
     def _spilled_state(self, spilled: Spilled) -> Iterator[tuple[str, pa.RecordBatch]]:
+        if self._right is not None:
+            yield "right", as_batch(self._right.empty_table())
         for part in spilled.parts():
             for batch in spilled.right(part):
                 yield "right", batch

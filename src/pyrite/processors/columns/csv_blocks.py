@@ -8,7 +8,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import IO
 
 import pyarrow as pa
@@ -24,13 +24,19 @@ BLOCK = 1 << 22
 """About how many bytes of a file become a table, and by how many the types are inferred."""
 _BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'", re.DOTALL)
+_ADVICE = "give the column a type that all its values have with schema="
 _BAD_ROW = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 def names_in(storage: Storage, path: str) -> list[str]:
     """The names of the columns: the first line that is not empty; none if there is no such line."""
+    return _heading(storage, path)[1]
+
+
+def _heading(storage: Storage, path: str) -> tuple[int, list[str]]:
+    """How many lines are empty before the names of the columns, and these."""
     with opened(storage, path) as file:
-        return next((row for _, row in _rows(file) if row), [])
+        return next(((at, row) for at, (_, row) in enumerate(_rows(file)) if row), (0, []))
 
 
 def inferred(storage: Storage, path: str) -> pa.Schema | None:
@@ -47,7 +53,7 @@ def inferred(storage: Storage, path: str) -> pa.Schema | None:
 
 def tables_in(storage: Storage, path: str, schema: pa.Schema | None) -> Iterator[pa.Table]:
     """The rows of a file, with the columns of a schema, or with all and inferred types."""
-    names = names_in(storage, path)
+    empty, names = _heading(storage, path)
     if not names:
         return
     convert = pa_csv.ConvertOptions(
@@ -62,7 +68,9 @@ def tables_in(storage: Storage, path: str, schema: pa.Schema | None) -> Iterator
         try:
             reader = pa_csv.open_csv(
                 file,
-                read_options=pa_csv.ReadOptions(block_size=BLOCK),
+                read_options=pa_csv.ReadOptions(
+                    block_size=BLOCK, skip_rows=empty if len(names) == 1 else 0
+                ),
                 parse_options=pa_csv.ParseOptions(
                     newlines_in_values=True, ignore_empty_lines=len(names) > 1
                 ),
@@ -94,7 +102,8 @@ def _explained(
     column, why = (int(value[1]), value[2]) if value else (-1, text)
     quoted = _QUOTED.search(why)
     with opened(storage, path) as file:
-        rows = (each for each in _rows(file) if each[1] or len(names) == 1)
+        from_names = dropwhile(lambda each: not each[1], _rows(file))
+        rows = (each for each in from_names if each[1] or len(names) == 1)
         for line, row in islice(rows, done + 1, None):
             if value is None and _BAD_ROW.search(text) and len(row) != len(names):
                 return ProcessorError(
@@ -102,11 +111,14 @@ def _explained(
                     f"{len(names)}: {shorten_text(','.join(row), 100)}"
                 )
             if value and quoted and row[column : column + 1] == [quoted[1]]:
-                return ProcessorError(f"line {line} of '{path}': column '{names[column]}': {why}")
-    where = f"column '{names[column]}' of '{path}'" if value else f"file '{path}'"
-    return ProcessorError(f"{where}: {why}")
+                return ProcessorError(
+                    f"line {line} of '{path}': column '{names[column]}': {why}; {_ADVICE}"
+                )
+    if value:
+        return ProcessorError(f"column '{names[column]}' of '{path}': {why}; {_ADVICE}")
+    return ProcessorError(f"file '{path}': {why}")
 
 
 def _not_text(storage: Storage, path: str) -> ProcessorError:
     with opened(storage, path) as file:
-        return not_text(file, path, UTF_8)
+        return not_text(file, path, UTF_8, "read_batches() reads only UTF-8, so convert the file")

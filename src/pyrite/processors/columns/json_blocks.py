@@ -25,6 +25,7 @@ BLOCK = 1 << 22
 """About how many bytes of a file become a table, and by how many the types are inferred."""
 _BAD = (pa.ArrowInvalid, UnicodeDecodeError)
 _NO_ROWS = pa.table({})
+_OTHER_TYPE = re.compile(r"Column\(/.*\) changed|Failed to convert")
 _ROW = re.compile(r" in row \d+$")
 
 
@@ -102,7 +103,8 @@ def _up_to_bad(block: bytes, schema: pa.Schema | None, strict: bool) -> tuple[by
         field = f"a field '{others[0]}'" if others else "a field inside a field"
         advice = "choose fields with columns=[...], or give them all with schema="
         return before, line, f"has {field} that the first lines do not have; {advice}"
-    return before, line, f"does not fit: {text}: {shorten_text(line, 100)}"
+    advice = "; give a type that fits with schema=" if _OTHER_TYPE.search(text) else ""
+    return before, line, f"does not fit: {text}: {shorten_text(line, 100)}{advice}"
 
 
 def _with_strings(schema: pa.Schema) -> pa.Schema:

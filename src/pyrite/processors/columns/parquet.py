@@ -3,24 +3,23 @@ Polars takes 0.9 (numbers) to 0.1 (strings with few values) of the time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate
-from operator import and_
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from pyrite.columns.ahead import ahead
-from pyrite.columns.frames import as_batch
+from pyrite.columns.frames import as_batch, as_polars
+from pyrite.columns.polars_types import lacks
 from pyrite.processors.columns.file_schemas import FilesSchema, cannot_read, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
 from pyrite.processors.columns.formats import BatchFormat, Kind
+from pyrite.processors.columns.pruning import unpruned
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.packing import is_packed, opened
 from pyrite.processors.files.parquet.row_groups import row_groups_in, sizes_of
@@ -51,7 +50,7 @@ def frames_in(
         known.check(path, schema)
         groups = row_groups_in(part, sizes_of(file.metadata))
         if groups and filter is not None:
-            groups = _unpruned(source, path, schema, groups, filter)
+            groups = unpruned(source, path, schema, groups, filter, known.filtered)
         read, threads = None, 1
         if groups and kind == "polars" and source is path:
             read = _by_polars(file, path, known, filter)
@@ -85,14 +84,16 @@ def _by_arrow(
 def _by_polars(
     file: pq.ParquetFile, path: str, known: FilesSchema, filter: pc.Expression | None
 ) -> _Reader | None:
-    """None if Polars would read other types than it makes of what Arrow reads."""
+    """None if Polars does not have a type, or would read others than it makes of what Arrow
+    reads."""
     import polars as pl
 
     names = [name for name in known.needed.names if name in file.schema_arrow.names]
+    if not names or any(map(lacks, known.needed.types)):
+        return None
     rows = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(names)
-    by_arrow = pl.from_arrow(known.needed.empty_table())
-    assert isinstance(by_arrow, pl.DataFrame)
-    if not names or rows.collect_schema() != by_arrow.select(names).schema:
+    by_arrow = as_polars(known.needed.empty_table())
+    if rows.collect_schema() != by_arrow.select(names).schema:
         return None
     folders = [
         pl.lit(value, pl.String).alias(name)
@@ -132,24 +133,3 @@ def _bytes_of(file: pq.ParquetFile, group: int, known: FilesSchema) -> int:
         for column in columns
         if column.path_in_schema.partition(".")[0] in known.needed.names
     )
-
-
-def _unpruned(
-    source: str | IO[bytes],
-    path: str,
-    schema: pa.Schema,
-    groups: Sequence[int],
-    filter: pc.Expression,
-) -> list[int]:
-    """The row groups that may have rows that pass."""
-    folders = [
-        pc.field(name).is_null() if value is None else pc.field(name) == value
-        for name, value in fields_of(path).items()
-    ]
-    fragment = ds.ParquetFileFormat().make_fragment(
-        source,
-        filesystem=fs.LocalFileSystem() if isinstance(source, str) else None,
-        partition_expression=reduce(and_, folders) if folders else None,
-        row_groups=groups,
-    )
-    return sorted(group.id for group in fragment.subset(filter, schema=schema).row_groups)

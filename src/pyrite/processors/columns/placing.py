@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyrite.columns.frames import as_batch
+from pyrite.columns.frames import as_batch, empty_batch
 from pyrite.columns.splitting import order_of
 from pyrite.processors.columns.one_schema import OneSchema
 from pyrite.processors.columns.row_groups import RowGroups
@@ -34,6 +34,8 @@ def writer_of(files: Files, layout: Layout, schema: pa.Schema | None) -> Writer:
         if layout.is_partitioned
         else _InPlace(files, "", layout.target_size, GROUP_BYTES)
     )
+    if schema is not None:  # the files of a processor that gets no batch have its columns, too
+        writer.write([empty_batch(schema)])
     return _OfOneSchema(writer, OneSchema(files.vertex, schema))
 
 

@@ -35,7 +35,12 @@ def has_ascii_line_ends(encoding: str) -> bool:
     return "\r\n".encode(encoding) == b"\r\n"
 
 
-def not_text(file: IO[bytes], path: str, encoding: str) -> ProcessorError:
+def not_text(
+    file: IO[bytes],
+    path: str,
+    encoding: str,
+    advice: str = "give the encoding of the file with encoding=",
+) -> ProcessorError:
     """The error for a file, open at its beginning, that is not text in this encoding: names the
     line and the byte that is the first one not to be."""
     name = "UTF-8" if encoding == UTF_8 else encoding
@@ -57,8 +62,7 @@ def not_text(file: IO[bytes], path: str, encoding: str) -> ProcessorError:
                 start = position + len(byte) - len(error.object) + error.start
                 return ProcessorError(
                     f"line {line} of '{path}' is not {name} text: byte {start} is "
-                    f"0x{error.object[error.start]:02x} ({error.reason}); give the encoding of the "
-                    "file with encoding="
+                    f"0x{error.object[error.start]:02x} ({error.reason}); {advice}"
                 )
     return ProcessorError(f"file '{path}' is not {name} text")
 
