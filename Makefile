@@ -72,5 +72,5 @@ lock: $(VENV)/ready
 
 clean:
 	rm -rf $(VENV) $(VENV)-bench $(PYTHONS:%=$(VENV)-%) dist
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,7 +15,7 @@ from benchmarks.columns.answers import Rows, check
 from benchmarks.columns.tables import tables
 from benchmarks.on_spark import CONF
 from benchmarks.ratios import AtLeast, CannotRun, NoMoreThan, Side, compare, seconds
-from pyrite import DAG
+from pyrite import DAG, Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def run(console: Console) -> None:
 
 
 def _sides(pyr: pyrite.Instance, folder: Path, query: str) -> list[Side]:
-    from benchmarks.columns import by_batches, by_items, in_polars, in_spark
+    from benchmarks.columns import as_pipelines, by_batches, by_items, in_polars, in_spark
 
     spark: SparkSession = pyr.spark()
     expected = in_polars.FRAMES[query](folder).collect().rows()
@@ -61,7 +61,8 @@ def _sides(pyr: pyrite.Instance, folder: Path, query: str) -> list[Side]:
         return list(listed)
 
     def in_batches(
-        new_job: Callable[[Any], pyrite.Job], make: Callable[[Path], DAG] = by_batches.DAGS[query]
+        new_job: Callable[[Any], pyrite.Job],
+        make: Callable[[Path], DAG | Pipeline] = by_batches.DAGS[query],
     ) -> Callable[[], Rows]:
         def answer() -> Rows:
             listed = pyr.list(query)
@@ -87,6 +88,11 @@ def _sides(pyr: pyrite.Instance, folder: Path, query: str) -> list[Side]:
             in_batches(pyr.new_job),
             5,
             NoMoreThan(times=1, than=FRAME),
+        ),
+        side(
+            "the same as a pipeline, light job",
+            in_batches(pyr.new_light_job, as_pipelines.PIPELINES[query]),
+            7,
         ),
         *spilling(),
         side("pyrite by items, light job", in_rows, 1, AtLeast(times=8, than=LIGHT)),

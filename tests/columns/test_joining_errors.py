@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -81,3 +82,43 @@ def test_a_right_key_that_does_not_fit_into_the_left_column_is_refused() -> None
 def test_wrong_arguments_are_refused(left_on: Any, right_on: Any, how: str, message: str) -> None:
     with pytest.raises(InvalidDAG, match=message):
         join_spec(left_on, right_on, how, where="join()")
+
+
+@pytest.mark.parametrize(
+    ("left", "key", "why"),
+    [
+        (pa.bool_(), pa.array([5], pa.int8()), "5 would become True"),
+        (pa.bool_(), pa.array([Decimal("0.5")]), "it has no value for 0.5"),
+        (pa.float32(), pa.array([1e300]), "1e+300 would become inf"),
+        (pa.float32(), pa.array([0.1]), "0.1 would become 0.10000000149011612"),
+        (pa.int64(), pa.array([1.5]), "1.5 would become 1"),
+        (
+            pa.float64(),
+            pa.array([Decimal("0.5"), Decimal("0." + 25 * "3")]),
+            "333 would become 0.3",
+        ),
+    ],
+    ids=str,
+)
+def test_a_right_key_that_would_change_is_refused(left: Any, key: pa.Array, why: str) -> None:
+    sides = pa.record_batch({"a": pa.nulls(1, left)}), pa.record_batch({"b": key})
+    with pytest.raises(InvalidBatch) as caught:
+        batches(JoinSpec(("a",), ("b",), "right"), [sides[0]], [sides[1]], "arrow")
+    says = f"its key 'b' ({key.type}) does not fit into the left side's 'a' ({left})"
+    assert str(caught.value).startswith("vertex 'join': a row of the right side has no match")
+    assert says in str(caught.value)
+    assert why in str(caught.value)
+
+
+def test_a_right_key_that_arrow_cannot_cast_is_kept_if_it_is_the_same() -> None:
+    left = pa.record_batch({"a": pa.nulls(1, pa.dictionary(pa.int8(), pa.int64()))})
+    right = pa.record_batch({"b": [7]})
+    (row,) = batches(JoinSpec(("a",), ("b",), "right"), [left], [right], "arrow")
+    assert row.to_pylist() == [{"a": 7}]
+    assert row.schema == left.schema
+
+
+def test_two_right_columns_of_one_name_are_refused() -> None:
+    right = pa.RecordBatch.from_arrays([pa.array([1])] * 3, names=["id", "y", "y"])
+    with pytest.raises(InvalidBatch, match="right side: there are several columns 'y'"):
+        batches(BY_ID, [ONE], [right], "arrow")

@@ -148,3 +148,56 @@ def test_small_left_frames_wait_for_each_other_if_many_keys_are_held(kernels: Ke
     ] == [201]
     assert list(joining.match(small)) == []
     assert [as_batch(made).to_pylist() for made in joining.rest()] == [[{"name": "key 3"}]]
+
+
+@pytest.mark.parametrize("budget", [None, 0])
+@pytest.mark.parametrize("how", HOWS)
+def test_a_join_without_rows_gives_an_empty_batch_with_all_columns(
+    how: JoinHow, budget: int | None
+) -> None:
+    left = pa.record_batch({"k": pa.array([1, 2]), "l": ["a", "b"]})
+    right = pa.record_batch({"k": pa.array([3, 4]), "r": [1.5, None]})
+    if how in ("left", "full"):
+        left = left.slice(0, 0)
+    if how in ("right", "full"):
+        right = right.slice(0, 0)
+    if how == "anti":
+        right = left
+    (nothing,) = batches(JoinSpec(("k",), ("k",), how), [left], [right], "arrow", budget=budget)
+    assert nothing.num_rows == 0
+    types = [pa.int64(), pa.string()] + ([] if how in ("semi", "anti") else [pa.float64()])
+    assert nothing.schema.types == types
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("budget", [None, 0])
+@pytest.mark.parametrize("how", HOWS)
+def test_a_column_that_has_no_values_in_the_first_batch_has_the_type_of_a_later_one(
+    how: JoinHow, budget: int | None, kernels: Kernels
+) -> None:
+    nothing = pa.record_batch({"id": pa.nulls(2), "v": pa.nulls(2)})
+    something = pa.record_batch({"id": ["a", "b"], "v": [1, None]})
+    other = pa.record_batch({"id": ["b", "c"], "v": [3, 4]})
+    for left in ([nothing, something], [something, nothing]):
+        for right in ([nothing, other], [other, nothing]):
+            spec = JoinSpec(("id",), ("id",), how)
+            found = joined(spec, left, right, kernels, budget=budget)
+            assert sorted(found, key=str) == sorted(expected(spec, left, right), key=str)
+
+
+@pytest.mark.parametrize("budget", [None, 0])
+def test_dictionaries_of_all_batches_may_have_more_values_than_their_index(
+    budget: int | None,
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    words = [pa.array([f"{n}.{i}" for i in range(100)]).cast(kind) for n in range(2)]
+    right = [pa.record_batch({"id": range(100), "w": each}) for each in words]
+    found = joined(BY_ID, [pa.record_batch({"id": [7]})], right, "arrow", budget=budget)
+    assert found == [(7, "0.7"), (7, "1.7")]
+
+
+def test_a_dictionary_may_have_a_null_among_its_values() -> None:
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["a", None, "b"]))
+    right = [pa.record_batch({"id": IDS, "w": words}), pa.record_batch({"id": IDS, "w": words})]
+    found = joined(BY_ID, [pa.record_batch({"id": [1, 2]})], right, "arrow")
+    assert found == [(1, "a"), (1, "a"), (2, None), (2, "b"), (2, None), (2, "b")]

@@ -85,3 +85,15 @@ def test_a_join_that_is_closed_leaves_no_file_open() -> None:
     rest.close()
     joining.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_columns_of_a_right_side_without_rows_survive_a_snapshot() -> None:
+    words = pa.array(["a", "b"]).dictionary_encode()
+    right = pa.record_batch({"k": pa.array([1, 2]), "r": words}).slice(0, 0)
+    spec = JoinSpec(("k",), ("k",), "left")
+    joining = Joining(spec, budget=0)
+    joining.hold(right)
+    joining = continued(joining, spec, 0, Random(1))
+    made = [*joining.match(pa.record_batch({"k": [1]})), *joining.rest()]
+    joining.close()
+    assert [as_batch(frame).to_pylist() for frame in made] == [[{"k": 1, "r": None}]]

@@ -181,3 +181,41 @@ def test_wrong_arguments_are_refused(by: Any, descending: Any, message: str) -> 
 
 def test_one_direction_counts_for_all_columns() -> None:
     assert sort_spec(["a", "b"], True, where="sort()") == SortSpec(("a", "b"), (True, True))
+
+
+def test_a_sort_of_no_rows_gives_an_empty_batch_with_the_columns() -> None:
+    nothing = pa.record_batch({"k": pa.array([], pa.int64()), "v": pa.array([], pa.string())})
+    sorting = Sorting(SortSpec(("k",), (False,)), vertex="sort")
+    sorting.add(nothing)
+    assert list(sorting.results()) == [nothing]
+    assert list(Sorting(SortSpec(("k",), (False,)), vertex="sort").results()) == []
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("budget", [None, 0])
+def test_a_column_without_values_in_some_batches_has_the_type_of_the_others(
+    kernels: Kernels, budget: int | None
+) -> None:
+    nothing = pa.record_batch({"row": [0, 1], "k": pa.nulls(2)})
+    something = pa.record_batch({"row": [2, 3], "k": ["b", "a"]})
+    spec = SortSpec(("k",), (False,))
+    for both in ([nothing, something], [something, nothing]):
+        assert in_order(spec, both, kernels, budget=budget) == expected(spec, both)
+
+
+@pytest.mark.parametrize("budget", [None, 0])
+def test_dictionaries_of_all_batches_may_have_more_values_than_their_index(
+    budget: int | None,
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    words = [pa.array([f"{n}.{i:03}" for i in range(100)]).cast(kind) for n in (1, 0)]
+    both = [pa.record_batch({"row": range(100), "k": each}) for each in words]
+    spec = SortSpec(("k",), (False,))
+    assert in_order(spec, both, "arrow", budget=budget) == expected(spec, both)
+
+
+def test_a_dictionary_may_have_a_null_among_its_values() -> None:
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["c", None, "b"]))
+    both = [pa.record_batch({"row": range(4), "k": words})] * 2
+    spec = SortSpec(("k",), (False,))
+    assert in_order(spec, both, "arrow") == expected(spec, both)

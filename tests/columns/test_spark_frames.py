@@ -93,3 +93,14 @@ def test_a_pipeline_reads_batches_of_a_dataframe(local_spark: Instance) -> None:
     assert sorted(stage.rows().collect(on=local_spark), key=str) == [{"id": n} for n in range(3)]
     with pytest.raises(InvalidDAG, match=r"batches of read_spark\(\) must be True or False"):
         p.read_spark(df, batches=1)  # type: ignore[call-overload]
+
+
+def test_a_dataframe_without_rows_tells_its_columns(local_spark: Instance) -> None:
+    spark = local_spark.spark()
+    pipe = Pipeline()
+    none = pipe.read_from(p.read_spark(spark.range(0).selectExpr("id", "'x' as s"), batches=True))
+    some = pipe.read_from(p.read_spark(spark.range(3), batches=True))
+    assert none.group_by().aggregate(n=("id", "count")).rows().collect(on=local_spark) == [{"n": 0}]
+    joined = some.join(none, on="id", how="left").rows().collect(on=local_spark)
+    assert sorted(row["id"] for row in joined) == [0, 1, 2]
+    assert {tuple(row) for row in joined} == {("id", "s")}

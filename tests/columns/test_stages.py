@@ -134,3 +134,17 @@ def test_wrong_arguments_are_refused_with_the_line(
     with pytest.raises(InvalidDAG, match=says) as raised:
         use(stage_of(Pipeline(), (1, "a")))
     assert "test_stages.py line" in str(raised.value)
+
+
+@pytest.mark.parametrize("empty", ["inner", "semi", "sort"])
+def test_what_comes_behind_a_join_or_sort_without_rows_knows_the_columns(empty: Any) -> None:
+    pipe = Pipeline()
+    one, other = stage_of(pipe, (1, "a")), stage_of(pipe, (2, "b"))
+    if empty == "sort":
+        nothing = other.filter(NEVER).sort("k")
+    else:
+        nothing = one.join(other, on="k", how=empty).select("k", "v")
+    counts = nothing.group_by().aggregate(n=("v", "count"))
+    assert counts.rows().collect() == [{"n": 0}]
+    joined = one.join(nothing, on="k", how="left").rows().collect()
+    assert joined == [{"k": 1, "v": "a", "v_right": None}]

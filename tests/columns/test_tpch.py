@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.columns import by_batches
+from benchmarks.columns import as_pipelines, by_batches
 from benchmarks.columns.tables import plain
 from benchmarks.tpch.answers import answer
 from benchmarks.tpch.tables import write_tables
 
-from pyrite import DAG, Instance
+from pyrite import DAG, Instance, Pipeline
 from pyrite.columns.grouping import grouping
 from pyrite.columns.grouping.spilling import Spill
 
@@ -26,16 +26,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def answered(pyr: Instance, query: str, dag: DAG) -> list[tuple[Any, ...]]:
+def answered(pyr: Instance, query: str, dag: DAG | Pipeline) -> list[tuple[Any, ...]]:
     pyr.new_light_job(dag).execute().result()
     return [tuple(row.values()) for batch in pyr.list(query) for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("query", by_batches.DAGS)
+@pytest.mark.parametrize("made", [by_batches.DAGS, as_pipelines.PIPELINES], ids=["DAG", "pipeline"])
 def test_a_query_by_batches_gives_the_answer_of_duckdb(
-    pyr: Instance, query: str, tables: Path
+    pyr: Instance, query: str, made: Any, tables: Path
 ) -> None:
-    rows = answered(pyr, query, by_batches.DAGS[query](tables))
+    rows = answered(pyr, query, made[query](tables))
     assert rows == [tuple(map(_close, row)) for row in answer(query, tables)]
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyrite.columns.dictionaries import without_unused_values
+from pyrite.columns.frames import plain
 
 
 @lru_cache(maxsize=1024)
@@ -36,10 +37,9 @@ def compacted(array: pa.Array) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, compacted(array.storage))
     if types.is_dictionary(kind):
-        return without_unused_values(array)
+        return _of_dictionary(array)
     if _is_view(kind):
-        plain = pa.large_string() if types.is_string_view(kind) else pa.large_binary()
-        return array.cast(plain).cast(kind)
+        return plain(array).cast(kind)
     if types.is_union(kind):
         return _of_union(array)
     if types.is_struct(kind):
@@ -47,6 +47,18 @@ def compacted(array: pa.Array) -> pa.Array:
         children = [compacted(array.field(number)) for number in range(kind.num_fields)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
     return _of_lists(array)
+
+
+def _of_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    kind = array.type
+    if not _is_view(kind.value_type):
+        return without_unused_values(array)
+    # pyarrow cannot take rows of views.
+    values = plain(array.dictionary)
+    fewer = without_unused_values(pa.DictionaryArray.from_arrays(array.indices, values))
+    return pa.DictionaryArray.from_arrays(
+        fewer.indices, fewer.dictionary.cast(kind.value_type), ordered=kind.ordered
+    )
 
 
 def _of_lists(array: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pyrite.columns.frames import plain
+from pyrite.columns.schemas import checked
 
 
 def dictionary_columns(schema: pa.Schema) -> list[int]:
@@ -39,10 +39,45 @@ def without_unused_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
     at = column.indices.fill_null(int(used[0]) if len(used) else 0).to_numpy()
     null = column.indices.is_null().to_numpy(zero_copy_only=False)
     indices = pa.array(numbers[at], mask=null)
-    values = plain(column.dictionary).take(pa.array(used))
-    if values.type != column.type.value_type:
-        values = values.cast(column.type.value_type)
-    return pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+    return pa.DictionaryArray.from_arrays(
+        indices, column.dictionary.take(pa.array(used)), ordered=column.type.ordered
+    )
+
+
+def without_null_values(column: pa.Array) -> pa.Array:
+    """A dictionary-encoded array, or a chunked one, in whose dictionary no value is null: Arrow
+    cannot put such dictionaries together."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array(map(without_null_values, column.chunks), column.type)
+    if not column.dictionary.null_count:
+        return column
+    encoded = column.dictionary_decode().dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        encoded.indices.cast(column.type.index_type),
+        encoded.dictionary,
+        ordered=column.type.ordered,
+    )
+
+
+def table_of(batches: Sequence[pa.RecordBatch], where: str) -> pa.Table:
+    """The rows of batches of one side, with one dictionary for each column. The last batch has the
+    types of all: it may have types for columns that had no values before."""
+    schema = batches[-1].schema
+    return unified(pa.Table.from_batches([checked(each, schema, where) for each in batches]))
+
+
+def unified(table: pa.Table) -> pa.Table:
+    """The table, with one dictionary for all chunks of a column. Its index becomes wider if it
+    must."""
+    try:
+        return table.unify_dictionaries()
+    except pa.ArrowInvalid:
+        for number in dictionary_columns(table.schema):
+            column, field = table.column(number), table.schema.field(number)
+            values = [chunk.dictionary_decode() for chunk in column.chunks]
+            encoded = pa.chunked_array(values, column.type.value_type).dictionary_encode()
+            table = table.set_column(number, field.with_type(encoded.type), encoded)
+        return table
 
 
 def fit_together(batches: Sequence[pa.RecordBatch], columns: Sequence[int]) -> bool:

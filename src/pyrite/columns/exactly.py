@@ -37,6 +37,43 @@ def exact_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return made
 
 
+def exact_cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """The column as one of another type. Raises Inexact, with the value, if one would change.
+
+    >>> exact_cast(pa.chunked_array([[0.5, 0.25]]), pa.float32()).type
+    DataType(float)
+    """
+    try:
+        made = column.cast(kind)
+        if made.cast(column.type).equals(column):
+            return made
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass  # some values may be the same nevertheless: Arrow casts no bool to a decimal
+    values = []
+    for scalar in column:
+        try:
+            value = scalar.as_py()
+            found = _converted(value, column.type, kind)
+        except (pa.ArrowException, ValueError, TypeError):
+            raise Inexact(f"it has no value for {scalar}") from None
+        if not _agree(found, value):
+            raise Inexact(f"{scalar} would become {found}")
+        values.append(found)
+    try:
+        return pa.chunked_array([pa.array(values, kind)])
+    except pa.ArrowException as error:  # too many values for the index of a dictionary
+        raise Inexact(str(error)) from None
+
+
+def _converted(value: Any, old: pa.DataType, new: pa.DataType) -> Any:
+    if isinstance(value, Decimal) and pa.types.is_floating(new):
+        value, old = float(value), pa.float64()  # Arrow makes 0.5000000000000001 of 0.5
+    try:
+        return pa.array([value], old).cast(new)[0].as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([value], new)[0].as_py()
+
+
 def _exact_types(kind: pa.DataType) -> frozenset[type]:
     """The types of Python values that never change in an array of this type."""
     return next((types for is_kind, types in _EXACT if is_kind(kind)), frozenset())

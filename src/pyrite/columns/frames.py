@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyrite.columns import polars_types
+from pyrite.columns.dictionaries import without_null_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 else:
     Frame: TypeAlias = Any
 
+SMALL: Final = 64 << 10
+"""What a slice keeps of a batch does not matter below this."""
 BATCH_BYTES: Final = 8 << 20
 """The most bytes of a batch that crosses an edge, unless one row is larger."""
 
@@ -57,6 +60,10 @@ def as_polars(frame: Frame) -> pl.DataFrame:
     return made
 
 
+def is_arrow(frame: Frame) -> bool:
+    return isinstance(frame, (pa.RecordBatch, pa.Table))
+
+
 def as_pandas(frame: Frame) -> pd.DataFrame:
     """Always by Arrow: Polars would make timestamps of dates."""
     return as_batch(frame).to_pandas()
@@ -74,6 +81,21 @@ def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
     """The frame with only these columns, if it has them all."""
     names = frame.schema.names if isinstance(frame, pa.RecordBatch | pa.Table) else frame.columns
     return frame.select(list(columns)) if set(columns) <= set(names) else frame
+
+
+def without_rows(frame: Frame) -> Frame:
+    """A frame with the same columns and no rows."""
+    return frame[:0] if isinstance(frame, pa.RecordBatch | pa.Table) else frame.head(0)
+
+
+def compact(frame: Frame) -> Frame:
+    """The frame; a copy if it is a small slice of something large, which it would keep."""
+    if not isinstance(frame, pa.RecordBatch):
+        return frame
+    whole = frame.get_total_buffer_size()
+    if whole < SMALL or whole < 2 * frame.nbytes:
+        return frame
+    return frame.take(pa.array(range(frame.num_rows), pa.int64()))
 
 
 def rows_in(frame: Frame) -> int:
@@ -170,9 +192,15 @@ def plain(column: pa.Array) -> pa.Array:
 def _through_door(data: Any) -> Any:
     """The batch or table, with the types that columns have in batches."""
     schema = _with_types(data.schema, door_type)
-    if schema.types == data.schema.types:
+    has_dictionary = any(map(pa.types.is_dictionary, schema.types))
+    if schema.types == data.schema.types and not has_dictionary:
         return data
     columns = [plain(column) for column in data.columns]
+    if has_dictionary:
+        columns = [
+            without_null_values(column) if pa.types.is_dictionary(column.type) else column
+            for column in columns
+        ]
     return type(data).from_arrays(columns, schema=schema)
 
 

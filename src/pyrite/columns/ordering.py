@@ -60,6 +60,12 @@ class Ordering:
     def ranges(self, keys: pa.RecordBatch, bounds: pa.RecordBatch) -> Numbers:
         """For each row, 2 * n if it lies between bounds n - 1 and n, or 2 * n + 1 if it equals
         bound n."""
+        if bounds.schema.types != keys.schema.types:  # some columns had no values until now
+            columns = [
+                pa.nulls(len(column), kind) if column.null_count == len(column) else column
+                for column, kind in zip(bounds.columns, keys.schema.types)
+            ]
+            bounds = pa.RecordBatch.from_arrays(columns, schema=keys.schema)
         return self._bounds_before(keys, bounds, equal=False) + self._bounds_before(
             keys, bounds, equal=True
         )

@@ -53,6 +53,19 @@ def checked(batch: pa.RecordBatch, expected: pa.Schema, where: str) -> pa.Record
     return pa.RecordBatch.from_arrays(cast, schema=expected)
 
 
+def completed(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """The schema, in which a column that had no values until now (type null) has the type that it
+    has in another schema."""
+    if not any(map(pa.types.is_null, known.types)):
+        return known
+    fields = []
+    for field in known:
+        at = found.get_field_index(field.name)
+        is_new = at >= 0 and pa.types.is_null(field.type)
+        fields.append(field.with_type(found.field(at).type) if is_new else field)
+    return pa.schema(fields, known.metadata)
+
+
 def have_same_values(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether a column of the one type can be read as one of the other: they are equal, or other
     encodings of the same values; or the first has no values at all.

@@ -13,10 +13,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pyrite.columns.dictionaries import table_of
 from pyrite.columns.frames import Frame, as_batch
 from pyrite.columns.kernels import Kernels
 from pyrite.columns.ordering import Ordering
-from pyrite.columns.schemas import checked
+from pyrite.columns.schemas import checked, completed
 from pyrite.columns.spill_file import SpillFile
 from pyrite.columns.splitting import split
 from pyrite.errors import InvalidDAG
@@ -81,12 +82,12 @@ class Sorting:
         self._add(frame)
 
     def results(self) -> Iterator[Frame]:
-        """All rows, in order."""
+        """All rows, in order. If there are none, and the columns are known, an empty batch."""
         self._settle()
-        if self._parts is None:
-            yield from self._rows.sorted(self._ordering, self._where)
-        else:
+        if self._parts is not None:
             yield from self._parts.sorted()
+            return
+        yield from self._rows.sorted(self._ordering, self._where)
 
     def save(self) -> Iterable[tuple[int, pa.RecordBatch]]:
         """The state, from which another `Sorting` can continue. Not while `results` is being
@@ -108,6 +109,7 @@ class Sorting:
         if self._schema is None:
             self._schema = batch.schema
             self._ordering.keys(batch.slice(0, 0), self._where)
+        self._schema = completed(self._schema, batch.schema)
         batch = checked(batch, self._schema, self._where)
         if self._parts is not None:
             self._parts.add(batch)
@@ -115,11 +117,16 @@ class Sorting:
         self._rows.add(batch)
         if self._budget is not None and self._rows.size > self._budget:
             bounds = self._ordering.quantiles(
-                _sampled(self._rows.batches, self._ordering, self._where), BOUNDS
+                _sampled(
+                    (checked(each, self._schema, self._where) for each in self._rows.batches),
+                    self._ordering,
+                    self._where,
+                ),
+                BOUNDS,
             )
             self._parts = _Parts(self._ordering, bounds, self._budget, self._where)
             for each in self._rows.batches:
-                self._parts.add(each)
+                self._parts.add(checked(each, self._schema, self._where))
             self._rows = _Rows()
 
     def _settle(self) -> None:
@@ -144,12 +151,12 @@ class _Rows:
     def sorted(self, ordering: Ordering, where: str) -> Iterator[Frame]:
         if not self.batches:
             return
-        rows = as_batch(pa.Table.from_batches(self.batches).unify_dictionaries())
-        self.batches = []
+        batches, self.batches = self.batches, []
+        rows = as_batch(table_of(batches, where))
         order = ordering.order(ordering.keys(rows, where))
         size = max(1, rows.nbytes // max(1, rows.num_rows))
         most = min(MOST_ROWS, max(1, MOST_BYTES // size))
-        for start in range(0, rows.num_rows, most):
+        for start in range(0, max(1, rows.num_rows), most):
             yield rows.take(pa.array(order[start : start + most]))
 
 
@@ -162,9 +169,11 @@ class _Parts:
         self._count = 2 * bounds.num_rows + 1
         self._file = SpillFile(parts=self._count, memory=budget // 4)
         self._sizes = [0] * self._count
+        self._schema: pa.Schema | None = None
         self._inner: _Parts | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
+        self._schema = batch.schema
         keys = self._ordering.keys(batch, self._where)
         targets = self._ordering.ranges(keys, self._bounds)
         for part, piece in enumerate(split(batch, targets, self._count)):
@@ -175,15 +184,15 @@ class _Parts:
     def all(self) -> Iterator[pa.RecordBatch]:
         """The rows as they are. Those with equal keys are in the order in which they came."""
         for part in sorted(self._file.rows):
-            yield from self._file.read(part)
+            yield from self._read(part)
 
     def sorted(self) -> Iterator[Frame]:
         for part in sorted(self._file.rows):
             if part % 2:  # all rows equal the bound
-                yield from self._file.read(part)
+                yield from self._read(part)
             elif self._sizes[part] <= self._budget:
                 rows = _Rows()
-                for batch in self._file.read(part):
+                for batch in self._read(part):
                     rows.add(batch)
                 yield from rows.sorted(self._ordering, self._where)
             else:
@@ -194,12 +203,19 @@ class _Parts:
         if self._inner is not None:
             self._inner.close()
 
+    def _read(self, part: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a part, with the types that the last batch has: it may have types for columns
+        that had no values before."""
+        assert self._schema is not None
+        for batch in self._file.read(part):
+            yield checked(batch, self._schema, self._where)
+
     def _divided(self, part: int) -> Iterator[Frame]:
         every = max(1, self._file.rows[part] // SAMPLE)
-        sample = _sampled(self._file.read(part), self._ordering, self._where, every=every)
+        sample = _sampled(self._read(part), self._ordering, self._where, every=every)
         bounds = self._ordering.quantiles(sample, BOUNDS)
         self._inner = _Parts(self._ordering, bounds, self._budget, self._where)
-        for batch in self._file.read(part):
+        for batch in self._read(part):
             self._inner.add(batch)
         yield from self._inner.sorted()
         self._inner.close()

@@ -215,7 +215,12 @@ class Assembly:
         if settings.columns is not None:
             outlets, outlet_of_partition = self._ways(edge, index)
             key = RowKey(settings.columns, edge.name, settings.nulls)
-            return PartitionedRows(outlets, outlet_of_partition=outlet_of_partition, key=key)
+            return PartitionedRows(
+                outlets,
+                outlet_of_partition=outlet_of_partition,
+                key=key,
+                tells_columns=edge.tells_columns,
+            )
         partition_of = partition_function(
             topology.partition_count, partitioner=settings.partitioner, edge=edge.name
         )

@@ -35,6 +35,9 @@ class EdgePlan:
     is_distributed: bool
     """Whether items may leave the member: the edge is distributed, and there is more than one
     member."""
+    tells_columns: bool = False
+    """Whether the processors that it leads to must know the columns of batches, of which they get
+    no rows, too."""
 
     @property
     def name(self) -> str:
@@ -243,4 +246,9 @@ def _edge_plan(id: int, edge: Edge, member_count: int) -> EdgePlan:
         edge.destination_ordinal,
         edge.settings,
         edge.settings.distributed and member_count > 1,
+        edge.settings.columns is not None and _is_columnar(edge.destination.supplier),
     )
+
+
+def _is_columnar(supplier: object) -> bool:
+    return isinstance(supplier, StepSupplier) and supplier.step.columnar

@@ -34,13 +34,19 @@ class PartitionedRows(Route):
         "_outlet_of_partition",
         "_pieces",
         "_places",
+        "_tells_columns",
         "_told",
         "_waiting",
     )
     puts_together = True
 
     def __init__(
-        self, outlets: Sequence[Outlet], *, outlet_of_partition: Sequence[int], key: RowKey
+        self,
+        outlets: Sequence[Outlet],
+        *,
+        outlet_of_partition: Sequence[int],
+        key: RowKey,
+        tells_columns: bool = False,
     ) -> None:
         super().__init__(outlets)
         self._outlet_of_partition = outlet_of_partition
@@ -48,6 +54,7 @@ class PartitionedRows(Route):
         self._places: Any = None
         self._pieces: Pieces | None = None
         """Made with the first batch: without batches, their libraries are not needed."""
+        self._tells_columns = tells_columns
         self._told: Any = None
         """The schema that all outlets know."""
         self._held = 0
@@ -103,7 +110,7 @@ class PartitionedRows(Route):
         for place, piece in enumerate(pieces):
             if piece is not None:
                 self._put_together(self._pieces, place, piece)
-        if self._told != batch.schema:
+        if self._tells_columns and self._told != batch.schema:
             self._tell(batch.schema, pieces)
         if self._held >= MOST_HELD:
             self.let_go()

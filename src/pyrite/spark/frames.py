@@ -166,6 +166,14 @@ def _rows_of(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
 
 
+def schema_of(df: DataFrame) -> pa.Schema:
+    """The Arrow schema of the batches of a DataFrame."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    return to_arrow_schema(df.schema, timezone=zone)
+
+
 def arrow_schema_of(schema: str, spark: Any) -> pa.Schema:
     """Converts a schema in Spark's syntax to an Arrow schema. A timestamp without a time zone is in
     the time zone of the session."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pyrite.columns.exactly import Inexact, exact_cast
 from pyrite.columns.frames import Frame, as_polars, as_table, bytes_in, rows_in
 from pyrite.columns.joining.matches import Pairs, Rows
 from pyrite.columns.joining.spec import JoinSpec, right_names
@@ -33,10 +34,15 @@ class ColumnsOut:
         if right is None or spec.only_filters:
             return
         names = right_names(spec, left.names, right.column_names, where)
-        payload = right.select([name for name in right.column_names if name not in spec.right_on])
+        payload = right.drop_columns(list(spec.right_on))
         self._payload = payload.rename_columns(names)
         if spec.keeps_right:
             self._keys = right.select(spec.right_on)
+            for name, other in zip(spec.left_on, spec.right_on):
+                position = left.get_field_index(name)
+                if pa.types.is_null(left.field(position).type):  # any key fits
+                    field = right.schema.field(other).with_name(name)
+                    self._left = self._left.set(position, field)
 
     def pairs(self, left: Frame, pairs: Pairs) -> Frame:
         """The rows of a left frame with their matches."""
@@ -76,8 +82,8 @@ class ColumnsOut:
 
     def _cast(self, keys: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:
         try:
-            return keys if keys.type == field.type else keys.cast(field.type)
-        except pa.ArrowInvalid as error:
+            return keys if keys.type == field.type else exact_cast(keys, field.type)
+        except Inexact as error:
             raise InvalidBatch(
                 f"{self._where}: a row of the right side has no match, and its key {name!r} "
                 f"({keys.type}) does not fit into the left side's {field.name!r} ({field.type}): "

@@ -9,14 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pyrite.columns.frames import Frame, as_batch, as_table, bytes_in, rows_in
+from pyrite.columns.dictionaries import table_of, unified
+from pyrite.columns.frames import Frame, as_batch, as_table, bytes_in, is_arrow, rows_in
 from pyrite.columns.joining.columns_out import ColumnsOut, take
 from pyrite.columns.joining.key_pairs import KeyPair, key_pair
 from pyrite.columns.joining.lookup import Codes, Lookup, lookup
 from pyrite.columns.joining.matches import Matches
 from pyrite.columns.joining.spec import JoinSpec
 from pyrite.columns.kernels import Kernels
-from pyrite.columns.schemas import position_of
+from pyrite.columns.schemas import completed, position_of
 
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 MOST_ROWS = 1 << 20
@@ -50,6 +51,9 @@ class Held:
     def match(self, frame: Frame) -> Iterator[Frame]:
         """The result of a left frame, in pieces. A small frame waits for others if a lookup would
         go through many more right rows than it has rows."""
+        if self._completes(frame):
+            yield from self._waited()
+            self._left = None
         self.wait(frame)
         cost = 0 if self._lookup is None else self._lookup.fixed_cost
         if self._waiting_rows >= 2 * cost or self._waiting_bytes >= self._most_waiting:
@@ -101,8 +105,7 @@ class Held:
     def _table(self) -> pa.Table | None:
         """All right rows. None if there was no batch, not even an empty one."""
         if self._right is None and self._batches:
-            table = pa.Table.from_batches(self._batches, self._batches[0].schema)
-            self._right = table.unify_dictionaries().combine_chunks()
+            self._right = table_of(self._batches, self._where).combine_chunks()
             self._batches = []
         return self._right
 
@@ -115,6 +118,7 @@ class Held:
         self._out = ColumnsOut(spec, self._left, right, self._where)
         if right is None:
             return
+        self._pairs = []
         keys = []
         for name, other in zip(spec.left_on, spec.right_on):
             left_type = self._left.field(position_of(self._left, name, self._where)).type
@@ -125,6 +129,12 @@ class Held:
         self._matches = Matches(self._lookup)
         if spec.keeps_right and self._is_matched is None:
             self._is_matched = np.zeros(right.num_rows, np.bool_)
+
+    def _completes(self, frame: Frame) -> bool:
+        """Whether a left frame has types for columns that had no values until now."""
+        if self._left is None or not any(map(pa.types.is_null, self._left.types)):
+            return False
+        return not completed(self._left, as_batch(frame[:0]).schema).equals(self._left)
 
     def _both(self, left: str, right: str) -> Any:
         return lambda: (
@@ -197,10 +207,6 @@ def key_column(frame: Any, name: str) -> Any:
     return frame.get_column(name).to_arrow(compat_level=pl.CompatLevel.newest())
 
 
-def is_arrow(frame: Frame) -> bool:
-    return isinstance(frame, (pa.RecordBatch, pa.Table))
-
-
 def _converted(convert: Any, column: Any) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -222,7 +228,7 @@ def _one(frames: Sequence[Frame]) -> Frame:
         return frames[0]
     if any(map(is_arrow, frames)):
         tables = [as_table(frame) for frame in frames]
-        return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+        return unified(pa.concat_tables(tables)).combine_chunks()
     import polars as pl
 
     return pl.concat(frames)
@@ -231,7 +237,5 @@ def _one(frames: Sequence[Frame]) -> Frame:
 def filtered(frame: Frame, is_there: Flags, wanted: bool) -> Iterator[Frame]:
     """The rows of a left frame that have a match, or those that have none."""
     rows = np.flatnonzero(is_there if wanted else ~is_there)
-    if len(rows) == len(is_there):
-        yield frame
-    elif len(rows):
-        yield take(frame, rows)
+    if len(rows):
+        yield frame if len(rows) == len(is_there) else take(frame, rows)

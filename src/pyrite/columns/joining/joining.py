@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from pyrite.columns.frames import Frame, as_batch
+from pyrite.columns.frames import Frame, as_batch, is_arrow
 from pyrite.columns.joining.blocks import joined_in_blocks
-from pyrite.columns.joining.held import Held, is_arrow
+from pyrite.columns.joining.columns_out import ColumnsOut
+from pyrite.columns.joining.held import Held
+from pyrite.columns.joining.matches import Pairs
 from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
 from pyrite.columns.kernels import Kernels
-from pyrite.columns.schemas import checked, position_of
+from pyrite.columns.schemas import checked, completed, position_of
 
 __all__ = ["JoinHow", "JoinSpec", "Joining", "join_spec"]
 
@@ -49,6 +52,7 @@ class Joining:
         self._polars_left: Any = None
         """The Polars schema that was checked last."""
         self._restored: dict[tuple[str, int], pa.RecordBatch] = {}
+        self._has_given = False
 
     def hold(self, frame: Frame) -> None:
         """Adds rows of the right side. An empty frame makes its columns known."""
@@ -63,19 +67,21 @@ class Joining:
         """What the join makes of a left frame. It may come with a later frame, or with `rest`."""
         self._settle()
         frame = self._checked_left(frame)
-        if self._spilled is None:
-            yield from self._held.match(frame)
-        else:
+        if self._spilled is not None:
             self._spilled.add_left(as_batch(frame))
+            return
+        for made in self._held.match(frame):
+            self._has_given = True
+            yield made
 
     def rest(self) -> Iterator[Frame]:
-        """What is left when both sides have ended."""
-        self._settle()
-        if self._spilled is None:
-            yield from self._held.rest()
-            return
-        for part in self._spilled.parts():
-            yield from self._part(self._spilled, part)
+        """What is left when both sides have ended. A join without any rows gives an empty frame:
+        the next step must know the columns."""
+        for made in self._rest():
+            self._has_given = True
+            yield made
+        if not self._has_given and self._left is not None:
+            yield self._nothing(self._left)
 
     def save(self) -> Iterable[tuple[tuple[str, int], pa.RecordBatch]]:
         """The state, from which another `Joining` can continue. Not while `match` or `rest` is
@@ -105,6 +111,7 @@ class Joining:
             for name in self._spec.right_on:
                 position_of(batch.schema, name, side)
             self._right = batch.schema
+        self._right = completed(self._right, batch.schema)
         batch = checked(batch, self._right, side)
         if self._spilled is not None:
             self._spilled.add_right(batch)
@@ -126,27 +133,47 @@ class Joining:
             if self._polars_left is not None and frame.schema == self._polars_left:
                 return frame
             batch = as_batch(frame[:0])
-            self._polars_left = frame.schema
         else:
             frame = batch = as_batch(frame)
         if self._left is None:
             for name in self._spec.left_on:
                 position_of(batch.schema, name, side)
             self._left = batch.schema
+        self._left = completed(self._left, batch.schema)
         fitting = checked(batch, self._left, side)
-        return fitting if is_arrow(frame) else frame.select(self._left.names)
+        if is_arrow(frame):
+            return fitting
+        if completed(batch.schema, self._left) != batch.schema:  # a column has no values here
+            return checked(as_batch(frame), self._left, side)
+        self._polars_left = frame.schema
+        return frame.select(self._left.names)
+
+    def _rest(self) -> Iterator[Frame]:
+        self._settle()
+        if self._spilled is None:
+            yield from self._held.rest()
+            return
+        for part in self._spilled.parts():
+            yield from self._part(self._spilled, part)
+
+    def _nothing(self, left: pa.Schema) -> Frame:
+        right = None if self._right is None else self._right.empty_table()
+        out = ColumnsOut(self._spec, left, right, self._where)
+        return out.pairs(left.empty_table(), Pairs(None, np.zeros(0, np.int64)))
 
     def _part(self, spilled: Spilled, part: int) -> Iterator[Frame]:
-        assert self._right is not None
+        right_schema = self._right
+        assert right_schema is not None
         assert self._budget is not None
 
         def left() -> Iterator[pa.RecordBatch]:
             if self._left is not None:  # the part may have no left rows, but their columns count
                 yield as_batch(self._left.empty_table())
-            yield from spilled.left(part)
+                for batch in spilled.left(part):
+                    yield checked(batch, self._left, self._where)
 
         if not spilled.can_be_divided(part):
-            right = spilled.right(part)
+            right = (checked(each, right_schema, self._where) for each in spilled.right(part))
             yield from joined_in_blocks(self._spec, left, right, self._new_held, self._budget)
             return
         inner = Joining(
@@ -157,16 +184,18 @@ class Joining:
             level=self._level + 1,
         )
         try:
-            inner.hold(self._right.empty_table())
+            inner.hold(right_schema.empty_table())
             for batch in spilled.right(part):
                 inner.hold(batch)
             for batch in left():
                 yield from inner.match(batch)
-            yield from inner.rest()
+            yield from inner._rest()
         finally:
             inner.close()
 
     def _spilled_state(self, spilled: Spilled) -> Iterator[tuple[str, pa.RecordBatch]]:
+        if self._right is not None:
+            yield "right", as_batch(self._right.empty_table())
         for part in spilled.parts():
             for batch in spilled.right(part):
                 yield "right", batch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from pyrite.columns.schemas import InvalidBatch
+from pyrite.columns.schemas import InvalidBatch, ambiguous_column
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 
@@ -76,6 +76,9 @@ def right_names(spec: JoinSpec, left: Sequence[str], right: Sequence[str], where
     """
     taken = set(left)
     payload = [name for name in right if name not in spec.right_on]
+    if len(set(payload)) < len(payload):
+        twice = next(name for name in payload if payload.count(name) > 1)
+        raise ambiguous_column(twice, f"{where}, right side")
     names = [f"{name}_right" if name in taken else name for name in payload]
     for name, new in zip(payload, names):
         if new != name and (new in taken or new in payload):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from pyrite.columns.frames import compact, rows_in
 from pyrite.processors.columns.steps import Work
 
 
@@ -22,17 +23,44 @@ class Absorber(Protocol):
     def close(self) -> None: ...
 
 
+class Columns:
+    """What columns a side has of which no rows have come. The types of frames without rows do not
+    count where others have rows: a function cannot always tell them."""
+
+    def __init__(self) -> None:
+        self._empty: Any = None
+        self._have_rows = False
+
+    def has_rows(self, frame: Any) -> bool:
+        if rows_in(frame):
+            self._have_rows = True
+            return True
+        if self._empty is None:
+            self._empty = frame
+        return False
+
+    def if_no_rows_came(self) -> Iterator[Any]:
+        """A frame without rows, if one came and no rows did. Gives it once."""
+        if self._empty is not None and not self._have_rows:
+            yield self._empty
+        self._empty = None
+
+
 class AbsorbingWork(Work):
     has_state = True
 
     def __init__(self, kernel: Absorber) -> None:
         self._kernel = kernel
+        self._columns = Columns()
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
-        self._kernel.add(item)
+        if self._columns.has_rows(item):
+            self._kernel.add(compact(item))
         return iter(())
 
     def end(self) -> Iterator[Any]:
+        for frame in self._columns.if_no_rows_came():
+            self._kernel.add(frame)
         return self._kernel.results()
 
     def save(self) -> Iterable[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrite.bad_records import BadRecord, Handler
 from pyrite.boxes import Inbox
@@ -25,6 +25,9 @@ from pyrite.processors.loops.fused import FusedProcessor, Link
 from pyrite.processors.loops.loop import Guard
 from pyrite.processors.loops.steps import BadItem, ReadStep, Writer, WriteStep
 from pyrite.weights import is_batch
+
+if TYPE_CHECKING:
+    from pyrite.processors.columns.absorbing import Columns
 
 
 class BatchChain:
@@ -64,6 +67,8 @@ class BatchProcessor(FusedProcessor):
         self._received = [0] * len(chain.links)
         self._emitted = [0] * len(chain.links)
         self._writer: Writer | None = None
+        self._columns: Columns | None = None
+        """What is known of the columns if no rows are written."""
         self._frames: Iterator[Any] | None = None
         self._flow: Iterator[Any] | None = None
         """What is left to emit of the item at the head of the inbox, or of the end of an edge."""
@@ -91,6 +96,9 @@ class BatchProcessor(FusedProcessor):
             self._at_work = len(self.chain.links) - 1
             vertex = self.chain.links[-1].vertex
             self._writer = self.chain.sink.open(replace(context, vertex_name=vertex))
+            from pyrite.processors.columns.absorbing import Columns
+
+            self._columns = Columns()
             self._at_work = 0
 
     def process(self, ordinal: int, inbox: Inbox) -> None:
@@ -125,6 +133,9 @@ class BatchProcessor(FusedProcessor):
         if not self._pull(self._ending):
             return False
         if self._writer is not None:
+            assert self._columns is not None
+            for frame in self._columns.if_no_rows_came():
+                self._write(frame, is_last=True)
             self._at_work, self._item = len(self.chain.links) - 1, None
             self.report = self._writer.complete()
         return True
@@ -167,10 +178,10 @@ class BatchProcessor(FusedProcessor):
         return list(zip(self._received, self._emitted))
 
     def _open_source(self, source: ReadStep, context: ProcessorContext) -> Iterator[Any]:
-        """The frames of a source, of the kind that the next step takes as they are."""
+        """The frames of a source, of the kind that the next steps take as they are."""
         if isinstance(source, ReadBatches):
-            steps = self.chain.steps
-            return source.frames(context, steps[0][1].prefers if steps else "arrow")
+            kinds = (step.prefers for _, step in self.chain.steps)
+            return source.frames(context, next(filter(None, kinds), "arrow"))
         return source.open(context)
 
     def _pull(self, flow: Iterator[Any]) -> bool:
@@ -194,15 +205,18 @@ class BatchProcessor(FusedProcessor):
         elif isinstance(made, list):
             self.outbox.add_all(made)
         else:
-            from pyrite.columns.frames import batches_of
+            from pyrite.columns.frames import batches_of, compact
 
-            for batch in batches_of(made):
+            for batch in batches_of(compact(made)):
                 self.outbox.add(batch)
 
-    def _write(self, made: Any) -> None:
+    def _write(self, made: Any, *, is_last: bool = False) -> None:
         from pyrite.columns.frames import batches_of, rows_in
 
         assert self._writer is not None
+        assert self._columns is not None
+        if not self._columns.has_rows(made) and not is_last:
+            return
         self._at_work, self._item = len(self.chain.links) - 1, made
         self._received[-1] += rows_in(made)
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pyrite.columns.frames import empty_batch
 from pyrite.columns.schemas import have_same_values as have_same_values
 from pyrite.errors import ProcessorError
 from pyrite.functions import did_you_mean
@@ -64,6 +65,10 @@ class FilesSchema:
             used,
             format.columns is not None or format.schema is not None,
         )
+
+    def no_rows(self) -> pa.RecordBatch:
+        """A batch that has only the columns."""
+        return empty_batch(self.wanted)
 
     def check(self, path: str, schema: pa.Schema) -> None:
         """Raises ProcessorError if a file with these columns is not like the first."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
-from pyrite.processors.columns.absorbing import AbsorbingWork
 from pyrite.processors.columns.memory import checked_memory, memory_for
 from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
 from pyrite.processors.ready_made import Inner
@@ -83,6 +82,7 @@ class GroupBatches(BatchStep):
     def open(self, context: ProcessorContext) -> Work:
         from pyrite.columns.grouping.grouping import Grouping
         from pyrite.columns.kernels import check_kernels
+        from pyrite.processors.columns.absorbing import AbsorbingWork
 
         check_kernels(self.kernels, context.vertex_name)
         return AbsorbingWork(

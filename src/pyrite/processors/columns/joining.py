@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyrite.context import ProcessorContext
 from pyrite.processors.columns.memory import checked_memory, memory_for
 from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
-from pyrite.processors.joins.hash_join import RIGHT
+from pyrite.processors.joins.hash_join import LEFT, RIGHT
 from pyrite.processors.ready_made import Inner
 from pyrite.where import users_line
 
@@ -83,7 +83,10 @@ class _JoinWork(Work):
     def __init__(self, step: JoinBatches, context: ProcessorContext) -> None:
         from pyrite.columns.joining.joining import Joining
         from pyrite.columns.kernels import check_kernels
+        from pyrite.processors.columns.absorbing import Columns
 
+        self._columns = Columns(), Columns()
+        """By ordinal, what is known of a side without rows."""
         check_kernels(step.kernels, context.vertex_name)
         self._joining = Joining(
             step.spec,
@@ -93,18 +96,26 @@ class _JoinWork(Work):
         )
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        from pyrite.columns.frames import compact
+
+        if not self._columns[ordinal].has_rows(item):
+            return iter(())
         if ordinal == RIGHT:
-            self._joining.hold(item)
+            self._joining.hold(compact(item))
             return iter(())
         return self._joining.match(item)
 
     def end_edge(self, ordinal: int) -> Iterator[Any]:
         if ordinal == RIGHT:
+            for frame in self._columns[RIGHT].if_no_rows_came():
+                self._joining.hold(frame)
             self._joining.end_held()
         return iter(())
 
     def end(self) -> Iterator[Any]:
-        return self._joining.rest()
+        for frame in self._columns[LEFT].if_no_rows_came():
+            yield from self._joining.match(frame)
+        yield from self._joining.rest()
 
     def save(self) -> Iterable[tuple[Any, Any]]:
         return self._joining.save()

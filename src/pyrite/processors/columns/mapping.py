@@ -30,8 +30,9 @@ _NAMES = {
 def map_batches(fn: Callable[[Any], Any], format: FrameFormat = "arrow") -> Inner:
     """Emits `fn(frame)` for each batch. The frame is a `pyarrow.RecordBatch`, or a DataFrame of
     pandas or Polars, as `format` says. `fn` returns a frame of the same kind, a `pyarrow.Table`, or
-    None for nothing. It may be called with any part of the rows, in any order. Of the index of a
-    pandas DataFrame that it returns, the levels that have names become columns.
+    None for nothing. It may be called with any part of the rows, in any order; and with a frame
+    without rows, to learn the columns of its result: then what it raises is ignored. Of the index
+    of a pandas DataFrame that it returns, the levels that have names become columns.
 
     >>> import pyarrow as pa
     >>> from pyrite import processors as p
@@ -77,13 +78,28 @@ class _MapWork(Work):
         }[step.format]
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
-        handler = self.handler
-        if handler is None:
+        from pyrite.columns.frames import rows_in
+
+        if not rows_in(item):
+            yield from self._columns_of(item)
+        elif self.handler is None:
             made = self._called(item)
             if made is not None:
                 yield made
         else:
             yield from self._forgiving(item)
+
+    def _columns_of(self, frame: Any) -> Iterator[Any]:
+        """What is made of a frame without rows has no rows. It only tells the next step which
+        columns there are; a function that cannot say so does not matter."""
+        from pyrite.columns.frames import without_rows
+
+        try:
+            made = self._called(frame)
+        except Exception:
+            return
+        if made is not None:
+            yield without_rows(made)
 
     def _called(self, frame: Any) -> Any:
         return self._checked(self._fn(self._convert(frame)))
@@ -107,8 +123,6 @@ class _MapWork(Work):
                     half = part.num_rows // 2
                     parts += [part.slice(half), part.slice(0, half)]
                     continue
-                if not part.num_rows:  # the fault is not in a row
-                    raise
                 self.handler(part.to_pylist()[0], error)
                 continue
             if made is not None:

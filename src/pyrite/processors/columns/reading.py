@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -19,6 +19,7 @@ from pyrite.processors.columns.formats import (
     ParquetBatches,
 )
 from pyrite.processors.files.known_formats import checked_columns
+from pyrite.processors.files.lines import Range
 from pyrite.processors.files.reading import ReadFiles
 from pyrite.processors.files.storage import checked_path, storage_of
 from pyrite.processors.ready_made import BatchSource
@@ -99,6 +100,15 @@ class ReadBatches(ReadFiles):
         known = FilesSchema.of(self.format, storage_of(self.pattern), paths, vertex)
         return replace(found, format=replace(self.format, known=known))
 
+    def blocks(self, parts: Iterable[Range]) -> Generator[list[Any], None, None]:
+        """What a durable job reads of a split. Here, too, the columns are told if no rows are."""
+        has_given = False
+        for block in ReadFiles.blocks(self, parts):
+            has_given = True
+            yield block
+        if not has_given and self.format.known is not None:
+            yield [self.format.known.no_rows()]
+
     def open(self, context: ProcessorContext) -> Generator[Any, None, None]:
         return self.frames(context, "arrow")
 
@@ -113,9 +123,7 @@ class ReadBatches(ReadFiles):
                 has_given = True
                 yield frame
         if not has_given and found.format.known is not None:
-            from pyrite.columns.frames import empty_batch
-
-            yield empty_batch(found.format.known.wanted)
+            yield found.format.known.no_rows()
 
 
 def _checked_schema(given: Any, format: str) -> pa.Schema:

@@ -45,6 +45,7 @@ def select_columns(columns: Sequence[str]) -> Inner:
 class FilterBatches(BatchStep):
     expression: pc.Expression
     suits_any_processor = True
+    prefers = None
 
     def open(self, context: ProcessorContext) -> Work:
         return _FilterWork(self.expression, context.vertex_name)
@@ -55,27 +56,53 @@ class _FilterWork(Work):
         self._expression = expression
         self._vertex = vertex
         self._has_given = False
+        self._schema: Any = None
+        """The schema of Polars of the frame before, and the columns that the filter looks at."""
+        self._looked_at: tuple[str, ...] = ()
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
+        from pyrite.columns.frames import is_arrow, rows_in
+
+        found = self._in_arrow(item) if is_arrow(item) else self._in_polars(item)
+        if rows_in(found) or not self._has_given:  # the next step must know the columns
+            self._has_given = True
+            yield found
+
+    def _in_arrow(self, item: Any) -> Any:
         from pyrite.columns.frames import as_batch
 
         batch = as_batch(item)
         try:
-            found = batch.filter(self._expression)
+            return batch.filter(self._expression)
         except Exception as error:
             raise ProcessorError(
                 f"vertex '{self._vertex}' cannot apply the filter {self._expression} to a batch "
                 f"with the columns {_typed(batch)}: {message_of(error)}"
             ) from error
-        if found.num_rows or not self._has_given:  # the next step must know the columns
-            self._has_given = True
-            yield found
+
+    def _in_polars(self, item: Any) -> Any:
+        """Only the columns that the filter looks at become those of Arrow."""
+        import polars as pl
+
+        from pyrite.columns.frames import as_table
+        from pyrite.processors.columns.filters import columns_of, mask_of
+
+        if item.schema != self._schema:
+            empty = as_table(item.head(0))
+            self._in_arrow(empty)  # raises if the filter does not fit
+            self._schema = item.schema
+            self._looked_at = columns_of(self._expression, empty.schema, "a batch", self._vertex)
+        if not self._looked_at:
+            return self._in_arrow(item)
+        looked_at = as_table(item.select(self._looked_at))
+        return item.filter(pl.Series(mask_of(self._expression, looked_at)))
 
 
 @dataclass(frozen=True, slots=True)
 class SelectColumns(BatchStep):
     columns: tuple[str, ...]
     suits_any_processor = True
+    prefers = None
 
     def open(self, context: ProcessorContext) -> Work:
         return _SelectWork(self.columns, context.vertex_name)
@@ -87,12 +114,13 @@ class _SelectWork(Work):
         self._vertex = vertex
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
-        from pyrite.columns.frames import as_batch
+        from pyrite.columns.frames import as_batch, is_arrow
         from pyrite.columns.schemas import position_of
 
-        batch = as_batch(item)
+        batch = as_batch(item if is_arrow(item) else item.head(0))
         where = f"vertex '{self._vertex}'"
-        yield batch.select([position_of(batch.schema, name, where) for name in self._columns])
+        places = [position_of(batch.schema, name, where) for name in self._columns]
+        yield batch.select(places) if is_arrow(item) else item.select(self._columns)
 
 
 def _typed(batch: Any) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrite.context import ProcessorContext
-from pyrite.processors.columns.absorbing import AbsorbingWork
 from pyrite.processors.columns.memory import checked_memory, memory_for
 from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
 from pyrite.processors.ready_made import Inner
@@ -60,6 +59,7 @@ class SortBatches(BatchStep):
     def open(self, context: ProcessorContext) -> Work:
         from pyrite.columns.kernels import check_kernels
         from pyrite.columns.sorting import Sorting
+        from pyrite.processors.columns.absorbing import AbsorbingWork
 
         check_kernels(self.kernels, context.vertex_name)
         return AbsorbingWork(

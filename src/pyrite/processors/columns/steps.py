@@ -30,8 +30,8 @@ class BatchStep(Step):
     """Whether the result does not depend on which processor gets which batch."""
     handles_errors = False
     """Whether it knows which rows it cannot process, so that it can have `on_error`."""
-    prefers: FrameKind = "arrow"
-    """The frames that it takes without converting them."""
+    prefers: FrameKind | None = "arrow"
+    """The frames that it takes without converting them; None if it takes and gives all kinds."""
 
     def open(self, context: ProcessorContext) -> Work:
         """The work of one processor."""

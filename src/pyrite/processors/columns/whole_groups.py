@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrite.context import ProcessorContext
 from pyrite.processors.columns.grouping import GroupBatches
-from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
+from pyrite.processors.columns.steps import BatchStep, Work
 
 
 def with_whole_groups(steps: Sequence[BatchStep]) -> list[BatchStep]:
@@ -31,10 +31,7 @@ class PassOn(BatchStep):
     """The second half of a grouping whose first half gives results."""
 
     half: GroupBatches
-
-    @property
-    def prefers(self) -> FrameKind:  # type: ignore[override]
-        return self.half.prefers
+    prefers = None
 
     def open(self, context: ProcessorContext) -> Work:
         return _PassOnWork()
