@@ -98,7 +98,10 @@ class _BatchesWork(Work):
     has_state = True
 
     def __init__(self, schema: pa.Schema, vertex: str) -> None:
+        from pyrite.columns.dictionaries import dictionary_columns
+
         self._schema = schema
+        self._encoded = dictionary_columns(schema)
         self._vertex = vertex
         self._made = RowBatches(schema, vertex, "makes batches")
         self._parts: list[pa.RecordBatch] = []
@@ -132,12 +135,16 @@ class _BatchesWork(Work):
             raise BadItem(str(error), batch) from None
 
     def _put_together(self, items: list[Any]) -> Iterator[Any]:
+        from pyrite.columns.dictionaries import fit_together
+
         for start in range(0, len(items), ITEMS_AT_ONCE):
-            part = self._converted(items[start : start + ITEMS_AT_ONCE])
-            self._parts.append(part)
-            self._rows += part.num_rows
-            if self._rows >= ROWS_PER_BATCH:
-                yield self._batch()
+            for part in self._converted(items[start : start + ITEMS_AT_ONCE]):
+                if self._parts and not fit_together([*self._parts, part], self._encoded):
+                    yield self._batch()
+                self._parts.append(part)
+                self._rows += part.num_rows
+                if self._rows >= ROWS_PER_BATCH:
+                    yield self._batch()
 
     def end(self) -> Iterator[Any]:
         if self._rows or not self._has_given:  # the next step must know the columns
@@ -158,11 +165,21 @@ class _BatchesWork(Work):
         parts, self._parts, self._rows, self._has_given = self._parts, [], 0, True
         return as_batch(pa.Table.from_batches(parts, self._schema))
 
-    def _converted(self, items: Sequence[Any]) -> pa.RecordBatch:
+    def _converted(self, items: Sequence[Any]) -> list[pa.RecordBatch]:
         try:
-            return self._made.batch_of(items)
+            return [self._made.batch_of(items)]
         except Exception:
-            return self._made.batch_of([item for item in items if self._fits(item)])
+            return self._in_parts([item for item in items if self._fits(item)])
+
+    def _in_parts(self, items: Sequence[Any]) -> list[pa.RecordBatch]:
+        """Items that fit one by one. Together they may have more values than a dictionary holds."""
+        try:
+            return [self._made.batch_of(items)]
+        except Exception:
+            if len(items) < 2:
+                raise
+        half = len(items) // 2
+        return self._in_parts(items[:half]) + self._in_parts(items[half:])
 
     def _fits(self, item: Any) -> bool:
         """Whether an item can be a row. If not, it is a bad record, or it fails the job."""
