@@ -11,7 +11,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pyrite import DAG, InvalidDAG, JobFailed, Pipeline, Retry, between, dead_letter, instance, skip
+from pyrite import (
+    DAG,
+    Instance,
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    Pipeline,
+    Retry,
+    between,
+    dead_letter,
+    instance,
+    skip,
+)
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -335,3 +347,20 @@ def test_two_columns_of_one_name_make_no_dict() -> None:
     stage = stage_of(NUMBERS).map_batches(lambda batch: twice).rows()
     with pytest.raises(JobFailed, match="vertex 'rows': there are several columns 'n'"):
         stage.collect()
+
+
+def test_a_cancel_is_seen_while_nothing_is_emitted(pyr: Instance) -> None:
+    begun = threading.Event()
+
+    def drop(batch: pa.RecordBatch) -> None:
+        begun.set()
+
+    pipe = Pipeline()
+    many = pipe.read_from(range(40_000)).map(lambda n: (1, n)).batches({"k": int, "n": int})
+    few = pipe.read_from(range(40_000)).map(lambda n: (1, n)).batches({"k": int, "m": int})
+    many.join(few, on="k").map_batches(drop).write_to(p.noop())  # 1.6 billion rows
+    execution = pyr.new_light_job(pipe).execute()
+    assert begun.wait(30)
+    execution.cancel()
+    with pytest.raises(JobCancelled):
+        execution.result(5)
