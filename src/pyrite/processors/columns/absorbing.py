@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from pyrite.columns.frames import compact, rows_in
+import pyarrow as pa
+
+from pyrite.columns.frames import compact, empty_batch, rows_in
 from pyrite.processors.columns.steps import Work
 
 
@@ -52,9 +54,17 @@ class AbsorbingWork(Work):
     def __init__(self, kernel: Absorber) -> None:
         self._kernel = kernel
         self._columns = Columns()
+        self._expected: pa.Schema | None = None
+
+    def expect(self, schema: pa.Schema) -> pa.Schema | None:
+        self._expected = schema
+        return None
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         if self._columns.has_rows(item):
+            if self._expected is not None:
+                self._kernel.add(empty_batch(self._expected))
+                self._expected = None
             self._kernel.add(compact(item))
         return iter(())
 
