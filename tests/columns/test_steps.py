@@ -326,3 +326,14 @@ def test_two_columns_of_one_name_make_no_dict() -> None:
     stage = stage_of(NUMBERS).map_batches(lambda batch: twice).rows()
     with pytest.raises(JobFailed, match="vertex 'rows': there are several columns 'n'"):
         stage.collect()
+
+
+@pytest.mark.parametrize("repeated", [1, 100])
+def test_items_with_more_values_than_a_dictionary_has_numbers_become_several_batches(
+    repeated: int,
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    items = [f"w{number // repeated}" for number in range(300 * repeated)]
+    made = Pipeline().read_from(items).batches({"word": kind}).collect()
+    assert [word for batch in made for word in batch["word"].to_pylist()] == items
+    assert {batch.schema.field("word").type for batch in made} == {kind}

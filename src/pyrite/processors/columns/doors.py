@@ -98,8 +98,11 @@ class _BatchesWork(Work):
     has_state = True
 
     def __init__(self, schema: pa.Schema, vertex: str) -> None:
+        from pyrite.columns.dictionaries import dictionary_columns
+
         self._schema = schema
         self._names = frozenset(schema.names)
+        self._encoded = dictionary_columns(schema)
         self._vertex = vertex
         self._parts: list[pa.RecordBatch] = []
         self._rows = 0
@@ -132,12 +135,16 @@ class _BatchesWork(Work):
             raise BadItem(str(error), batch) from None
 
     def _put_together(self, items: list[Any]) -> Iterator[Any]:
+        from pyrite.columns.dictionaries import fit_together
+
         for start in range(0, len(items), ITEMS_AT_ONCE):
-            part = self._converted(items[start : start + ITEMS_AT_ONCE])
-            self._parts.append(part)
-            self._rows += part.num_rows
-            if self._rows >= ROWS_PER_BATCH:
-                yield self._batch()
+            for part in self._converted(items[start : start + ITEMS_AT_ONCE]):
+                if self._rows and not fit_together([*self._parts, part], self._encoded):
+                    yield self._batch()
+                self._parts.append(part)
+                self._rows += part.num_rows
+                if self._rows >= ROWS_PER_BATCH:
+                    yield self._batch()
 
     def end(self) -> Iterator[Any]:
         if self._rows or not self._has_given:  # the next step must know the columns
@@ -158,11 +165,27 @@ class _BatchesWork(Work):
         parts, self._parts, self._rows, self._has_given = self._parts, [], 0, True
         return as_batch(pa.Table.from_batches(parts, self._schema))
 
-    def _converted(self, items: Sequence[Any]) -> pa.RecordBatch:
+    def _converted(self, items: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         try:
-            return self._batch_of(items)
-        except Exception as error:
-            return self._batch_of([item for item in items if self._fits(item, error)])
+            made = self._batch_of(items)
+        except Exception:
+            yield from self._halved([item for item in items if self._fits(item)])
+        else:
+            yield made
+
+    def _halved(self, items: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+        """Batches of items each of which can be a row. Together they may have more values than the
+        index of a dictionary has numbers."""
+        try:
+            made = self._batch_of(items)
+        except Exception:
+            if len(items) < 2 or not self._encoded:
+                raise
+            half = len(items) // 2
+            yield from self._halved(items[:half])
+            yield from self._halved(items[half:])
+        else:
+            yield made
 
     def _batch_of(self, items: Sequence[Any]) -> pa.RecordBatch:
         import pyarrow as pa
@@ -180,7 +203,7 @@ class _BatchesWork(Work):
                 raise ValueError(f"column '{field.name}' is null, but its schema says not null")
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def _fits(self, item: Any, of_all: Exception) -> bool:
+    def _fits(self, item: Any) -> bool:
         """Whether an item can be a row. If not, it is a bad record, or it fails the job."""
         try:
             self._batch_of([item])
