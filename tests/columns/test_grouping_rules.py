@@ -282,7 +282,7 @@ def test_what_was_saved_may_be_restored_in_any_order(kernels: Kernels) -> None:
     first = Grouping(spec, kernels=kernels, budget=1, vertex="sum")
     for number in range(3):
         first.add(pa.record_batch({"k": [1, 2], "v": [number, number]}))
-    saved = [*first.save()]
+        saved = [*first.save()]  # and what waits goes to disk
     first.close()
     second = Grouping(spec, kernels=kernels, budget=1, vertex="sum")
     for key, batch in reversed(saved):
