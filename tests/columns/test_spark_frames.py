@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,37 @@ def test_batches_that_do_not_fit_the_schema_are_explained(batch: Any, why: str) 
         writer.write([pa.record_batch(batch)])
 
 
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ((1, 1.5), "cannot put 1.5 of type float into column 'n' of type int64: it would become 1"),
+        ({"n": "x"}, "cannot put 'x' of type str into column 'n' of type int64: "),
+        ((None, 1), "cannot make a row of (None, 1): column 'id' is null, but its schema says"),
+        ({"m": 1}, "writes rows with the columns id, n; an item must be a dict with no other"),
+    ],
+)
+def test_rows_that_would_change_or_do_not_fit_are_refused(item: Any, why: str) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])
+    writer = EmitRows(0, schema).open(CONTEXT)
+    with pytest.raises(BadItem, match=re.escape(f"vertex 'read' {why}")) as bad:
+        writer.write([(1, 2), item, item])
+    assert bad.value.item is item
+
+
 def test_a_pipeline_reads_batches_of_a_dataframe(local_spark: Instance) -> None:
     df = local_spark.spark().range(3)
     stage = Pipeline().read_from(p.read_spark(df, batches=True))
     assert sorted(stage.rows().collect(on=local_spark), key=str) == [{"id": n} for n in range(3)]
     with pytest.raises(InvalidDAG, match=r"batches of read_spark\(\) must be True or False"):
         p.read_spark(df, batches=1)  # type: ignore[call-overload]
+
+
+def test_a_dataframe_without_rows_tells_its_columns(local_spark: Instance) -> None:
+    spark = local_spark.spark()
+    pipe = Pipeline()
+    none = pipe.read_from(p.read_spark(spark.range(0).selectExpr("id", "'x' as s"), batches=True))
+    some = pipe.read_from(p.read_spark(spark.range(3), batches=True))
+    assert none.group_by().aggregate(n=("id", "count")).rows().collect(on=local_spark) == [{"n": 0}]
+    joined = some.join(none, on="id", how="left").rows().collect(on=local_spark)
+    assert sorted(row["id"] for row in joined) == [0, 1, 2]
+    assert {tuple(row) for row in joined} == {("id", "s")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pyrite import DAG, Instance, between
+from pyrite import DAG, Instance, between, instance
 from pyrite import processors as p
 from pyrite.processors.columns.grouping import GroupBatches
 from pyrite.processors.columns.steps import BatchStep
@@ -52,3 +52,16 @@ def test_a_light_job_gives_the_same_as_a_complete_grouping(pyr: Instance) -> Non
         {"shop": "b", "total": 4, "mean": 2.0},
         {"shop": None, "total": 6, "mean": 3.0},
     ]
+
+
+def test_a_grouping_of_all_rows_by_several_processors_gives_one_row() -> None:
+    dag = DAG()
+    source = dag.vertex("source", p.read_items([pa.record_batch({"price": [1, 2]})]))
+    partial = dag.vertex("partial", p.group_batches([], AGGREGATES, partial=True))
+    final = dag.vertex("final", p.group_batches([], AGGREGATES, final=True))
+    dag.edge(between(source, partial)).edge(between(partial, final).distributed().all_to_one())
+    dag.edge(between(final, dag.vertex("list", p.write_list("totals"))))
+    with instance(cooperative_threads=2) as pyr:
+        pyr.new_light_job(dag).execute().result()
+        rows = [row for batch in pyr.list("totals") for row in batch.to_pylist()]
+    assert rows == [{"total": 3, "mean": 1.5}]

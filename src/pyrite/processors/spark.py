@@ -48,7 +48,8 @@ def write_spark(save: Callable[[DataFrame], Any], schema: str) -> Sink[Any]:
     use it.
 
     An item is a dict with the columns of the schema, or a tuple in their order. If there is one
-    column, an item can also be its value. An item can also be a batch of rows with these columns, a
+    column, an item can also be its value. A value that its column would change is an error, such as
+    1.5 in a column of longs. An item can also be a batch of rows with these columns, a
     `pyarrow.RecordBatch`, whose types are cast to those of the schema. `save` is called once, when
     all tasks have completed.
 

@@ -31,6 +31,7 @@ from pyrite.exchange.sections import Section, plan_sections
 from pyrite.exchange.serializable import check_serializable
 from pyrite.job import JobConfig
 from pyrite.processors.collections import ReadList, ReadMap
+from pyrite.processors.columns.passing import PassBatches
 from pyrite.processors.items import ReadItems, ReadOnce
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import ReadStep
@@ -46,7 +47,7 @@ from pyrite.spark.failures import (
     text_of,
     was_stopped,
 )
-from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows
+from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, schema_of
 from pyrite.spark.job_frame import job_frame
 from pyrite.spark.job_session import job_session
 from pyrite.spark.liveness import is_connect
@@ -420,8 +421,8 @@ def for_tasks(
     replaced by its items, and a pattern of files by the list of files that match now, because each
     task might find others. In all tasks together, so many processors read from a source."""
     step = supplier.step
-    if isinstance(step, ReadSpark):
-        return noop()  # the rows come as packets
+    if isinstance(step, ReadSpark):  # the rows come as packets
+        return StepSupplier(PassBatches(schema_of(step.df))) if step.batches else noop()
     check_reach(step, vertex, "Spark worker")
     if isinstance(step, ReadStep) and step.looks:
         return StepSupplier(step.found(vertex, readers))

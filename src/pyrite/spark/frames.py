@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pyrite.context import ProcessorContext
-from pyrite.errors import InvalidDAG, ProcessorError
-from pyrite.functions import shorten
+from pyrite.errors import InvalidDAG
+from pyrite.processors.columns.row_batches import RowBatches
 from pyrite.processors.loops.chain import StepSupplier
 from pyrite.processors.loops.steps import BadItem, Writer, WriteStep
 from pyrite.spark.packets import ARROW_SCHEMA, NO_PARTITION
@@ -112,6 +112,7 @@ class _RowsWriter(Writer):
         self._schema = schema if schema is not None else pa.schema([("item", pa.string())])
         self._as_json = schema is None
         self._context = context
+        self._rows = RowBatches(self._schema, context.vertex_name, "writes rows")
 
     def write(self, items: list[Any]) -> None:
         for are_batches, run in groupby(items, is_batch):
@@ -123,21 +124,12 @@ class _RowsWriter(Writer):
                 self._write_rows(_rows_of(rows) if are_batches else rows)
 
     def _write_rows(self, items: list[Any]) -> None:
-        names = self._schema.names
         if self._as_json:
-            columns = {
-                "item": [json.dumps(item, default=str, ensure_ascii=False) for item in items]
-            }
-        else:
-            rows = [self._row(item, names) for item in items]
-            columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+            items = [json.dumps(item, default=str, ensure_ascii=False) for item in items]
         try:
-            batch = pa.RecordBatch.from_pydict(columns, schema=self._schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise ProcessorError(
-                f"vertex '{self._context.vertex_name}' got items that do not match its schema "
-                f"({self._schema}): {error}"
-            ) from error
+            batch = self._rows.batch_of(items)
+        except Exception as error:
+            raise next(filter(None, map(self._rows.misfit, items)), error) from error
         self._tell_driver(batch)
 
     def _write_batch(self, batch: pa.RecordBatch) -> None:
@@ -169,23 +161,17 @@ class _RowsWriter(Writer):
         collections: Any = self._context.collections
         collections.writer.tell_driver(ROWS + self._id, batch)
 
-    def _row(self, item: Any, names: list[str]) -> Any:
-        if isinstance(item, dict) and item.keys() <= set(names):
-            return [item.get(name) for name in names]
-        if isinstance(item, (tuple, list)) and len(item) == len(names):
-            return item
-        if len(names) == 1 and not isinstance(item, (dict, tuple, list)):
-            return (item,)
-        raise BadItem(
-            f"vertex '{self._context.vertex_name}' writes rows with the columns "
-            f"{', '.join(names)}; an item must be a dict with these columns or a tuple in their "
-            f"order; got {shorten(item)}",
-            item,
-        )
-
 
 def _rows_of(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+
+
+def schema_of(df: DataFrame) -> pa.Schema:
+    """The Arrow schema of the batches of a DataFrame."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    return to_arrow_schema(df.schema, timezone=zone)
 
 
 def arrow_schema_of(schema: str, spark: Any) -> pa.Schema:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import PyriteError
-from pyrite.functions import shorten
 from pyrite.processors.columns.arrow_types import ArrowSchema
+from pyrite.processors.columns.row_batches import RowBatches
 from pyrite.processors.columns.steps import BatchStep, Work
 from pyrite.processors.loops.steps import BadItem
 from pyrite.processors.ready_made import Inner
@@ -101,9 +101,9 @@ class _BatchesWork(Work):
         from pyrite.columns.dictionaries import dictionary_columns
 
         self._schema = schema
-        self._names = frozenset(schema.names)
         self._encoded = dictionary_columns(schema)
         self._vertex = vertex
+        self._made = RowBatches(schema, vertex, "makes batches")
         self._parts: list[pa.RecordBatch] = []
         self._rows = 0
         self._has_given = False
@@ -167,7 +167,7 @@ class _BatchesWork(Work):
 
     def _converted(self, items: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         try:
-            made = self._batch_of(items)
+            made = self._made.batch_of(items)
         except Exception:
             yield from self._halved([item for item in items if self._fits(item)])
         else:
@@ -177,7 +177,7 @@ class _BatchesWork(Work):
         """Batches of items each of which can be a row. Together they may have more values than the
         index of a dictionary has numbers."""
         try:
-            made = self._batch_of(items)
+            made = self._made.batch_of(items)
         except Exception:
             if len(items) < 2 or not self._encoded:
                 raise
@@ -187,65 +187,12 @@ class _BatchesWork(Work):
         else:
             yield made
 
-    def _batch_of(self, items: Sequence[Any]) -> pa.RecordBatch:
-        import pyarrow as pa
-
-        from pyrite.columns.exactly import exact_array
-
-        names = self._schema.names
-        rows = [self._row(item, names) for item in items]
-        columns = [
-            exact_array([row[i] for row in rows], field.type)
-            for i, field in enumerate(self._schema)
-        ]
-        for field, column in zip(self._schema, columns):
-            if not field.nullable and column.null_count:
-                raise ValueError(f"column '{field.name}' is null, but its schema says not null")
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
     def _fits(self, item: Any) -> bool:
         """Whether an item can be a row. If not, it is a bad record, or it fails the job."""
-        try:
-            self._batch_of([item])
-        except Exception as error:
-            bad = error if isinstance(error, BadItem) else self._misfit(item, error)
-            if self.handler is None:
-                raise bad from error
-            self.handler(item, bad)
-            return False
-        return True
-
-    def _misfit(self, item: Any, error: Exception) -> BadItem:
-        from pyrite.columns.exactly import exact_array
-
-        names = self._schema.names
-        row = self._row(item, names)
-        for value, field in zip(row, self._schema):
-            try:
-                exact_array([value], field.type)
-            except Exception as found:
-                return BadItem(
-                    f"vertex '{self._vertex}' cannot put {shorten(value)} of type "
-                    f"{type(value).__name__} into column '{field.name}' of type {field.type}: "
-                    f"{found}",
-                    item,
-                )
-        return BadItem(
-            f"vertex '{self._vertex}' cannot make a row of {shorten(item)}: {error}", item
-        )
-
-    def _row(self, item: Any, names: list[str]) -> Sequence[Any]:
-        if isinstance(item, dict):
-            if item.keys() <= self._names:
-                return [item.get(name) for name in names]
-        elif isinstance(item, (tuple, list)):
-            if len(item) == len(names):
-                return item
-        elif len(names) == 1:
-            return (item,)
-        raise BadItem(
-            f"vertex '{self._vertex}' makes batches with the columns {', '.join(names)}; an item "
-            "must be a dict with no other columns, or a tuple with a value for each; got "
-            f"{shorten(item)}",
-            item,
-        )
+        bad = self._made.misfit(item)
+        if bad is None:
+            return True
+        if self.handler is None:
+            raise bad
+        self.handler(item, bad)
+        return False
