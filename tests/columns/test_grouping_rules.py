@@ -277,6 +277,21 @@ def test_a_grouping_goes_on_from_what_it_saved(kernels: Kernels) -> None:
             assert sorted_groups(found) == sorted_groups(groups([one, other], ["k"], AGGREGATES))
 
 
+def test_what_was_saved_may_be_restored_in_any_order(kernels: Kernels) -> None:
+    spec = group_spec(["k"], {"v": ("v", "first")}, where="")
+    first = Grouping(spec, kernels=kernels, budget=1, vertex="sum")
+    for number in range(3):
+        first.add(pa.record_batch({"k": [1, 2], "v": [number, number]}))
+        saved = [*first.save()]  # and what waits goes to disk
+    first.close()
+    second = Grouping(spec, kernels=kernels, budget=1, vertex="sum")
+    for key, batch in reversed(saved):
+        second.restore(key, batch)
+    found = pa.Table.from_batches(second.results())
+    second.close()
+    assert sorted_groups(found) == [{"k": 1, "v": 0}, {"k": 2, "v": 0}]
+
+
 def test_states_that_do_not_fit_into_memory_are_spilled(
     kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -364,3 +364,14 @@ def test_a_cancel_is_seen_while_nothing_is_emitted(pyr: Instance) -> None:
     execution.cancel()
     with pytest.raises(JobCancelled):
         execution.result(5)
+
+
+@pytest.mark.parametrize("repeated", [1, 100])
+def test_items_with_more_values_than_a_dictionary_has_numbers_become_several_batches(
+    repeated: int,
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    items = [f"w{number // repeated}" for number in range(300 * repeated)]
+    made = Pipeline().read_from(items).batches({"word": kind}).collect()
+    assert [word for batch in made for word in batch["word"].to_pylist()] == items
+    assert {batch.schema.field("word").type for batch in made} == {kind}

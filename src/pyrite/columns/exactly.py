@@ -56,7 +56,7 @@ def exact_cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
             found = _converted(value, column.type, kind)
         except (pa.ArrowException, ValueError, TypeError):
             raise Inexact(f"it has no value for {scalar}") from None
-        if not _agree(found, value):
+        if not _is_same(found, value):
             raise Inexact(f"{scalar} would become {found}")
         values.append(found)
     try:
@@ -72,6 +72,15 @@ def _converted(value: Any, old: pa.DataType, new: pa.DataType) -> Any:
         return pa.array([value], old).cast(new)[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.array([value], new)[0].as_py()
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    """Whether two values of columns are equal. NaN equals NaN."""
+    if isinstance(found, list | tuple) and isinstance(value, list | tuple):
+        return len(found) == len(value) and all(map(_is_same, found, value))
+    if isinstance(found, dict) and isinstance(value, dict):
+        return found.keys() == value.keys() and all(_is_same(found[n], value[n]) for n in found)
+    return bool(found == value or (found != found and value != value))
 
 
 def _exact_types(kind: pa.DataType) -> frozenset[type]:

@@ -62,9 +62,11 @@ class Grouping:
         self._bytes_gathered = 0
         self._states: list[Held] = []
         self._spill: Spill | None = None
+        self._restored: dict[int, pa.RecordBatch] = {}
 
     def add(self, frame: Frame) -> None:
         """Takes a frame: of rows, or of states if the grouping takes states."""
+        self._settle()
         if self._spec.takes == "states":
             return self._add_states(frame)
         if self._inputs.add_rows(_schema_of(frame)):
@@ -76,6 +78,7 @@ class Grouping:
     def results(self) -> Iterator[pa.RecordBatch]:
         """The groups, or their states, in batches of a few megabytes. If there are none, and the
         types of the columns are known, one empty batch. Nothing can be added after it."""
+        self._settle()
         self._group()
         self._fold()
         if self._spill is None:
@@ -101,6 +104,7 @@ class Grouping:
 
     def save(self) -> Iterable[tuple[int, pa.RecordBatch]]:
         """The states of all groups, for `restore`. More frames can be added after it."""
+        self._settle()
         self._group()
         self._fold()
         if self._spill is not None:
@@ -109,14 +113,21 @@ class Grouping:
         return enumerate(self._states_of(self._states))
 
     def restore(self, key: int, batch: pa.RecordBatch) -> None:
-        """Takes what `save` gave, before any frame is added."""
-        self._add_states(batch)
+        """Restores one pair of `save`, before any frame is added. The pairs may come in any
+        order."""
+        self._restored[key] = batch
 
     def close(self) -> None:
         """Deletes the files."""
         if self._spill is not None:
             self._spill.close()
             self._spill = None
+
+    def _settle(self) -> None:
+        """Takes over what was restored, in the order in which it was saved."""
+        restored, self._restored = self._restored, {}
+        for _, batch in sorted(restored.items(), key=lambda pair: pair[0]):
+            self._add_states(batch)
 
     def _add_states(self, frame: Frame) -> None:
         if self._inputs.add_states(_schema_of(frame)):

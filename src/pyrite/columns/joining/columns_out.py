@@ -15,6 +15,7 @@ from pyrite.columns.exactly import Inexact, exact_cast
 from pyrite.columns.frames import Frame, as_polars, as_table, bytes_in, rows_in
 from pyrite.columns.joining.matches import Pairs, Rows
 from pyrite.columns.joining.spec import JoinSpec, right_names
+from pyrite.columns.polars_types import keeps
 from pyrite.columns.schemas import InvalidBatch
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ColumnsOut:
 
     def _in_polars(self) -> pl.DataFrame | None:
         if self._polars_payload is None and self._payload is not None:
-            if not all(map(survives_polars, self._payload.schema.types)):
+            if not all(map(keeps, self._payload.schema.types)):
                 return None
             self._polars_payload = as_polars(self._payload)
         return self._polars_payload
@@ -112,34 +113,3 @@ def take(frame: Any, rows: Rows) -> Any:
     if (rows < 0).any():
         numbers = numbers.set(numbers < 0, None)
     return frame.select(pl.all().gather(numbers))
-
-
-def survives_polars(type_: pa.DataType) -> bool:
-    """Whether a column of this type has the same type after a way through Polars, except for wider
-    offsets of strings, bytes and lists."""
-    t = pa.types
-    if t.is_list(type_) or t.is_large_list(type_):
-        return survives_polars(type_.value_type)
-    if t.is_struct(type_):
-        return all(survives_polars(field.type) for field in type_.fields)
-    if t.is_timestamp(type_) or t.is_duration(type_):
-        return str(type_.unit) != "s"
-    if t.is_time(type_):
-        return bool(type_ == pa.time64("ns"))
-    return bool(
-        t.is_boolean(type_)
-        or t.is_integer(type_)
-        or t.is_float32(type_)
-        or t.is_float64(type_)
-        or (t.is_decimal128(type_) and type_.scale >= 0)
-        or t.is_date32(type_)
-        or t.is_null(type_)
-        or _is_text_or_bytes(type_)
-    )
-
-
-def _is_text_or_bytes(type_: pa.DataType) -> bool:
-    t = pa.types
-    kinds = (t.is_string, t.is_large_string, t.is_string_view)
-    bytes_kinds = (t.is_binary, t.is_large_binary, t.is_binary_view)
-    return any(kind(type_) for kind in (*kinds, *bytes_kinds))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from pyrite.columns.frames import compact, rows_in
+from pyrite.columns.frames import compact, empty_batch, rows_in
 from pyrite.columns.splitting import merged
 from pyrite.processors.columns.steps import Work
 
@@ -88,9 +88,17 @@ class AbsorbingWork(Work):
         self._kernel = kernel
         self._columns = Columns()
         self._small = Small()
+        self._expected: pa.Schema | None = None
+
+    def expect(self, schema: pa.Schema) -> pa.Schema | None:
+        self._expected = schema
+        return None
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         if self._columns.has_rows(item):
+            if self._expected is not None:
+                self._kernel.add(empty_batch(self._expected))
+                self._expected = None
             for frame in self._small.add(compact(item)):
                 self._kernel.add(frame)
         return iter(())

@@ -27,6 +27,8 @@ from pyrite.processors.loops.steps import BadItem, ReadStep, Writer, WriteStep
 from pyrite.weights import is_batch
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pyrite.processors.columns.absorbing import Columns
 
 
@@ -181,8 +183,15 @@ class BatchProcessor(FusedProcessor):
         """The frames of a source, of the kind that the next steps take as they are."""
         if isinstance(source, ReadBatches):
             kinds = (step.prefers for _, step in self.chain.steps)
-            return source.frames(context, next(filter(None, kinds), "arrow"))
+            return source.frames(context, next(filter(None, kinds), "arrow"), self._expect)
         return source.open(context)
+
+    def _expect(self, schema: pa.Schema) -> None:
+        """Tells works the types of the source's columns, up to one that may change them."""
+        told: pa.Schema | None = schema
+        for work in self._works:
+            if told is not None:
+                told = work.expect(told)
 
     def _pull(self, flow: Iterator[Any]) -> bool:
         """Emits what the flow makes until the outbox is full, or until it pauses. Returns whether

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.types import is_nested
 
 from pyrite.columns.ahead import ahead
 from pyrite.columns.frames import as_batch, as_polars
-from pyrite.columns.polars_types import lacks
+from pyrite.columns.polars_types import keeps
 from pyrite.processors.columns.file_schemas import FilesSchema, cannot_read, reading, with_folders
 from pyrite.processors.columns.filters import mask_of, passed
 from pyrite.processors.columns.formats import BatchFormat, Kind
@@ -84,12 +85,12 @@ def _by_arrow(
 def _by_polars(
     file: pq.ParquetFile, path: str, known: FilesSchema, filter: pc.Expression | None
 ) -> _Reader | None:
-    """None if Polars does not have a type, or would read others than it makes of what Arrow
+    """None if Polars does not keep a type, or would read others than it makes of what Arrow
     reads."""
     import polars as pl
 
     names = [name for name in known.needed.names if name in file.schema_arrow.names]
-    if not names or any(map(lacks, known.needed.types)):
+    if not names or not all(keeps(kind) and not is_nested(kind) for kind in known.needed.types):
         return None
     rows = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(names)
     by_arrow = as_polars(known.needed.empty_table())

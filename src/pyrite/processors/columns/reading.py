@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -112,10 +112,18 @@ class ReadBatches(ReadFiles):
     def open(self, context: ProcessorContext) -> Generator[Any, None, None]:
         return self.frames(context, "arrow")
 
-    def frames(self, context: ProcessorContext, kind: Kind) -> Generator[Any, None, None]:
-        """What `open` emits, as frames of this kind where there are such. A processor without rows
-        emits an empty batch: the next step must know the columns."""
+    def frames(
+        self,
+        context: ProcessorContext,
+        kind: Kind,
+        expect: Callable[[pa.Schema], None] | None = None,
+    ) -> Generator[Any, None, None]:
+        """What `open` emits, as frames of this kind where there are such. Before, `expect` is told
+        the types in Arrow. A processor without rows emits an empty batch: the next step must know
+        the columns."""
         found = self if self.files else self.found_once(context)
+        if expect is not None and found.format.known is not None:
+            expect(found.format.known.wanted)
         storage = storage_of(self.pattern)
         has_given = False
         for part in found.share(context):

@@ -14,6 +14,7 @@ from pyrite.processors.ready_made import Inner
 from pyrite.where import users_line
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
 
@@ -59,6 +60,9 @@ class _FilterWork(Work):
         self._schema: Any = None
         """The schema of Polars of the frame before, and the columns that the filter looks at."""
         self._looked_at: tuple[str, ...] = ()
+
+    def expect(self, schema: pa.Schema) -> pa.Schema | None:
+        return schema
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import is_arrow, rows_in
@@ -112,6 +116,13 @@ class _SelectWork(Work):
     def __init__(self, columns: tuple[str, ...], vertex: str) -> None:
         self._columns = columns
         self._vertex = vertex
+
+    def expect(self, schema: pa.Schema) -> pa.Schema | None:
+        import pyarrow as pa
+
+        if not set(self._columns) <= set(schema.names):
+            return None
+        return pa.schema([schema.field(name) for name in self._columns])
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import as_batch, is_arrow

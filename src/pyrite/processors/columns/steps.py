@@ -8,11 +8,14 @@ DataFrame. Only what leaves the processor becomes batches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pyrite.bad_records import Handler
 from pyrite.context import ProcessorContext
 from pyrite.processors.loops.steps import Step
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FrameKind: TypeAlias = Literal["arrow", "polars"]
 
@@ -44,6 +47,11 @@ class Work:
     handler: Handler | None = None
     """Takes the rows that cannot be processed; None if they fail the job."""
     has_state = False
+
+    def expect(self, schema: pa.Schema) -> pa.Schema | None:
+        """Tells the types in Arrow of the columns that come: frames of Polars have large strings in
+        place of strings. Returns those of what it gives, or None if they are not known."""
+        return None
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         """The frames that are made of one frame of an inbound edge. A step that takes items gets a
