@@ -53,6 +53,71 @@ def test_a_slice_is_packed_with_the_values_of_a_dictionary_that_it_has() -> None
     assert ipc.unpacked(data)[0].to_pylist() == batch.to_pylist()
 
 
+def loose_arrays() -> dict[str, pa.Array]:
+    """Arrays of 1000 rows of which Arrow does not cut all inner arrays."""
+    texts = [f"a text of the row {number}" for number in range(1000)]
+    plain, starts = pa.array(texts), pa.array(range(1001), pa.int32())
+    words, views = plain.dictionary_encode(), pa.array(texts, pa.string_view())
+    lists = pa.ListArray.from_arrays(starts, words)
+    return {
+        "views": views,
+        "dictionaries of views": pa.DictionaryArray.from_arrays(starts.slice(0, 1000), views),
+        "binary views": views.cast(pa.binary_view()),
+        "structs": pa.StructArray.from_arrays([words, views], ["a", "b"]),
+        "lists": lists,
+        "lists of lists": pa.LargeListArray.from_arrays(starts.cast(pa.int64()), lists),
+        "lists of one size": pa.FixedSizeListArray.from_arrays(words, 1),
+        "maps": pa.MapArray.from_arrays(starts, plain, words),
+        "list views": pa.array([[text] for text in texts], pa.list_view(pa.string())),
+        "list views of views": pa.array([[t] for t in texts], pa.large_list_view(views.type)),
+        "unions": pa.UnionArray.from_dense(
+            pa.array([0] * 1000, pa.int8()), pa.array(range(1000), pa.int32()), [plain]
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", loose_arrays())
+@pytest.mark.parametrize("start", [0, 500])
+def test_a_slice_is_packed_without_the_rest_whatever_its_type(kind: str, start: int) -> None:
+    part = pa.record_batch({"k": loose_arrays()[kind]}).slice(start, 10)
+    data = ipc.packed([part])
+    assert len(data) < 4_000
+    (again,) = ipc.unpacked(data)
+    assert again.schema == part.schema
+    assert again.to_pylist() == part.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.struct({"a": pa.dictionary(pa.int8(), pa.string())}),
+        pa.list_(pa.string_view()),
+        pa.list_(pa.string_view(), 1),
+        pa.large_list(pa.list_view(pa.string())),
+        pa.list_view(pa.dictionary(pa.int8(), pa.string())),
+        pa.map_(pa.string(), pa.struct({"a": pa.string_view()})),
+    ],
+    ids=str,
+)
+def test_nulls_at_every_depth_are_packed(kind: pa.DataType) -> None:
+    values: list[Any] = [None, *_values(kind), None, *_values(kind)]
+    part = pa.record_batch({"k": pa.array(values, kind)}).slice(1)
+    assert ipc.unpacked(ipc.packed([part]))[0].to_pylist() == part.to_pylist()
+
+
+def _values(kind: pa.DataType) -> list[Any]:
+    """Values of a type, also those with nulls inside."""
+    if pa.types.is_struct(kind):
+        return [{"a": value} for value in (None, "x", "a text that is not in the view")]
+    if pa.types.is_map(kind):
+        return [[], [("k", value) for value in (None, *_values(kind.item_type))]]
+    if pa.types.is_fixed_size_list(kind):
+        return [[None], ["x"]]
+    if pa.types.is_nested(kind):
+        return [[], [None, *_values(kind.value_type)]]
+    return ["y", "another text that is not in the view"]
+
+
 def test_a_packet_may_start_anywhere_in_memory() -> None:
     packet = memoryview(b"!" + ipc.packed([large()]))[1:]
     (again,) = ipc.unpacked(packet)

@@ -68,6 +68,19 @@ def test_they_are_written_only_if_there_are_no_rows(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out").to_pylist() == [{"s": "A"}]
 
 
+@pytest.mark.parametrize("format", ["parquet", "csv", "json"])
+def test_files_without_rows_do_not_conflict_with_others(tmp_path: Path, format: Any) -> None:
+    def upper(frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"s": [s.upper() for s in frame["s"]]})
+
+    pipe = Pipeline()
+    stage = grouped_into_four(pipe).map_batches(upper, "pandas", parallelism=4)
+    stage.write_to(p.write_batches(tmp_path / "out", format), parallelism=4)
+    pipe.run()
+    found = Pipeline().read_from(p.read_batches(tmp_path / "out" / "*", format)).rows().collect()
+    assert found == [{"s": "A"}]
+
+
 def test_processors_of_ones_own_get_no_batch_without_rows(pyr: Instance) -> None:
     dag = told(lambda edge: edge.partitioned(columns=["k"]), source=p.read_items([ROW]))
     pyr.list("told").clear()

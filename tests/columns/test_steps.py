@@ -11,7 +11,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pyrite import DAG, InvalidDAG, JobFailed, Pipeline, Retry, between, dead_letter, instance, skip
+from pyrite import (
+    DAG,
+    Instance,
+    InvalidDAG,
+    JobCancelled,
+    JobFailed,
+    Pipeline,
+    Retry,
+    between,
+    dead_letter,
+    instance,
+    skip,
+)
 from pyrite import processors as p
 from pyrite.engine.fusion import fuse
 from pyrite.engine.plan import plan_topology
@@ -70,6 +82,15 @@ def test_named_levels_of_the_index_of_pandas_become_columns(
     (batch,) = stage_of(NUMBERS).map_batches(fn, "pandas").collect()
     assert batch.schema.names == columns
     assert set(batch["n"].to_pylist()) <= {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("repeated", [1, 100])
+def test_batches_have_no_more_values_than_their_dictionaries_hold(repeated: int) -> None:
+    words = [f"w{n // repeated}" for n in range(200 * repeated)]
+    kind = pa.dictionary(pa.int8(), pa.string())
+    made = Pipeline().read_from(words).batches({"word": kind}).collect()
+    assert {batch.schema.field(0).type for batch in made} == {kind}
+    assert [word for batch in made for word in batch["word"].to_pylist()] == words
 
 
 def test_none_is_no_batch() -> None:
@@ -328,12 +349,18 @@ def test_two_columns_of_one_name_make_no_dict() -> None:
         stage.collect()
 
 
-@pytest.mark.parametrize("repeated", [1, 100])
-def test_items_with_more_values_than_a_dictionary_has_numbers_become_several_batches(
-    repeated: int,
-) -> None:
-    kind = pa.dictionary(pa.int8(), pa.string())
-    items = [f"w{number // repeated}" for number in range(300 * repeated)]
-    made = Pipeline().read_from(items).batches({"word": kind}).collect()
-    assert [word for batch in made for word in batch["word"].to_pylist()] == items
-    assert {batch.schema.field("word").type for batch in made} == {kind}
+def test_a_cancel_is_seen_while_nothing_is_emitted(pyr: Instance) -> None:
+    begun = threading.Event()
+
+    def drop(batch: pa.RecordBatch) -> None:
+        begun.set()
+
+    pipe = Pipeline()
+    many = pipe.read_from(range(40_000)).map(lambda n: (1, n)).batches({"k": int, "n": int})
+    few = pipe.read_from(range(40_000)).map(lambda n: (1, n)).batches({"k": int, "m": int})
+    many.join(few, on="k").map_batches(drop).write_to(p.noop())  # 1.6 billion rows
+    execution = pyr.new_light_job(pipe).execute()
+    assert begun.wait(30)
+    execution.cancel()
+    with pytest.raises(JobCancelled):
+        execution.result(5)

@@ -21,12 +21,17 @@ def without_unused(batch: pa.RecordBatch, columns: Sequence[int]) -> pa.RecordBa
     loses those that no row has; the others keep their order."""
     for number in columns:
         column = batch.column(number)
-        if len(column.dictionary) > batch.num_rows:
-            batch = batch.set_column(number, batch.schema.field(number), _without_unused(column))
+        fewer = without_unused_values(column)
+        if fewer is not column:
+            batch = batch.set_column(number, batch.schema.field(number), fewer)
     return batch
 
 
-def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
+def without_unused_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The array, without the values of its dictionary that no row has, if there are more values
+    than rows."""
+    if len(column.dictionary) <= len(column):
+        return column
     valid = column.indices.drop_null().to_numpy()
     used = np.unique(valid)
     numbers = np.zeros(len(column.dictionary), column.type.index_type.to_pandas_dtype())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyrite.columns.dictionaries import dictionary_columns, without_unused
+from pyrite.columns.compacting import compacted, is_loose
 from pyrite.columns.pickling import IpcPickler, dumps
 
 __all__ = ["IpcPickler", "dumps", "is_packed", "packed", "packed_buffer", "unpacked"]
@@ -26,10 +26,14 @@ def packed(batches: Iterable[pa.RecordBatch]) -> bytes:
 def packed_buffer(batches: Iterable[pa.RecordBatch]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     for run in _runs(batches):
-        encoded = dictionary_columns(run[0].schema)
-        with pa.ipc.new_stream(sink, run[0].schema) as writer:
+        schema = run[0].schema
+        loose = [number for number, kind in enumerate(schema.types) if is_loose(kind)]
+        with pa.ipc.new_stream(sink, schema) as writer:
             for batch in run:
-                writer.write_batch(without_unused(batch, encoded))
+                for number in loose:
+                    column = compacted(batch.column(number))
+                    batch = batch.set_column(number, schema.field(number), column)
+                writer.write_batch(batch)
     return sink.getvalue()
 
 

@@ -23,8 +23,8 @@ def chosen_kernels(asked: Kernels | None, where: str) -> Kernels:
         )
     if asked == "polars" and not has_polars():
         raise InvalidDAG(
-            f"kernels of {where} are 'polars', but Polars is not installed here; install "
-            "pyrite[columns], or say kernels='arrow'"
+            f"{where} needs Polars, which is not installed here; install pyrite[columns], or use "
+            "'arrow'"
         )
     return asked or ("polars" if has_polars() else "arrow")
 
@@ -38,5 +38,5 @@ def check_kernels(kernels: Kernels, vertex: str) -> None:
     if kernels == "polars" and not has_polars():
         raise ProcessorError(
             f"vertex '{vertex}' needs Polars, which the process that made the DAG has, but this "
-            "worker does not; install polars on all workers, or say kernels='arrow' in the step"
+            "worker does not; install polars on all workers, or use 'arrow' in the step"
         )

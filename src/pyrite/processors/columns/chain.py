@@ -279,6 +279,7 @@ class BatchProcessor(FusedProcessor):
                 return
             self._emitted[index] += _count(frame)
             yield from self._through(number + 1, frame, 0)
+            yield None  # the steps behind it may emit nothing for a long time
 
     def _check(self, guard: Guard, item: Any) -> None:
         """The key check of a fused partitioned edge."""
@@ -309,7 +310,7 @@ def _as_item(made: Any) -> Any:
 
 def _count(made: Any) -> int:
     if isinstance(made, list):
-        return len(made)
+        return sum(item.num_rows if is_batch(item) else 1 for item in made)
     from pyrite.columns.frames import rows_in
 
     return rows_in(made)

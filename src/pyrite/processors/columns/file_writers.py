@@ -31,6 +31,7 @@ class ParquetFileWriter(FileWriter):
         self._file = storage.open(f"{folder}/{name}", "wb")
         self._writer: pq.ParquetWriter | None = None
         self._schema: pa.Schema | None = None
+        self._has_rows = False
 
     def write(self, items: Sequence[pa.Table]) -> None:
         for table in items:
@@ -38,13 +39,14 @@ class ParquetFileWriter(FileWriter):
                 self._schema = table.schema
                 self._writer = pq.ParquetWriter(self._file, table.schema, compression=self._codec)
             if table.num_rows:
+                self._has_rows = True
                 self._writer.write_table(table, table.num_rows)
 
     def complete(self) -> Written:
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, pa.schema([]), compression=self._codec)
         self.close()
-        return Written(self._name, self._schema)
+        return Written(self._name, self._schema, is_empty=not self._has_rows)
 
     def is_full(self, size: int) -> bool:
         return self._file.tell() >= size
@@ -75,9 +77,10 @@ def rewritten(storage: Storage, folder: str, name: str, schema: pa.Schema, codec
 
 class _SchemaWriter(TextWriter):
     _schema: pa.Schema | None = None
+    _has_rows = False
 
     def complete(self) -> Written:
-        return replace(super().complete(), about=self._schema)
+        return replace(super().complete(), about=self._schema, is_empty=not self._has_rows)
 
 
 class CsvFileWriter(_SchemaWriter):
@@ -87,6 +90,7 @@ class CsvFileWriter(_SchemaWriter):
                 self._check(table)
                 self._file.write(header_of(table.schema))
                 self._schema = table.schema
+            self._has_rows = self._has_rows or table.num_rows > 0
             text = io.BytesIO()
             try:
                 pa_csv.write_csv(table, text, pa_csv.WriteOptions(include_header=False))
@@ -129,6 +133,7 @@ class JsonFileWriter(_SchemaWriter):
     def write(self, items: Sequence[pa.Table]) -> None:
         for table in items:
             self._schema = table.schema
+            self._has_rows = self._has_rows or table.num_rows > 0
             for batch in table.to_batches(_ROWS_AT_A_TIME):
                 self._file.write(self._lines(batch))
 

@@ -46,6 +46,10 @@ def map_batches(fn: Callable[[Any], Any], format: FrameFormat = "arrow") -> Inne
             f"format of map_batches() in {users_line()} must be one of {', '.join(FORMATS)}; got "
             f"{shorten(format)}"
         )
+    if format == "polars":
+        from pyrite.columns.kernels import chosen_kernels
+
+        chosen_kernels("polars", f"map_batches(format='polars') in {users_line()}")
     return Inner(MapBatches(fn, format))
 
 
@@ -67,7 +71,10 @@ class MapBatches(BatchStep):
 class _MapWork(Work):
     def __init__(self, step: MapBatches, context: ProcessorContext) -> None:
         from pyrite.columns import frames
+        from pyrite.columns.kernels import check_kernels
 
+        if step.format == "polars":
+            check_kernels("polars", context.vertex_name)
         self._fn = step.fn
         self._format = step.format
         self._context = context

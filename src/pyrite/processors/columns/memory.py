@@ -7,6 +7,8 @@ import os
 from pyrite.context import ProcessorContext
 from pyrite.processors.checks import checked_count
 
+LEAST = 16 << 10
+"""With less, a step would do nothing but write and read files."""
 SHARE = 4
 """Without a limit, the processors of a vertex hold up to this part of the machine's memory."""
 
@@ -18,6 +20,10 @@ def checked_memory(processor: str, memory: int | None) -> int | None:
 def memory_for(asked: int | None, context: ProcessorContext) -> int:
     """The bytes for one processor: what the step asks for, what the engine allows, or else a share
     of the machine's memory."""
+    return max(LEAST, _asked_or_allowed(asked, context))
+
+
+def _asked_or_allowed(asked: int | None, context: ProcessorContext) -> int:
     if asked is not None:
         return asked
     if context.batch_budget is not None:

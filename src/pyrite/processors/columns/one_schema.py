@@ -85,8 +85,10 @@ def check_batch(item: Any, vertex: str) -> None:
 def one_schema(
     vertex: str, written: Sequence[Written], *, in_one_order: bool = False
 ) -> pa.Schema | None:
-    """The schema of all files; None if nobody has had any batch. Raises ProcessorError."""
-    schemas = [each.about for each in written if each.about is not None]
+    """The schema of all files; None if nobody has had any batch. Raises ProcessorError. That of a
+    file without rows does not count where others have rows."""
+    known = [each for each in written if each.about is not None]
+    schemas = [each.about for each in known if not each.is_empty] or [each.about for each in known]
     if not schemas:
         return None
     first = schemas[0]

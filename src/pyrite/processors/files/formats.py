@@ -21,6 +21,8 @@ class Written:
     about: Any = None
     target: str = ""
     """The path that the file gets in the folder of the sink."""
+    is_empty: bool = False
+    """Whether it has no rows, if the format knows."""
 
 
 class FileWriter(Writer):
