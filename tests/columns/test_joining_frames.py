@@ -196,6 +196,18 @@ def test_dictionaries_of_all_batches_may_have_more_values_than_their_index(
     assert found == [(7, "0.7"), (7, "1.7")]
 
 
+@pytest.mark.parametrize("budget", [None, 5_000])
+def test_sides_with_and_without_dictionaries_go_together(budget: int | None) -> None:
+    words = pa.array([str(n) for n in range(300)])
+    few = words.slice(0, 2).cast(pa.dictionary(pa.int8(), pa.string()))
+    sides = [pa.record_batch({"id": few, "w": few}), pa.record_batch({"id": words, "w": words})]
+    spec = JoinSpec(("id",), ("id",), "full")
+    for left in (sides, sides[::-1]):
+        for right in (sides, sides[::-1]):
+            found = joined(spec, left, right, "arrow", budget=budget)
+            assert sorted(found) == sorted(expected(spec, left, right))
+
+
 def test_a_dictionary_may_have_a_null_among_its_values() -> None:
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["a", None, "b"]))
     right = [pa.record_batch({"id": IDS, "w": words}), pa.record_batch({"id": IDS, "w": words})]

@@ -214,6 +214,22 @@ def test_dictionaries_of_all_batches_may_have_more_values_than_their_index(
     assert in_order(spec, both, "arrow", budget=budget) == expected(spec, both)
 
 
+@pytest.mark.parametrize("budget", [None, 0])
+@pytest.mark.parametrize("index", [pa.int8(), pa.int32(), None], ids=str)
+def test_batches_with_and_without_dictionaries_go_together(
+    index: pa.DataType | None, budget: int | None
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    few = pa.array(["b", "a"]).cast(kind)
+    words = pa.array([str(n) for n in range(300 if index != pa.int8() else 3)])
+    many = words if index is None else words.cast(pa.dictionary(index, pa.string()))
+    spec = SortSpec(("k",), (False,))
+    both = [pa.record_batch({"row": range(len(each)), "k": each}) for each in (few, many)]
+    for batches in (both, both[::-1]):
+        found = in_order(spec, batches, "arrow", budget=budget)
+        assert found == expected(spec, batches)
+
+
 def test_a_dictionary_may_have_a_null_among_its_values() -> None:
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["c", None, "b"]))
     both = [pa.record_batch({"row": range(4), "k": words})] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, JobConfig, Pipeline, between
 from pyrite import processors as p
+from pyrite.processors.columns.row_batches import RowBatches
 from pyrite.processors.loops.steps import BadItem
 from pyrite.spark.frames import EmitRows
 from tests.columns.test_reading import CONTEXT
@@ -104,3 +106,10 @@ def test_a_dataframe_without_rows_tells_its_columns(local_spark: Instance) -> No
     joined = some.join(none, on="id", how="left").rows().collect(on=local_spark)
     assert sorted(row["id"] for row in joined) == [0, 1, 2]
     assert {tuple(row) for row in joined} == {("id", "s")}
+
+
+def test_a_datetime_without_a_zone_is_one_of_utc() -> None:
+    schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
+    rows = RowBatches(schema, "out", "writes rows", naive_is_utc=True)
+    noon = datetime(2020, 1, 1, 12)
+    assert rows.batch_of([noon]).column(0)[0].as_py() == noon.replace(tzinfo=UTC)

@@ -38,7 +38,7 @@ VALUES: dict[str, list[Any]] = {
 ROWS = pa.table({name: pa.array(VALUES[name], kind) for name, kind in KINDS.items()})
 
 
-def made_by(source: Any, step: Any) -> list[pa.RecordBatch]:
+def made_by(source: Any, step: Any) -> pa.Table:
     """What a step makes that is fused with a source."""
     dag = DAG()
     read = dag.vertex("read", source, local_parallelism=1)
@@ -47,7 +47,7 @@ def made_by(source: Any, step: Any) -> list[pa.RecordBatch]:
     dag.edge(between(read, made)).edge(between(made, out))
     with instance() as pyr:
         pyr.new_light_job(dag).execute().result()
-        return list(pyr.list("made"))
+        return pa.Table.from_batches(pyr.list("made"))
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -58,10 +58,10 @@ def test_both_kernels_give_the_types_of_the_files(
     pq.write_table(ROWS.select(sorted({"string", name})), tmp_path / "a.parquet")
     read = p.read_batches(tmp_path / "*.parquet")
     group = p.group_batches(["string"], {"f": (name, "first")}, kernels=kernels)
-    (groups,) = made_by(read, group)
+    groups = made_by(read, group)
     plain = pa.string() if name == "dictionary" else KINDS[name]
     assert groups.schema.types == [pa.string(), plain]
-    (rows,) = made_by(read, p.sort_batches(["string"], kernels=kernels))
+    rows = made_by(read, p.sort_batches(["string"], kernels=kernels))
     assert rows.schema.field(name).type == KINDS[name]
     assert rows.column(name).to_pylist() == ROWS[name].to_pylist()[::-1]
 

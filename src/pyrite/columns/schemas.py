@@ -48,22 +48,42 @@ def checked(batch: pa.RecordBatch, expected: pa.Schema, where: str) -> pa.Record
             f"{_at(where)}a batch has the column {extra!r}, which other batches do not have; their "
             f"columns are {_listed(expected.names)}. Select the same columns in all batches"
         )
-    columns = [batch.column(position) for position in positions]
-    cast = [column.cast(kind) for column, kind in zip(columns, expected.types)]
-    return pa.RecordBatch.from_arrays(cast, schema=expected)
+    columns = []
+    for field, position in zip(expected, positions):
+        try:
+            columns.append(batch.column(position).cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # too many values for a dictionary
+            raise other_type(field.name, field.type, schema.field(position).type, where) from None
+    return pa.RecordBatch.from_arrays(columns, schema=expected)
 
 
 def completed(known: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """The schema, in which a column that had no values until now (type null) has the type that it
-    has in another schema."""
-    if not any(map(pa.types.is_null, known.types)):
+    """The schema, with types that can hold the columns of another one, too. A column that had no
+    values until now (type null) has the type that it has there; one with a dictionary that it does
+    not have there loses it, or gets a wider index."""
+    if not may_be_completed(known):
         return known
     fields = []
     for field in known:
         at = found.get_field_index(field.name)
-        is_new = at >= 0 and pa.types.is_null(field.type)
-        fields.append(field.with_type(found.field(at).type) if is_new else field)
+        kind = field.type if at < 0 else _for_both(field.type, found.field(at).type)
+        fields.append(field.with_type(kind))
     return pa.schema(fields, known.metadata)
+
+
+def may_be_completed(schema: pa.Schema) -> bool:
+    return any(pa.types.is_null(kind) or pa.types.is_dictionary(kind) for kind in schema.types)
+
+
+def _for_both(known: pa.DataType, found: pa.DataType) -> pa.DataType:
+    of = pa.types
+    if of.is_null(known) or of.is_null(found):
+        return found if of.is_null(known) else known
+    if not of.is_dictionary(known) or not have_same_values(found, known):
+        return known
+    if of.is_dictionary(found) and found.index_type.bit_width <= known.index_type.bit_width:
+        return known
+    return found
 
 
 def have_same_values(one: pa.DataType, other: pa.DataType) -> bool:

@@ -112,7 +112,7 @@ class _RowsWriter(Writer):
         self._schema = schema if schema is not None else pa.schema([("item", pa.string())])
         self._as_json = schema is None
         self._context = context
-        self._rows = RowBatches(self._schema, context.vertex_name, "writes rows")
+        self._rows = RowBatches(self._schema, context.vertex_name, "writes rows", naive_is_utc=True)
 
     def write(self, items: list[Any]) -> None:
         for are_batches, run in groupby(items, is_batch):

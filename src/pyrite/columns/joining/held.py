@@ -17,7 +17,7 @@ from pyrite.columns.joining.lookup import Codes, Lookup, lookup
 from pyrite.columns.joining.matches import Matches
 from pyrite.columns.joining.spec import JoinSpec
 from pyrite.columns.kernels import Kernels
-from pyrite.columns.schemas import completed, position_of
+from pyrite.columns.schemas import completed, may_be_completed, position_of
 
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 MOST_ROWS = 1 << 20
@@ -131,8 +131,8 @@ class Held:
             self._is_matched = np.zeros(right.num_rows, np.bool_)
 
     def _completes(self, frame: Frame) -> bool:
-        """Whether a left frame has types for columns that had no values until now."""
-        if self._left is None or not any(map(pa.types.is_null, self._left.types)):
+        """Whether a left frame has other types than those before it, which can hold all of them."""
+        if self._left is None or not may_be_completed(self._left):
             return False
         return not completed(self._left, as_batch(frame[:0]).schema).equals(self._left)
 

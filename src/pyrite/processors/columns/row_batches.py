@@ -4,6 +4,7 @@ refused if one of its values would change in its column."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pyrite.functions import shorten
@@ -16,23 +17,25 @@ if TYPE_CHECKING:
 class RowBatches:
     """`does` is what the vertex does with rows, for errors, such as `makes batches`."""
 
-    def __init__(self, schema: pa.Schema, vertex: str, does: str) -> None:
+    def __init__(
+        self, schema: pa.Schema, vertex: str, does: str, *, naive_is_utc: bool = False
+    ) -> None:
+        """With `naive_is_utc`, a datetime without a zone fits a column of moments."""
         self._schema = schema
         self._names: list[str] = schema.names
         self._known = frozenset(self._names)
         self._vertex = vertex
         self._does = does
+        self._naive_is_utc = naive_is_utc
 
     def batch_of(self, items: Sequence[Any]) -> pa.RecordBatch:
         """Raises BadItem, or another exception for which `misfit` finds the reason, if one of the
         items does not fit."""
         import pyarrow as pa
 
-        from pyrite.columns.exactly import exact_array
-
         rows = [self._row(item) for item in items]
         columns = [
-            exact_array([row[i] for row in rows], field.type)
+            self._column([row[i] for row in rows], field.type)
             for i, field in enumerate(self._schema)
         ]
         for field, column in zip(self._schema, columns):
@@ -54,12 +57,24 @@ class RowBatches:
             return bad
         return None
 
-    def _of_column(self, item: Any) -> BadItem | None:
+    def _column(self, values: list[Any], kind: pa.DataType) -> pa.Array:
+        import pyarrow as pa
+
         from pyrite.columns.exactly import exact_array
 
+        if self._naive_is_utc and pa.types.is_timestamp(kind) and kind.tz is not None:
+            values = [
+                value.replace(tzinfo=UTC)
+                if isinstance(value, datetime) and value.tzinfo is None
+                else value
+                for value in values
+            ]
+        return exact_array(values, kind)
+
+    def _of_column(self, item: Any) -> BadItem | None:
         for value, field in zip(self._row(item), self._schema):
             try:
-                exact_array([value], field.type)
+                self._column([value], field.type)
             except Exception as error:
                 return BadItem(
                     f"vertex '{self._vertex}' cannot put {shorten(value)} of type "
