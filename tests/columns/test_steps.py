@@ -84,15 +84,6 @@ def test_named_levels_of_the_index_of_pandas_become_columns(
     assert set(batch["n"].to_pylist()) <= {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("repeated", [1, 100])
-def test_batches_have_no_more_values_than_their_dictionaries_hold(repeated: int) -> None:
-    words = [f"w{n // repeated}" for n in range(200 * repeated)]
-    kind = pa.dictionary(pa.int8(), pa.string())
-    made = Pipeline().read_from(words).batches({"word": kind}).collect()
-    assert {batch.schema.field(0).type for batch in made} == {kind}
-    assert [word for batch in made for word in batch["word"].to_pylist()] == words
-
-
 def test_none_is_no_batch() -> None:
     assert stage_of(NUMBERS).map_batches(lambda batch: None).collect() == []
 
@@ -364,3 +355,14 @@ def test_a_cancel_is_seen_while_nothing_is_emitted(pyr: Instance) -> None:
     execution.cancel()
     with pytest.raises(JobCancelled):
         execution.result(5)
+
+
+@pytest.mark.parametrize("repeated", [1, 100])
+def test_items_with_more_values_than_a_dictionary_has_numbers_become_several_batches(
+    repeated: int,
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    items = [f"w{number // repeated}" for number in range(300 * repeated)]
+    made = Pipeline().read_from(items).batches({"word": kind}).collect()
+    assert [word for batch in made for word in batch["word"].to_pylist()] == items
+    assert {batch.schema.field("word").type for batch in made} == {kind}

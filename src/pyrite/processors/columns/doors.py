@@ -139,7 +139,7 @@ class _BatchesWork(Work):
 
         for start in range(0, len(items), ITEMS_AT_ONCE):
             for part in self._converted(items[start : start + ITEMS_AT_ONCE]):
-                if self._parts and not fit_together([*self._parts, part], self._encoded):
+                if self._rows and not fit_together([*self._parts, part], self._encoded):
                     yield self._batch()
                 self._parts.append(part)
                 self._rows += part.num_rows
@@ -165,21 +165,27 @@ class _BatchesWork(Work):
         parts, self._parts, self._rows, self._has_given = self._parts, [], 0, True
         return as_batch(pa.Table.from_batches(parts, self._schema))
 
-    def _converted(self, items: Sequence[Any]) -> list[pa.RecordBatch]:
+    def _converted(self, items: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         try:
-            return [self._made.batch_of(items)]
+            made = self._made.batch_of(items)
         except Exception:
-            return self._in_parts([item for item in items if self._fits(item)])
+            yield from self._halved([item for item in items if self._fits(item)])
+        else:
+            yield made
 
-    def _in_parts(self, items: Sequence[Any]) -> list[pa.RecordBatch]:
-        """Items that fit one by one. Together they may have more values than a dictionary holds."""
+    def _halved(self, items: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+        """Batches of items each of which can be a row. Together they may have more values than the
+        index of a dictionary has numbers."""
         try:
-            return [self._made.batch_of(items)]
+            made = self._made.batch_of(items)
         except Exception:
-            if len(items) < 2:
+            if len(items) < 2 or not self._encoded:
                 raise
-        half = len(items) // 2
-        return self._in_parts(items[:half]) + self._in_parts(items[half:])
+            half = len(items) // 2
+            yield from self._halved(items[:half])
+            yield from self._halved(items[half:])
+        else:
+            yield made
 
     def _fits(self, item: Any) -> bool:
         """Whether an item can be a row. If not, it is a bad record, or it fails the job."""
