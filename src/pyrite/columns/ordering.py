@@ -40,7 +40,11 @@ class Ordering:
             import polars as pl
 
             frame = pl.DataFrame(pl.from_arrow(keys))
-            options: Any = {"descending": list(self.descending), "nulls_last": True}
+            descending = list(self.descending)
+            if descending == [True] and keys.column(0).null_count:
+                # Polars before 2 reverses the nulls of a single column.
+                frame, descending = frame.with_columns(same=pl.lit(0)), [True, False]
+            options: Any = {"descending": descending, "nulls_last": True}
             rows = frame.select(pl.arg_sort_by(frame.columns, maintain_order=True, **options))
             return rows.to_series().cast(pl.Int64).to_numpy()
         orders = ["descending" if each else "ascending" for each in self.descending]
