@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrite.columns.hashing import partitions_of
+from pyrite.columns.hashing.partitions import partitions_of
 from pyrite.columns.schemas import InvalidBatch
 from pyrite.partitioning import partition_id
 from tests.columns.arrays import TYPES, arrays

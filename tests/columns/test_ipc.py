@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrite.columns import ipc
-from pyrite.columns.pickling import dumps
+from pyrite.columns.packing import ipc
+from pyrite.columns.packing.pickling import dumps
 from tests.columns.arrays import TYPES, arrays
 
 

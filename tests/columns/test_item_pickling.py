@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyrite.columns import item_pickling
-from pyrite.columns.item_pickling import dumps, may_hold_batch
+from pyrite.columns.packing import item_pickling
+from pyrite.columns.packing.item_pickling import dumps, may_hold_batch
 
 BATCH = pa.record_batch({"n": range(100_000)})
 

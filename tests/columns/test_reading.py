@@ -29,8 +29,8 @@ from pyrite import (
 )
 from pyrite import processors as p
 from pyrite.collections import MemoryCollections
-from pyrite.processors.columns.pruning import unpruned
-from pyrite.processors.columns.reading import ReadBatches
+from pyrite.processors.columns.sources.pruning import unpruned
+from pyrite.processors.columns.sources.reading import ReadBatches
 
 CONTEXT = ProcessorContext(
     vertex_name="read",

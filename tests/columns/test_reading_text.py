@@ -12,7 +12,7 @@ import pytest
 
 from pyrite import DAG, Instance, InvalidDAG, between, dead_letter
 from pyrite import processors as p
-from pyrite.processors.columns import csv_blocks, json_blocks
+from pyrite.processors.columns.sources import csv_blocks, json_blocks
 from tests.columns.test_reading import batches, fails, table
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyrite.columns.frames import as_batch
 from pyrite.columns.kernels import Kernels
 from pyrite.columns.schemas import InvalidBatch
-from pyrite.columns.sorting import Sorting, SortSpec, sort_spec
+from pyrite.columns.sorting.sorting import Sorting, SortSpec, sort_spec
 from pyrite.errors import InvalidDAG
 from tests.columns.arrays import TYPES, arrays
 

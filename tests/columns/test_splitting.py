@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrite.columns.frames import as_batch
-from pyrite.columns.splitting import Pieces, merged, split
+from pyrite.columns.packing.splitting import Pieces, merged, split
 from tests.columns.arrays import TYPES, arrays
 
 TARGETS = st.lists(st.integers(0, 6), max_size=30)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pyrite import DAG, Instance, InvalidDAG, JobFailed, Pipeline, between
 from pyrite import processors as p
-from pyrite.processors.columns.row_groups import RowGroups
+from pyrite.processors.columns.sinks.row_groups import RowGroups
 from tests.columns.test_reading import table
 from tests.processors.files.jobs import visible
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from pyrite.cluster.light.outcomes import MemberLost
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.errors import PyriteError
 from pyrite.functions import message_of
 from pyrite.wire import messages as m

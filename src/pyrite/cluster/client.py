@@ -25,7 +25,7 @@ from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.plans import PackedDag, SentPlans
 from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
 from pyrite.cluster.normal.orders import NormalOrder
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.dag import DAG, MakesDAG
 from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError

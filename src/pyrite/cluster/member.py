@@ -36,7 +36,7 @@ from pyrite.cluster.normal.driving import no_driver
 from pyrite.cluster.normal.jobs import NormalJobs
 from pyrite.cluster.peers import Peers
 from pyrite.collections import MemoryCollections, redis_at
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.engine.failure import Failed
 from pyrite.engine.parking import Parking
 from pyrite.engine.service import LONGEST_PARK, ExecutionService, default_pool_size

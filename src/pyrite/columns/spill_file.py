@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pyrite.columns.ipc import packed_buffer, unpacked
-from pyrite.columns.splitting import Pieces
+from pyrite.columns.packing.ipc import packed_buffer, unpacked
+from pyrite.columns.packing.splitting import Pieces
 
 LEAST_BYTES = 16 << 10
 """Smaller pieces of a part are put together before they are written."""

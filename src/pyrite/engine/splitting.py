@@ -17,7 +17,7 @@ from pyrite.partitioning import RowKey
 from pyrite.weights import count_of, is_batch
 
 if TYPE_CHECKING:
-    from pyrite.columns.splitting import Pieces
+    from pyrite.columns.packing.splitting import Pieces
 
 MOST_HELD: Final = 8 << 20
 """The most bytes that a route holds back for all its outlets together."""
@@ -101,7 +101,7 @@ class PartitionedRows(Route):
 
     def _split(self, batch: Any) -> None:
         from pyrite.columns.frames import as_batch
-        from pyrite.columns.splitting import Pieces, split
+        from pyrite.columns.packing.splitting import Pieces, split
 
         batch = as_batch(batch)
         if self._pieces is None:
@@ -129,7 +129,7 @@ class PartitionedRows(Route):
         """By row, the index of its outlet."""
         import numpy as np
 
-        from pyrite.columns.hashing import partitions_of
+        from pyrite.columns.hashing.partitions import partitions_of
 
         if self._places is None:
             self._places = np.array(self._outlet_of_partition, np.int32)

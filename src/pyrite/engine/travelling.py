@@ -8,7 +8,7 @@ import traceback
 import zlib
 from typing import Any, Final
 
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.engine.failure import Failed
 from pyrite.functions import message_of, shorten, shorten_text
 from pyrite.processors.loops.replaying import (

@@ -127,7 +127,7 @@ _ARROW: Final = 0xFE
 
 
 def _arrow(groups: Groups) -> bytes:
-    from pyrite.columns.ipc import packed_buffer
+    from pyrite.columns.packing.ipc import packed_buffer
 
     header = pickle.dumps([(partition, len(items)) for partition, items in groups], 5)
     header += bytes(-len(header) % 8)  # so that what follows is aligned

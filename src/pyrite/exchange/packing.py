@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import cloudpickle
 
-from pyrite.columns.item_pickling import PLAIN, dumps
+from pyrite.columns.packing.item_pickling import PLAIN, dumps
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.routing import RoutingFailed
 from pyrite.weights import MOST_PACKET_BYTES, how_many_fit, is_batch
@@ -49,7 +49,7 @@ def are_batches(items: Sequence[Any]) -> bool:
 
 def packets_of_batches(batches: Sequence[Any]) -> Iterator[memoryview]:
     """Packets of at most MOST_PACKET_BYTES; a larger batch has one of its own."""
-    from pyrite.columns.ipc import packed_buffer
+    from pyrite.columns.packing.ipc import packed_buffer
 
     start = 0
     while start < len(batches):
@@ -62,7 +62,7 @@ def batches_of(packet: bytes | memoryview) -> list[Any]:
     """The batches of a packet of Arrow IPC. They share the memory of the packet."""
     import pyarrow as pa
 
-    from pyrite.columns.ipc import unpacked
+    from pyrite.columns.packing.ipc import unpacked
 
     buffer = pa.py_buffer(packet)
     # Arrow's kernels read numbers of 8 bytes at once, so their addresses must be multiples of 8.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.dag import DAG
 from pyrite.engine.fusion import step_of
 from pyrite.errors import InvalidDAG

@@ -8,9 +8,9 @@ from pyrite.processors.columns.doors import batches, rows
 from pyrite.processors.columns.grouping import group_batches
 from pyrite.processors.columns.joining import join_batches
 from pyrite.processors.columns.mapping import map_batches
-from pyrite.processors.columns.reading import read_batches
+from pyrite.processors.columns.sinks.writing import write_batches
 from pyrite.processors.columns.sorting import sort_batches
-from pyrite.processors.columns.writing import write_batches
+from pyrite.processors.columns.sources.reading import read_batches
 from pyrite.processors.files import read_files, write_files
 from pyrite.processors.groups.grouping import (
     accumulate,

@@ -67,8 +67,8 @@ def _in_dicts(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
 def _in_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     """Spark makes batches of 10,000 rows, so that many may be put together."""
     from pyrite.columns.frames import batches_of
-    from pyrite.columns.ipc import packed
-    from pyrite.columns.splitting import Pieces
+    from pyrite.columns.packing.ipc import packed
+    from pyrite.columns.packing.splitting import Pieces
 
     pieces = Pieces()
     for batch in batches:

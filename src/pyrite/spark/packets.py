@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from pyrite.columns.item_pickling import dumps
+from pyrite.columns.packing.item_pickling import dumps
 from pyrite.engine.plan import EdgePlan
 from pyrite.exchange.packing import (
     OpenPacket,

@@ -10,7 +10,7 @@ from typing import Final
 
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.context import Collections, NamedCollection
 from pyrite.engine.execution import MetaSuppliers, Plan
 from pyrite.engine.failure import Failed

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.dag import DAG
 from pyrite.engine.execution import Plan
 from pyrite.errors import PyriteError

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pickle
 from typing import Any, Final
 
-from pyrite.columns.item_pickling import dumps_by_reference, dumps_code
+from pyrite.columns.packing.item_pickling import dumps_by_reference, dumps_code
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 

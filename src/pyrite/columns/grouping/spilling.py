@@ -8,9 +8,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyrite.columns.hashing import hashes_of
+from pyrite.columns.hashing.partitions import hashes_of
+from pyrite.columns.packing.splitting import split
 from pyrite.columns.spill_file import SpillFile
-from pyrite.columns.splitting import split
 
 _BITS: Final = 4
 PARTS: Final = 1 << _BITS

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pyrite.columns.hashing import hashes_of
+from pyrite.columns.hashing.partitions import hashes_of
 from pyrite.columns.joining.spec import JoinSpec
+from pyrite.columns.packing.splitting import split
 from pyrite.columns.spill_file import SpillFile
-from pyrite.columns.splitting import split
 
 PARTS: Final = 32
 

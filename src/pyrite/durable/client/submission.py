@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyrite.columns.item_pickling import dumps_by_reference, dumps_code
+from pyrite.columns.packing.item_pickling import dumps_by_reference, dumps_code
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.parts.code import JobCode, pack_code

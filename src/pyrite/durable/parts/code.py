@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrite.columns.item_pickling import dumps_code
+from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.dag import DAG
 from pyrite.durable.parts.environment import this_process
 from pyrite.durable.parts.prepared import PreparedSinks

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from pyrite.columns.item_pickling import dumps
+from pyrite.columns.packing.item_pickling import dumps
 from pyrite.durable.parts.pairs import Halves, PairsRoute
 from pyrite.durable.parts.told import Added, Told
 from pyrite.durable.planning.tasks import PlannedJob, PlannedTask, edge_name

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyrite.collections.stored.fields import field_of
-from pyrite.columns.item_pickling import dumps
+from pyrite.columns.packing.item_pickling import dumps
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.egress import CannotSend, Egress
 from pyrite.durable.parts.links import QueueLinks

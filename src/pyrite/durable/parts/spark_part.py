@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
-from pyrite.columns.item_pickling import dumps
+from pyrite.columns.packing.item_pickling import dumps
 from pyrite.context import Collections
 from pyrite.durable.parts.code import JobCode, SparkCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over

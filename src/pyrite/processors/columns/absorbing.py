@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from pyrite.columns.frames import compact, empty_batch, rows_in
-from pyrite.columns.splitting import merged
+from pyrite.columns.packing.splitting import merged
 from pyrite.processors.columns.steps import Work
 
 

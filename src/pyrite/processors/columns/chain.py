@@ -17,7 +17,7 @@ from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt
-from pyrite.processors.columns.reading import ReadBatches
+from pyrite.processors.columns.sources.reading import ReadBatches
 from pyrite.processors.columns.steps import BatchStep, Work
 from pyrite.processors.columns.whole_groups import with_whole_groups
 from pyrite.processors.loops.chain import StepSupplier

@@ -89,7 +89,7 @@ class _FilterWork(Work):
         import polars as pl
 
         from pyrite.columns.frames import as_table
-        from pyrite.processors.columns.filters import columns_of, mask_of
+        from pyrite.processors.columns.sources.filters import columns_of, mask_of
 
         if item.schema != self._schema:
             empty = as_table(item.head(0))

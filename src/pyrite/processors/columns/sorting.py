@@ -14,7 +14,7 @@ from pyrite.where import users_line
 
 if TYPE_CHECKING:
     from pyrite.columns.kernels import Kernels
-    from pyrite.columns.sorting import SortSpec
+    from pyrite.columns.sorting.sorting import SortSpec
 
 
 def sort_batches(
@@ -36,7 +36,7 @@ def sort_batches(
     >>> verify_processor(p.sort_batches(["n"]), [batch], [pa.record_batch({"n": [1, 2, 3]})])
     """
     from pyrite.columns.kernels import chosen_kernels
-    from pyrite.columns.sorting import sort_spec
+    from pyrite.columns.sorting.sorting import sort_spec
 
     where = f"sort_batches() in {users_line()}"
     spec = sort_spec(by, descending, where=where)
@@ -58,7 +58,7 @@ class SortBatches(BatchStep):
 
     def open(self, context: ProcessorContext) -> Work:
         from pyrite.columns.kernels import check_kernels
-        from pyrite.columns.sorting import Sorting
+        from pyrite.columns.sorting.sorting import Sorting
         from pyrite.processors.columns.absorbing import AbsorbingWork
 
         check_kernels(self.kernels, context.vertex_name)

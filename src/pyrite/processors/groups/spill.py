@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
 
-from pyrite.columns.item_pickling import dumps
+from pyrite.columns.packing.item_pickling import dumps
 
 PARTS = 32
 ITEMS_PER_WRITE = 1024

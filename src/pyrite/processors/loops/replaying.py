@@ -14,7 +14,7 @@ from typing import Any, Final
 import cloudpickle
 
 from pyrite.boxes import Inbox, Outbox
-from pyrite.columns.pickling import IpcPickler
+from pyrite.columns.packing.pickling import IpcPickler
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
 from pyrite.dag import DAG, Edge
 from pyrite.errors import PyriteError, PyriteWarning

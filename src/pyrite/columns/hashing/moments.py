@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyrite.columns.clock import clock_texts, date_texts, joined_texts
+from pyrite.columns.hashing.clock import clock_texts, date_texts, joined_texts
 from pyrite.partitioning import canonical_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import cloudpickle
 
-from pyrite.columns.pickling import IpcPickler, dumps_plainly
+from pyrite.columns.packing.pickling import IpcPickler, dumps_plainly
 
 OFTEN_ENOUGH: Final = 16
 """After so many packets without a batch, items of the same class are taken to hold none."""

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from pyrite.bad_records import BadRecord
 from pyrite.columns.frames import as_batch
-from pyrite.processors.columns import csv_blocks, json_blocks
-from pyrite.processors.columns.file_schemas import FilesSchema, reading, with_folders
-from pyrite.processors.columns.filters import passed
-from pyrite.processors.columns.formats import BatchFormat
+from pyrite.processors.columns.sources import csv_blocks, json_blocks
+from pyrite.processors.columns.sources.file_schemas import FilesSchema, reading, with_folders
+from pyrite.processors.columns.sources.filters import passed
+from pyrite.processors.columns.sources.formats import BatchFormat
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.partitions import fields_of
 from pyrite.processors.files.storage import Storage

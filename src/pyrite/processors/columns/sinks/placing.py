@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyrite.columns.frames import as_batch, empty_batch
-from pyrite.columns.splitting import order_of
-from pyrite.processors.columns.one_schema import OneSchema
-from pyrite.processors.columns.row_groups import RowGroups
+from pyrite.columns.packing.splitting import order_of
+from pyrite.processors.columns.sinks.one_schema import OneSchema
+from pyrite.processors.columns.sinks.row_groups import RowGroups
 from pyrite.processors.files.formats import Written
 from pyrite.processors.files.layout import Layout
 from pyrite.processors.files.partitions import NoFolder, folder_of

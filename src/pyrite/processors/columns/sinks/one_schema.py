@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyrite.columns.frames import as_batch
 from pyrite.errors import ProcessorError
 from pyrite.functions import shorten
-from pyrite.processors.columns.file_schemas import have_same_values
+from pyrite.processors.columns.sources.file_schemas import have_same_values
 from pyrite.processors.files.formats import Written
 from pyrite.processors.loops.steps import BadItem
 from pyrite.weights import is_batch

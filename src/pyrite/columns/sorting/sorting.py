@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyrite.columns.dictionaries import table_of
 from pyrite.columns.frames import Frame, as_batch
 from pyrite.columns.kernels import Kernels
-from pyrite.columns.ordering import Ordering
+from pyrite.columns.packing.splitting import split
 from pyrite.columns.schemas import checked, completed
+from pyrite.columns.sorting.ordering import Ordering
 from pyrite.columns.spill_file import SpillFile
-from pyrite.columns.splitting import split
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from pyrite.processors.columns.file_schemas import FilesSchema
+    from pyrite.processors.columns.sources.file_schemas import FilesSchema
 
 Kind = Literal["arrow", "polars"]
 """In what kind of frame rows are wanted: a `pyarrow.RecordBatch`, or a `polars.DataFrame` where
@@ -63,12 +63,12 @@ class ParquetBatches(BatchFormat):
         return True
 
     def file_schema(self, storage: Storage, path: str) -> pa.Schema:
-        from pyrite.processors.columns.parquet import file_schema
+        from pyrite.processors.columns.sources.parquet import file_schema
 
         return file_schema(storage, path)
 
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
-        from pyrite.processors.columns.parquet import frames_in
+        from pyrite.processors.columns.sources.parquet import frames_in
 
         return iter(()) if self.known is None else frames_in(storage, part, self, self.known, kind)
 
@@ -78,12 +78,12 @@ class CsvBatches(BatchFormat):
     name = "CSV"
 
     def file_schema(self, storage: Storage, path: str) -> pa.Schema | None:
-        from pyrite.processors.columns.csv_blocks import inferred
+        from pyrite.processors.columns.sources.csv_blocks import inferred
 
         return self.schema or inferred(storage, path)
 
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
-        from pyrite.processors.columns.text_files import csv_frames
+        from pyrite.processors.columns.sources.text_files import csv_frames
 
         return iter(()) if self.known is None else csv_frames(storage, part, self, self.known)
 
@@ -97,11 +97,11 @@ class JsonBatches(BatchFormat):
         return True
 
     def file_schema(self, storage: Storage, path: str) -> pa.Schema | None:
-        from pyrite.processors.columns.json_blocks import inferred
+        from pyrite.processors.columns.sources.json_blocks import inferred
 
         return self.schema or inferred(storage, path, goes_on=self.goes_on)
 
     def frames(self, storage: Storage, part: Range, kind: Kind) -> Iterator[Any]:
-        from pyrite.processors.columns.text_files import json_frames
+        from pyrite.processors.columns.sources.text_files import json_frames
 
         return iter(()) if self.known is None else json_frames(storage, part, self, self.known)

@@ -14,8 +14,8 @@ from pyrite.columns.frames import empty_batch
 from pyrite.columns.schemas import have_same_values as have_same_values
 from pyrite.errors import ProcessorError
 from pyrite.functions import did_you_mean
-from pyrite.processors.columns.filters import columns_of
-from pyrite.processors.columns.formats import BatchFormat
+from pyrite.processors.columns.sources.filters import columns_of
+from pyrite.processors.columns.sources.formats import BatchFormat
 from pyrite.processors.files.partitions import fields_of
 from pyrite.processors.files.storage import Storage
 

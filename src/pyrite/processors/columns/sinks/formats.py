@@ -22,7 +22,7 @@ class ParquetSink(Format):
         return ".parquet"
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
-        from pyrite.processors.columns.file_writers import ParquetFileWriter
+        from pyrite.processors.columns.sinks.file_writers import ParquetFileWriter
 
         return ParquetFileWriter(storage, folder, name, self.codec)
 
@@ -32,8 +32,8 @@ class ParquetSink(Format):
     def settled(
         self, storage: Storage, folder: str, vertex: str, written: Sequence[Written]
     ) -> Sequence[Written]:
-        from pyrite.processors.columns.file_writers import rewritten
-        from pyrite.processors.columns.one_schema import one_schema
+        from pyrite.processors.columns.sinks.file_writers import rewritten
+        from pyrite.processors.columns.sinks.one_schema import one_schema
 
         schema = one_schema(vertex, written)
         return [
@@ -56,7 +56,7 @@ class CsvSink(TextFormat):
     extension = ".csv"
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
-        from pyrite.processors.columns.file_writers import CsvFileWriter
+        from pyrite.processors.columns.sinks.file_writers import CsvFileWriter
 
         return CsvFileWriter(storage, folder, name, vertex)
 
@@ -66,8 +66,8 @@ class CsvSink(TextFormat):
     def settled(
         self, storage: Storage, folder: str, vertex: str, written: Sequence[Written]
     ) -> Sequence[Written]:
-        from pyrite.processors.columns.file_writers import with_header
-        from pyrite.processors.columns.one_schema import one_schema
+        from pyrite.processors.columns.sinks.file_writers import with_header
+        from pyrite.processors.columns.sinks.one_schema import one_schema
 
         schema = one_schema(vertex, written, in_one_order=True)
         return [
@@ -78,7 +78,7 @@ class CsvSink(TextFormat):
         ]
 
     def beginning(self, written: Written) -> bytes:
-        from pyrite.processors.columns.file_writers import header_of
+        from pyrite.processors.columns.sinks.file_writers import header_of
 
         return b"" if written.about is None else header_of(written.about)
 
@@ -88,7 +88,7 @@ class JsonSink(TextFormat):
     extension = ".jsonl"
 
     def writer(self, storage: Storage, folder: str, name: str, vertex: str) -> FileWriter:
-        from pyrite.processors.columns.file_writers import JsonFileWriter
+        from pyrite.processors.columns.sinks.file_writers import JsonFileWriter
 
         return JsonFileWriter(storage, folder, name, vertex)
 
@@ -98,7 +98,7 @@ class JsonSink(TextFormat):
     def settled(
         self, storage: Storage, folder: str, vertex: str, written: Sequence[Written]
     ) -> Sequence[Written]:
-        from pyrite.processors.columns.one_schema import one_schema
+        from pyrite.processors.columns.sinks.one_schema import one_schema
 
         one_schema(vertex, written)
         return written
@@ -108,6 +108,6 @@ class JsonSink(TextFormat):
 
 
 def _checker(vertex: str) -> Callable[[Any], object]:
-    from pyrite.processors.columns.one_schema import check_batch
+    from pyrite.processors.columns.sinks.one_schema import check_batch
 
     return lambda item: check_batch(item, vertex)

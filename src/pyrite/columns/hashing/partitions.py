@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyrite.columns.canonical import Form, Numbers, form_of
 from pyrite.columns.frames import plain
-from pyrite.columns.murmur import hashes_of_bytes, hashes_of_tagged
+from pyrite.columns.hashing.canonical import Form, Numbers, form_of
+from pyrite.columns.hashing.murmur import hashes_of_bytes, hashes_of_tagged
 from pyrite.columns.schemas import column_of
 from pyrite.partitioning import PARTITION_COUNT, canonical_bytes
 

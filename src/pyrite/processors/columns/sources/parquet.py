@@ -17,10 +17,15 @@ from pyarrow.types import is_nested
 from pyrite.columns.ahead import ahead
 from pyrite.columns.frames import as_batch, as_polars
 from pyrite.columns.polars_types import keeps
-from pyrite.processors.columns.file_schemas import FilesSchema, cannot_read, reading, with_folders
-from pyrite.processors.columns.filters import mask_of, passed
-from pyrite.processors.columns.formats import BatchFormat, Kind
-from pyrite.processors.columns.pruning import unpruned
+from pyrite.processors.columns.sources.file_schemas import (
+    FilesSchema,
+    cannot_read,
+    reading,
+    with_folders,
+)
+from pyrite.processors.columns.sources.filters import mask_of, passed
+from pyrite.processors.columns.sources.formats import BatchFormat, Kind
+from pyrite.processors.columns.sources.pruning import unpruned
 from pyrite.processors.files.lines import Range
 from pyrite.processors.files.packing import is_packed, opened
 from pyrite.processors.files.parquet.row_groups import row_groups_in, sizes_of

@@ -11,7 +11,7 @@ from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.processors.columns.arrow_types import ArrowExpression, ArrowSchema
-from pyrite.processors.columns.formats import (
+from pyrite.processors.columns.sources.formats import (
     BatchFormat,
     CsvBatches,
     JsonBatches,
@@ -91,7 +91,7 @@ class ReadBatches(ReadFiles):
     """Each item is many rows: they are read one at a time."""
 
     def found(self, vertex: str, readers: int) -> ReadBatches:
-        from pyrite.processors.columns.file_schemas import FilesSchema
+        from pyrite.processors.columns.sources.file_schemas import FilesSchema
 
         found = ReadFiles.found(self, vertex, readers)
         assert isinstance(found, ReadBatches)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyrite.columns import moments
-from pyrite.columns.numbers import hashes_of_decimals, hashes_of_floats, hashes_of_integers
+from pyrite.columns.hashing import moments
+from pyrite.columns.hashing.numbers import hashes_of_decimals, hashes_of_floats, hashes_of_integers
 from pyrite.partitioning import canonical_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyrite.columns.compacting import compacted, is_loose
-from pyrite.columns.pickling import IpcPickler, dumps
+from pyrite.columns.packing.compacting import compacted, is_loose
+from pyrite.columns.packing.pickling import IpcPickler, dumps
 
 __all__ = ["IpcPickler", "dumps", "is_packed", "packed", "packed_buffer", "unpacked"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 from pyrite.processors.columns.arrow_types import ArrowSchema
-from pyrite.processors.columns.sink_formats import CsvSink, JsonSink, ParquetSink
+from pyrite.processors.columns.sinks.formats import CsvSink, JsonSink, ParquetSink
 from pyrite.processors.files.formats import Format
 from pyrite.processors.files.known_formats import checked_packing
 from pyrite.processors.files.layout import checked_layout
@@ -90,7 +90,7 @@ class WriteBatches(WriteFiles):
     may_block = True
 
     def writer(self, files: Files) -> Writer:
-        from pyrite.processors.columns.placing import writer_of
+        from pyrite.processors.columns.sinks.placing import writer_of
 
         return writer_of(files, self.layout, self.schema)
 

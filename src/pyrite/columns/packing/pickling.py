@@ -59,20 +59,20 @@ def _reducers() -> dict[type, Callable[[Any], Any]]:
 
 
 def _reduced_batch(batch: Any) -> tuple[Any, ...]:
-    from pyrite.columns import ipc
+    from pyrite.columns.packing import ipc
 
     return _batch, (pickle.PickleBuffer(ipc.packed_buffer([batch])),)
 
 
 def _reduced_table(table: Any) -> tuple[Any, ...]:
-    from pyrite.columns import ipc
+    from pyrite.columns.packing import ipc
 
     batches = table.to_batches()
     return _table, (table.schema, pickle.PickleBuffer(ipc.packed_buffer(batches)))
 
 
 def _batch(packet: Any) -> Any:
-    from pyrite.columns import ipc
+    from pyrite.columns.packing import ipc
 
     return ipc.unpacked(packet)[0]
 
@@ -80,6 +80,6 @@ def _batch(packet: Any) -> Any:
 def _table(schema: Any, packet: Any) -> Any:
     import pyarrow as pa
 
-    from pyrite.columns import ipc
+    from pyrite.columns.packing import ipc
 
     return pa.Table.from_batches(ipc.unpacked(packet), schema)

@@ -1,0 +1,1 @@
+"""The partition of each row, without a loop over rows."""

@@ -1,0 +1,1 @@
+"""How batches are split, put together and packed to travel."""

@@ -1,0 +1,1 @@
+"""Sorts of batches, also of more than fits into memory."""
