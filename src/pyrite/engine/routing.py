@@ -192,11 +192,40 @@ Spread = Callable[[list[Any], list[list[Any]]], None]
 """`spread(items, lists)` appends each item to the list of its partition."""
 
 
-class Partitioned(Route):
+class ByOutlet(Route):
+    """Keeps the items for each outlet by themselves: an outlet without room stops no other."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self, outlets: Sequence[Outlet]) -> None:
+        super().__init__(outlets)
+        self._waiting: dict[int, ToOne] = {}
+        """By outlet index, the route that holds the items for that outlet."""
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._waiting)
+
+    def _wait(self, index: int, items: list[Any]) -> None:
+        way = self._waiting.get(index)
+        if way is None:
+            way = self._waiting[index] = ToOne([self.outlets[index]])
+        way._take(items)
+
+    def _give(self) -> bool:
+        moved = False
+        for index, way in list(self._waiting.items()):
+            moved = way._give() or moved
+            if not way.pending:
+                del self._waiting[index]
+        return moved
+
+
+class Partitioned(ByOutlet):
     """Sends each item to the outlet of its partition. The partition is computed once, when the
     item is taken from the bucket."""
 
-    __slots__ = ("_edge", "_key", "_make_spread", "_outlet_of_partition", "_partition", "_waiting")
+    __slots__ = ("_edge", "_key", "_make_spread", "_outlet_of_partition", "_partition")
 
     MANY = 128
     """The number of items from which a loop that is generated for the edge is worth its while."""
@@ -217,29 +246,12 @@ class Partitioned(Route):
         self._outlet_of_partition = outlet_of_partition
         self._key = key
         self._partition = partition
-        self._waiting: dict[int, ToOne] = {}
-        """By outlet index, the route that holds the items for that outlet."""
-
-    @property
-    def pending(self) -> bool:
-        return bool(self._waiting)
 
     def _take(self, bucket: list[Any]) -> None:
         for index, items in self._sorted(bucket).items():
-            way = self._waiting.get(index)
-            if way is None:
-                way = self._waiting[index] = ToOne([self.outlets[index]])
-            way._take(items)
+            self._wait(index, items)
         self.moved += count_of(bucket)
         bucket.clear()
-
-    def _give(self) -> bool:
-        moved = False
-        for index, way in list(self._waiting.items()):
-            moved = way._give() or moved
-            if not way.pending:
-                del self._waiting[index]
-        return moved
 
     def _sorted(self, bucket: list[Any]) -> dict[int, list[Any]]:
         if len(bucket) >= self.MANY and self._make_spread is not None:

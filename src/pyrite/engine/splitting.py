@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pyrite.engine.ends import Outlet
-from pyrite.engine.routing import Route, RoutingFailed, ToOne
+from pyrite.engine.routing import ByOutlet, RoutingFailed
 from pyrite.partitioning import RowKey
 from pyrite.weights import count_of, is_batch
 
@@ -23,7 +23,7 @@ MOST_HELD: Final = 8 << 20
 """The most bytes that a route holds back for all its outlets together."""
 
 
-class PartitionedRows(Route):
+class PartitionedRows(ByOutlet):
     """Sends each row of a batch to the outlet of its partition. An item that is no batch must be a
     row itself, as a dict, and goes after the rows before it."""
 
@@ -36,7 +36,6 @@ class PartitionedRows(Route):
         "_places",
         "_tells_columns",
         "_told",
-        "_waiting",
     )
     puts_together = True
 
@@ -60,12 +59,6 @@ class PartitionedRows(Route):
         self._held = 0
         """The bytes of the pieces that are held back."""
         self._held_since: float | None = None
-        self._waiting: dict[int, ToOne] = {}
-        """By outlet index, the route that holds what goes to that outlet next."""
-
-    @property
-    def pending(self) -> bool:
-        return bool(self._waiting)
 
     @property
     def held_since(self) -> float | None:
@@ -148,15 +141,4 @@ class PartitionedRows(Route):
             self._held_since = perf_counter()
 
     def _send(self, place: int, item: Any) -> None:
-        way = self._waiting.get(place)
-        if way is None:
-            way = self._waiting[place] = ToOne([self.outlets[place]])
-        way._take([item])
-
-    def _give(self) -> bool:
-        moved = False
-        for place, way in list(self._waiting.items()):
-            moved = way._give() or moved
-            if not way.pending:
-                del self._waiting[place]
-        return moved
+        self._wait(place, [item])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pyrite.context import ProcessorContext
 from pyrite.errors import InvalidDAG
-from pyrite.processors.columns.memory import checked_memory, memory_for
-from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
+from pyrite.processors.columns.kernel_step import KernelStep
+from pyrite.processors.columns.memory import checked_memory
+from pyrite.processors.columns.steps import Work
 from pyrite.processors.ready_made import Inner
 from pyrite.where import users_line
 
@@ -65,32 +66,17 @@ def group_batches(
 
 
 @dataclass(frozen=True, slots=True)
-class GroupBatches(BatchStep):
+class GroupBatches(KernelStep):
     spec: GroupSpec
-    kernels: Kernels
-    memory: int | None = None
     absorbs_input = True
 
     @property
     def suits_any_processor(self) -> bool:  # type: ignore[override]
         return self.spec.gives == "states"
 
-    @property
-    def prefers(self) -> FrameKind:  # type: ignore[override]
-        return self.kernels
-
     def open(self, context: ProcessorContext) -> Work:
         from pyrite.columns.grouping.grouping import Grouping
-        from pyrite.columns.kernels import check_kernels
         from pyrite.processors.columns.absorbing import AbsorbingWork
 
-        check_kernels(self.kernels, context.vertex_name)
-        return AbsorbingWork(
-            Grouping(
-                self.spec,
-                kernels=self.kernels,
-                budget=memory_for(self.memory, context),
-                keep_order=context.must_repeat,
-                vertex=context.vertex_name,
-            )
-        )
+        options = self.options(context)
+        return AbsorbingWork(Grouping(self.spec, keep_order=context.must_repeat, **options))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyrite.context import ProcessorContext
-from pyrite.processors.columns.memory import checked_memory, memory_for
-from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
+from pyrite.processors.columns.kernel_step import KernelStep
+from pyrite.processors.columns.memory import checked_memory
+from pyrite.processors.columns.steps import Work
 from pyrite.processors.joins.hash_join import LEFT, RIGHT
 from pyrite.processors.ready_made import Inner
 from pyrite.where import users_line
@@ -64,14 +65,8 @@ def join_batches(
 
 
 @dataclass(frozen=True, slots=True)
-class JoinBatches(BatchStep):
+class JoinBatches(KernelStep):
     spec: JoinSpec
-    kernels: Kernels
-    memory: int | None = None
-
-    @property
-    def prefers(self) -> FrameKind:  # type: ignore[override]
-        return self.kernels
 
     def open(self, context: ProcessorContext) -> Work:
         return _JoinWork(self, context)
@@ -82,18 +77,11 @@ class _JoinWork(Work):
 
     def __init__(self, step: JoinBatches, context: ProcessorContext) -> None:
         from pyrite.columns.joining.joining import Joining
-        from pyrite.columns.kernels import check_kernels
         from pyrite.processors.columns.absorbing import Columns
 
         self._columns = Columns(), Columns()
         """By ordinal, what is known of a side without rows."""
-        check_kernels(step.kernels, context.vertex_name)
-        self._joining = Joining(
-            step.spec,
-            kernels=step.kernels,
-            budget=memory_for(step.memory, context),
-            vertex=context.vertex_name,
-        )
+        self._joining = Joining(step.spec, **step.options(context))
 
     def take(self, item: Any, ordinal: int) -> Iterator[Any]:
         from pyrite.columns.frames import compact

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrite.context import ProcessorContext
-from pyrite.processors.columns.memory import checked_memory, memory_for
-from pyrite.processors.columns.steps import BatchStep, FrameKind, Work
+from pyrite.processors.columns.kernel_step import KernelStep
+from pyrite.processors.columns.memory import checked_memory
+from pyrite.processors.columns.steps import Work
 from pyrite.processors.ready_made import Inner
 from pyrite.where import users_line
 
@@ -46,27 +47,12 @@ def sort_batches(
 
 
 @dataclass(frozen=True, slots=True)
-class SortBatches(BatchStep):
+class SortBatches(KernelStep):
     spec: SortSpec
-    kernels: Kernels
-    memory: int | None = None
     absorbs_input = True
 
-    @property
-    def prefers(self) -> FrameKind:  # type: ignore[override]
-        return self.kernels
-
     def open(self, context: ProcessorContext) -> Work:
-        from pyrite.columns.kernels import check_kernels
         from pyrite.columns.sorting.sorting import Sorting
         from pyrite.processors.columns.absorbing import AbsorbingWork
 
-        check_kernels(self.kernels, context.vertex_name)
-        return AbsorbingWork(
-            Sorting(
-                self.spec,
-                kernels=self.kernels,
-                budget=memory_for(self.memory, context),
-                vertex=context.vertex_name,
-            )
-        )
+        return AbsorbingWork(Sorting(self.spec, **self.options(context)))
