@@ -16,8 +16,10 @@ import pytest
 
 from pyrite import DAG, Instance, JobConfig, JobFailed, Pipeline, between, instance, skip
 from pyrite import processors as p
+from pyrite.columns.frames import as_batch
 from pyrite.pipeline import BatchStage
 from tests.columns.dags import told
+from tests.columns.test_memory import CONTEXT
 
 ROW = pa.record_batch({"k": [1], "s": ["a"]})
 
@@ -138,3 +140,52 @@ def test_a_dag_by_hand_with_a_columnar_vertex_is_told() -> None:
     with instance() as pyr:
         pyr.new_light_job(dag).execute().result()
         assert sorted(row["n"] for row in pyr.list("n")) == [0, 0, 1]
+
+
+def work_of(supplier: Any) -> Any:
+    return supplier.step.open(CONTEXT)
+
+
+def continued(supplier: Any, work: Any) -> Any:
+    """The work of another processor, which continues from a snapshot."""
+    other = work_of(supplier)
+    for key, value in list(work.save()):
+        other.restore(key, value)
+    return other
+
+
+def rows_of(made: Any) -> list[Any]:
+    return [row for frame in made for row in as_batch(frame).to_pylist()]
+
+
+@pytest.mark.parametrize("how", ["right", "full", "left"])
+def test_a_snapshot_of_a_join_knows_the_columns_of_both_sides(how: Any) -> None:
+    supplier = p.join_batches(["k"], ["k"], how)
+    work = work_of(supplier)
+    list(work.take(ROW, 0))
+    list(work.end_edge(0))
+    made = rows_of(work.take(pa.record_batch({"k": [2], "s": ["b"]}), 1))
+    made += rows_of(continued(supplier, work).end())
+    missing = {"k": 1, "s": None, "s_right": "a"}
+    alone = {"k": 2, "s": "b", "s_right": None}
+    expected = {"right": [missing], "full": [alone, missing], "left": [alone]}
+    assert sorted(made, key=lambda row: -row["k"]) == expected[how]
+
+
+@pytest.mark.parametrize(
+    "supplier", [p.sort_batches(["k"]), p.group_batches(["k"], {"n": ("s", "count")})]
+)
+def test_a_snapshot_without_rows_knows_the_columns(supplier: Any) -> None:
+    work = work_of(supplier)
+    list(work.take(ROW.slice(0, 0), 0))
+    (frame,) = continued(supplier, work).end()
+    assert as_batch(frame).schema.names[0] == "k"
+
+
+def test_frames_without_rows_after_a_snapshot_do_not_count() -> None:
+    supplier = p.sort_batches(["k"])
+    work = work_of(supplier)
+    list(work.take(ROW, 0))
+    other = continued(supplier, work)
+    list(other.take(pa.record_batch({"k": pa.array([], pa.string()), "s": pa.array([])}), 0))
+    assert rows_of(other.end()) == [{"k": 1, "s": "a"}]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from pyrite.columns.frames import compact, empty_batch, rows_in
+from pyrite.columns.frames import as_batch, compact, empty_batch, rows_in
 from pyrite.columns.packing.splitting import merged
 from pyrite.processors.columns.steps import Work
 
@@ -26,6 +26,10 @@ class Absorber(Protocol):
     def close(self) -> None: ...
 
 
+COLUMNS = "columns"
+"""The key of what a snapshot has of a side without rows."""
+
+
 class Columns:
     """What columns a side has of which no rows have come. The types of frames without rows do not
     count where others have rows: a function cannot always tell them."""
@@ -33,14 +37,29 @@ class Columns:
     def __init__(self) -> None:
         self._empty: Any = None
         self._have_rows = False
+        self._schema: Any = None
+        """Of the last frame with rows."""
 
     def has_rows(self, frame: Any) -> bool:
         if rows_in(frame):
             self._have_rows = True
+            self._schema = getattr(frame, "schema", None)
             return True
         if self._empty is None:
             self._empty = frame
         return False
+
+    def save(self, *, rows_are_held: bool = True) -> Iterator[Any]:
+        """What `restore` needs besides the rows that are held."""
+        if not self._have_rows:
+            if self._empty is not None:
+                yield as_batch(self._empty)
+        elif not rows_are_held and isinstance(self._schema, pa.Schema):
+            yield empty_batch(self._schema)
+
+    def restore(self, saved: Any) -> None:
+        """`saved` is what `save` gave, or a part of a state, which has rows."""
+        self.has_rows(saved)
 
     def if_no_rows_came(self) -> Iterator[Any]:
         """A frame without rows, if one came and no rows did. Gives it once."""
@@ -111,14 +130,17 @@ class AbsorbingWork(Work):
 
     def save(self) -> Iterable[tuple[Any, Any]]:
         self._settle()
-        return self._kernel.save()
+        yield from self._kernel.save()
+        yield from ((COLUMNS, batch) for batch in self._columns.save())
 
     def _settle(self) -> None:
         for frame in self._small.rest():
             self._kernel.add(frame)
 
     def restore(self, key: Any, value: Any) -> None:
-        self._kernel.restore(key, value)
+        self._columns.restore(value)
+        if key != COLUMNS:
+            self._kernel.restore(key, value)
 
     def close(self) -> None:
         self._kernel.close()

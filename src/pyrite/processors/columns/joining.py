@@ -106,10 +106,17 @@ class _JoinWork(Work):
         yield from self._joining.rest()
 
     def save(self) -> Iterable[tuple[Any, Any]]:
-        return self._joining.save()
+        yield from self._joining.save()
+        for ordinal, columns in enumerate(self._columns):
+            saved = columns.save(rows_are_held=ordinal == RIGHT)
+            yield from ((ordinal, batch) for batch in saved)
 
     def restore(self, key: Any, value: Any) -> None:
-        self._joining.restore(key, value)
+        if isinstance(key, int):
+            self._columns[key].restore(value)
+        else:
+            self._columns[RIGHT].restore(value)
+            self._joining.restore(key, value)
 
     def close(self) -> None:
         self._joining.close()
