@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import pickle
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -186,6 +187,12 @@ def _(s: Stage[Record], o: Stage[Record], c: Choice) -> Stage[Record]:
 @step("map_batches", lambda s, o, c: map(more, s.items))
 def _(s: Stage[Record], o: Stage[Record], c: Choice) -> Stage[Record]:
     return s.map_batches(lambda batch: map(more, batch), size=c.number + 1, **c.options)
+
+
+@step("batches", lambda s, o, c: s.items)
+def _(s: Stage[Record], o: Stage[Record], c: Choice) -> Stage[Record]:
+    rows = s.map(lambda item: (pickle.dumps(item),)).batches({"item": "binary"}, **c.options)
+    return rows.rows().map(lambda row: pickle.loads(row["item"]))
 
 
 # Steps with several stages, or that choose where items go

@@ -289,6 +289,7 @@ assert_type(files.join(table, on="word", how="left"), BatchStage)
 assert_type(files.join(table, left_on=["word"], right_on=["word"]), BatchStage)
 assert_type(files.union(table), BatchStage)
 assert_type(files.sort("word", descending=True), BatchStage)
+assert_type(files.write_to(p.write_batches("out", partition_by="word")), None)
 assert_type(files.rows(), Stage[dict[str, Any]])
 assert_type(files.collect(), list[Any])
 
