@@ -27,7 +27,10 @@ help:
 demo: $(VENV)/ready
 	$(BIN)/pyrite demo
 
-test: lint unit
+test: $(VENV)/ready
+	scripts/install-test-servers
+	$(BIN)/python -m tests.java
+	scripts/test-side-by-side $(BIN)/pytest $(MAKE) lint
 
 test-all:
 	scripts/test-all $(PYTHONS)

@@ -27,7 +27,7 @@ from tests.pipeline.modes import Mode, mode
 __all__ = ["mode"]
 
 FEW = settings(
-    max_examples=4,
+    max_examples=3,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -77,7 +77,7 @@ def test_joins_are_the_same_by_batches_and_by_items_in_every_mode(
     assert as_set(by_both) == as_set(joined(rows, others, ["k", "l"]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("kernels", ["arrow", "polars"])
 @given(table=tables())
 def test_a_light_dag_groups_as_polars_does(
@@ -109,7 +109,7 @@ def test_a_light_dag_groups_as_polars_does(
     assert as_set(found) == as_set(expected.to_dicts())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("kernels", ["arrow", "polars"])
 @given(table=tables())
 def test_a_light_dag_joins_as_polars_does(kernels: Any, table: tuple[pa.Schema, list[Row]]) -> None:

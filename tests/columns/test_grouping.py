@@ -151,7 +151,7 @@ def tables(
 
 
 @given(tables(), st.sampled_from(KERNELS), st.sampled_from([None, 100]), st.booleans())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_groups_are_those_of_plain_python(
     table: Any, kernels: Kernels, budget: int | None, keep_order: bool
 ) -> None:
@@ -169,7 +169,7 @@ def test_groups_are_those_of_plain_python(
 
 
 @given(tables(), st.sampled_from([None, 100]))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 def test_both_kernels_give_equal_types(table: Any, budget: int | None) -> None:
     batches, by, aggregates = table
     schemas = [
@@ -181,7 +181,7 @@ def test_both_kernels_give_equal_types(table: Any, budget: int | None) -> None:
 
 
 @given(tables(), st.data(), st.sampled_from(KERNELS), st.sampled_from([None, 100]))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 def test_the_order_of_states_does_not_matter_except_to_first(
     table: Any, data: st.DataObject, kernels: Kernels, budget: int | None
 ) -> None:
@@ -197,7 +197,7 @@ NOT_IN_POLARS = (pa.decimal256(50, 3), pa.decimal128(9, -2))
 
 
 @given(tables([kind for kind in TYPES if kind not in NOT_IN_POLARS]), st.sampled_from(KERNELS))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 def test_polars_frames_are_grouped_like_batches(table: Any, kernels: Kernels) -> None:
     batches, by, aggregates = table
     frames = [as_polars(batch) for batch in batches]

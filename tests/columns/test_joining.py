@@ -20,7 +20,7 @@ KEYS = [kind for kind in TYPES if kind != pa.time64("ns")]
 
 
 @pytest.mark.parametrize("kind", KEYS, ids=str)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_both_kernels_join_as_single_items_do(kind: pa.DataType, data: st.DataObject) -> None:
     left, right = sides(data, [kind])
@@ -31,7 +31,7 @@ def test_both_kernels_join_as_single_items_do(kind: pa.DataType, data: st.DataOb
 
 
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_join_that_spills_makes_the_same_rows(how: JoinHow, data: st.DataObject) -> None:
     left, right = sides(data, [data.draw(st.sampled_from(KEYS))])
@@ -43,7 +43,7 @@ def test_a_join_that_spills_makes_the_same_rows(how: JoinHow, data: st.DataObjec
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_keys_of_several_columns(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(KEYS), min_size=2, max_size=3))
@@ -71,7 +71,7 @@ DATES = [pa.date32(), pa.date64()]
 FAMILIES = [NUMBERS, MOMENTS, TEXTS, BYTES, DURATIONS, LOCAL_TIMES, TIMES_OF_DAY, DATES]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_values_of_different_types_match_if_they_are_equal_in_python(data: st.DataObject) -> None:
     family = data.draw(st.sampled_from(FAMILIES))

@@ -24,7 +24,7 @@ IDS = pa.array([1, 2, 3, 2], pa.int64())
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_columns_of_every_type_are_carried_along(kind: pa.DataType, data: st.DataObject) -> None:
     some = data.draw(arrays(kind, min_size=4, max_size=4))
@@ -41,7 +41,7 @@ def test_columns_of_every_type_are_carried_along(kind: pa.DataType, data: st.Dat
         assert batch.schema.types == (types[:2] if spec.only_filters else types)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_polars_frames_are_joined_as_batches_are(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([pa.int64(), pa.large_string(), pa.float64(), pa.date32()]))

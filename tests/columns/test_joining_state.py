@@ -19,7 +19,7 @@ from tests.columns.joined_rows import comparable, expected, joined, sides
 
 
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_another_join_continues_from_a_snapshot(how: JoinHow, data: st.DataObject) -> None:
     """The snapshot is taken before any frame of either side."""

@@ -82,7 +82,7 @@ def tables(data: st.DataObject, kinds: list[pa.DataType]) -> list[pa.RecordBatch
 
 
 @pytest.mark.parametrize("kind", ORDERED, ids=str)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_both_kernels_sort_as_python_does(kind: pa.DataType, data: st.DataObject) -> None:
     batches = tables(data, [kind])
@@ -92,7 +92,7 @@ def test_both_kernels_sort_as_python_does(kind: pa.DataType, data: st.DataObject
     assert in_order(spec, batches, "polars") == rows
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_with_any_budget_rows_are_sorted_by_several_columns(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(ORDERED), min_size=1, max_size=3))
@@ -112,7 +112,7 @@ def test_a_dictionary_without_rows_is_sorted_with_any_budget() -> None:
 
 @pytest.mark.parametrize("budget", [None, 0])
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_another_sort_continues_from_a_snapshot(budget: int | None, data: st.DataObject) -> None:
     batches = tables(data, [pa.int8(), pa.string()])
     spec = SortSpec(("k0", "k1"), (False, True))
