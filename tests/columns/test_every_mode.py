@@ -91,7 +91,7 @@ def test_joins_are_the_same_by_batches_and_by_items_in_every_mode(
     batches, held = one.batches(schema), two.batches(schema)
     batches.join(held, on="k").rows().write_to(p.write_list("by k"))
     batches.join(held, on=["k", "l"], broadcast=True).rows().write_to(p.write_list("by both"))
-    pairs = one.join(two, left=lambda r: comparable(r["k"]), right=lambda r: comparable(r["k"]))
+    pairs = one.join(two, left=lambda r: r["k"], right=lambda r: r["k"])
     pairs.map(lambda pair: joined([pair[0]], [pair[1]], ["k"])[0]).write_to(p.write_list("items"))
     by_k, by_both, items = mode.listed(pipe, "by k", "by both", "items")
     assert as_set(by_k) == as_set(items) == as_set(joined_by_polars(schema, rows, others, ["k"]))
