@@ -11,8 +11,8 @@ import pytest
 
 from pyrite import InvalidDAG, ProcessorContext
 from pyrite import processors as p
-from pyrite.processors.columns.absorbing import Small
 from pyrite.processors.columns.memory import LEAST, memory_for
+from pyrite.processors.columns.small_batches import Small
 from pyrite.spark.tasks import GROUPS_BYTES_HELD, batch_budget
 
 CONTEXT = ProcessorContext(
@@ -73,3 +73,11 @@ def test_dictionaries_that_do_not_fit_together_go_one_by_one() -> None:
     small = Small()
     found = [*small.add(batches[0]), *small.add(batches[1]), *small.rest()]
     assert [batch.num_rows for batch in found] == [100, 100]
+
+
+def test_what_waits_to_be_put_together_is_little() -> None:
+    small, size = Small(), 0
+    batch = pa.record_batch({"n": [0] * 4096})  # 32 kB
+    for _ in range(Small.MANY - 1):
+        size += batch.nbytes - sum(each.nbytes for each in small.add(batch))
+        assert size <= Small.MOST_BYTES

@@ -366,3 +366,9 @@ def test_items_with_more_values_than_a_dictionary_has_numbers_become_several_bat
     made = Pipeline().read_from(items).batches({"word": kind}).collect()
     assert [word for batch in made for word in batch["word"].to_pylist()] == items
     assert {batch.schema.field("word").type for batch in made} == {kind}
+
+
+def test_a_batch_with_other_columns_can_be_skipped_at_the_door() -> None:
+    items = [NUMBERS.select(["n"]), NUMBERS]
+    stage = Pipeline().read_from(items).batches(NUMBERS.schema, on_error=skip())
+    assert [row["n"] for row in stage.rows().collect()] == [1, 2, 3, 4]

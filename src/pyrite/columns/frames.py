@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pyrite.columns import polars_types
 from pyrite.columns.dictionaries import without_null_values
+from pyrite.columns.packing.splitting import merged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +73,7 @@ def as_pandas(frame: Frame) -> pd.DataFrame:
 def is_frame(item: Any) -> bool:
     """Whether something is a batch, a table of Arrow, or a DataFrame of Polars."""
     polars = sys.modules.get("polars")
-    return isinstance(item, pa.RecordBatch | pa.Table) or (
-        polars is not None and isinstance(item, polars.DataFrame)
-    )
+    return is_arrow(item) or (polars is not None and isinstance(item, polars.DataFrame))
 
 
 def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
@@ -85,7 +84,7 @@ def narrowed(frame: Frame, columns: Sequence[str]) -> Frame:
 
 def without_rows(frame: Frame) -> Frame:
     """A frame with the same columns and no rows."""
-    return frame[:0] if isinstance(frame, pa.RecordBatch | pa.Table) else frame.head(0)
+    return frame[:0]
 
 
 def compact(frame: Frame) -> Frame:
@@ -95,7 +94,7 @@ def compact(frame: Frame) -> Frame:
     whole = frame.get_total_buffer_size()
     if whole < SMALL or whole < 2 * frame.nbytes:
         return frame
-    return frame.take(pa.array(range(frame.num_rows), pa.int64()))
+    return merged([frame])
 
 
 def rows_in(frame: Frame) -> int:
@@ -104,12 +103,9 @@ def rows_in(frame: Frame) -> int:
 
 
 def bytes_in(frame: Frame) -> int:
-    size: int = (
-        frame.nbytes
-        if isinstance(frame, pa.RecordBatch | pa.Table)
-        else int(frame.estimated_size())
-    )
-    return size
+    if isinstance(frame, pa.RecordBatch | pa.Table):
+        return int(frame.nbytes)
+    return int(frame.estimated_size())
 
 
 def batches_of(frame: Frame, most_bytes: int = BATCH_BYTES) -> Iterator[pa.RecordBatch]:

@@ -60,13 +60,9 @@ def packets_of_batches(batches: Sequence[Any]) -> Iterator[memoryview]:
 
 def batches_of(packet: bytes | memoryview) -> list[Any]:
     """The batches of a packet of Arrow IPC. They share the memory of the packet."""
-    import pyarrow as pa
-
     from pyrite.columns.packing.ipc import unpacked
 
-    buffer = pa.py_buffer(packet)
-    # Arrow's kernels read numbers of 8 bytes at once, so their addresses must be multiples of 8.
-    return unpacked(buffer if buffer.address % 8 == 0 else bytes(packet))
+    return unpacked(packet)
 
 
 def _first_unpicklable(items: Iterable[Any]) -> Any:

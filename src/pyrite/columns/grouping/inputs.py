@@ -4,15 +4,13 @@ that it has in the others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.types as of
 
 from pyrite.columns.grouping.aggregates import Aggregation, GroupSpec, all_parts, parts_of
 from pyrite.columns.grouping.kernels import Column
 from pyrite.columns.grouping.types import held, held_state, is_ordered, plain, state_of
-from pyrite.columns.schemas import InvalidBatch, other_type, position_of
+from pyrite.columns.schemas import InvalidBatch, have_same_values, other_type, position_of
 
 
 class Inputs:
@@ -159,7 +157,7 @@ class Inputs:
             if known is None or (_is_nothing(known) and not _is_nothing(kind)):
                 self._kinds[inside] = kind
                 changed = True
-            elif not _is_nothing(kind) and not _is_same(known, kind):
+            elif not _is_nothing(kind) and not have_same_values(kind, known):
                 raise other_type(name, known, kind, self._where)
         return changed
 
@@ -174,18 +172,3 @@ def _field(schema: pa.Schema, name: str, where: str) -> pa.Field:
 
 def _is_nothing(kind: pa.DataType) -> bool:
     return bool(of.is_null(kind) or (of.is_list(kind) and of.is_null(kind.value_type)))
-
-
-def _is_same(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two types have the same values: a string and a large_string have."""
-    if one == other:
-        return True
-    if of.is_list(one) and of.is_list(other):
-        return _is_same(one.value_type, other.value_type)
-    return any({one, other} == family for family in _FAMILIES)
-
-
-_FAMILIES: Sequence[set[pa.DataType]] = (
-    {pa.string(), pa.large_string()},
-    {pa.binary(), pa.large_binary()},
-)

@@ -29,7 +29,7 @@ from pyrite.weights import is_batch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pyrite.processors.columns.absorbing import Columns
+    from pyrite.processors.columns.no_rows import Columns
 
 
 class BatchChain:
@@ -95,12 +95,12 @@ class BatchProcessor(FusedProcessor):
         if self.chain.source is not None:
             self._frames = self._open_source(self.chain.source, context)
         if self.chain.sink is not None:
+            from pyrite.processors.columns.no_rows import Columns
+
+            self._columns = Columns()
             self._at_work = len(self.chain.links) - 1
             vertex = self.chain.links[-1].vertex
             self._writer = self.chain.sink.open(replace(context, vertex_name=vertex))
-            from pyrite.processors.columns.absorbing import Columns
-
-            self._columns = Columns()
             self._at_work = 0
 
     def process(self, ordinal: int, inbox: Inbox) -> None:

@@ -122,17 +122,17 @@ class _BatchesWork(Work):
                 yield self._batch()
             self._has_given = True
             for batch in some:
-                yield self._passed(batch)
+                yield from self._passed(batch)
 
-    def _passed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch that came as an item. It has the columns of the schema already."""
+    def _passed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch that came as an item. It must have the columns of the schema already."""
         from pyrite.columns.frames import as_batch
         from pyrite.columns.schemas import checked
 
         try:
-            return checked(as_batch(batch), self._schema, f"vertex '{self._vertex}'")
+            yield checked(as_batch(batch), self._schema, f"vertex '{self._vertex}'")
         except PyriteError as error:
-            raise BadItem(str(error), batch) from None
+            self._refuse(batch, BadItem(str(error), batch))
 
     def _put_together(self, items: list[Any]) -> Iterator[Any]:
         from pyrite.columns.dictionaries import fit_together
@@ -190,9 +190,11 @@ class _BatchesWork(Work):
     def _fits(self, item: Any) -> bool:
         """Whether an item can be a row. If not, it is a bad record, or it fails the job."""
         bad = self._made.misfit(item)
-        if bad is None:
-            return True
+        if bad is not None:
+            self._refuse(item, bad)
+        return bad is None
+
+    def _refuse(self, item: Any, bad: BadItem) -> None:
         if self.handler is None:
             raise bad
         self.handler(item, bad)
-        return False

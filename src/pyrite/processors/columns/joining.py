@@ -77,7 +77,7 @@ class _JoinWork(Work):
 
     def __init__(self, step: JoinBatches, context: ProcessorContext) -> None:
         from pyrite.columns.joining.joining import Joining
-        from pyrite.processors.columns.absorbing import Columns
+        from pyrite.processors.columns.no_rows import Columns
 
         self._columns = Columns(), Columns()
         """By ordinal, what is known of a side without rows."""
@@ -108,15 +108,15 @@ class _JoinWork(Work):
     def save(self) -> Iterable[tuple[Any, Any]]:
         yield from self._joining.save()
         for ordinal, columns in enumerate(self._columns):
-            saved = columns.save(rows_are_held=ordinal == RIGHT)
-            yield from ((ordinal, batch) for batch in saved)
+            yield from ((ordinal, batch) for batch in columns.save())
 
     def restore(self, key: Any, value: Any) -> None:
         if isinstance(key, int):
             self._columns[key].restore(value)
-        else:
+            return
+        if key[0] == "right":
             self._columns[RIGHT].restore(value)
-            self._joining.restore(key, value)
+        self._joining.restore(key, value)
 
     def close(self) -> None:
         self._joining.close()
