@@ -23,6 +23,7 @@ from pyrite.job import Execution, Job, JobConfig, checked_job, durable_job, ligh
 from pyrite.processors.services.nesting import is_on_event_loop
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
+from pyrite.watching.observers import begun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,11 +200,14 @@ class Instance(Closing):
         DAG is not valid."""
         checked_job(job, "an instance")
         self._check_open()
+        if self._cluster is not None and job.is_light:
+            return self._cluster.client.execute(job)
+        return begun(self._execute(job))
+
+    def _execute(self, job: Job) -> Execution:
         if job.is_durable:
             settings = self._driver.session.settings() if job.on_spark else None
             return self._durably().execute(job, settings)
-        if self._cluster is not None and job.is_light:
-            return self._cluster.client.execute(job)
         service = self._service
         execution = Execution(
             job,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -213,12 +214,18 @@ class Execution(Future[None]):
         self.member: str | None = None
         """The address of the member that coordinates or drives it, as soon as one does; None if it
         runs in this process."""
+        self.submitted = time.time()
+        """When it was submitted, in seconds since 1970."""
+        self.ended: float | None = None
+        """When it ended, in seconds since 1970; None if it has not."""
         self._status = JobStatus.STARTING
         self._request_cancel: Callable[[], None] = lambda: None
         self._read_metrics: Callable[[], dict[str, Any]] = dict
         self._read_progress: Callable[[], list[tuple[str, int, int]]] = list
         self._read_timings: Callable[[], dict[str, float]] = dict
         self._read_waits_for: Callable[[], str | None] = lambda: None
+        self._read_members: Callable[[], list[dict[str, Any]]] = list
+        self._read_page: Callable[[], str | None] = lambda: None
         repair_after_fork(self)
 
     def result(self, timeout: float | None = None) -> None:
@@ -273,6 +280,20 @@ class Execution(Future[None]):
         """The seconds that a Spark job spent on each of `session`, `stages` and `commit`."""
         return self._read_timings()
 
+    def members(self) -> list[dict[str, Any]]:
+        """What is known of the processes that the job runs in now: for each, `member` (its name or
+        number), `host`, `pid` and `memory_bytes`, the memory that it takes."""
+        return self._read_members()
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether its steps run in this process."""
+        return self._is_here
+
+    def page(self) -> str | None:
+        """The address of Spark's own web page of the job; None if there is none."""
+        return self._read_page()
+
     def __repr__(self) -> str:
         return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
 
@@ -314,12 +335,16 @@ class Execution(Future[None]):
         progress: Callable[[], list[tuple[str, int, int]]] = list,
         timings: Callable[[], dict[str, float]] = dict,
         waits_for: Callable[[], str | None] = lambda: None,
+        members: Callable[[], list[dict[str, Any]]] = list,
+        page: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._request_cancel = cancel
         self._read_metrics = metrics
         self._read_progress = progress
         self._read_timings = timings
         self._read_waits_for = waits_for
+        self._read_members = members
+        self._read_page = page
 
     def has_metrics(self, metrics: dict[str, Any]) -> None:
         """Sets the metrics of an execution that has ended elsewhere."""
@@ -332,6 +357,7 @@ class Execution(Future[None]):
         self._status = JobStatus.RUNNING
 
     def end(self, error: BaseException | None) -> None:
+        self.ended = time.time()
         if error is None:
             self._status = JobStatus.COMPLETED
             self.set_result(None)

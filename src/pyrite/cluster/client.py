@@ -31,6 +31,7 @@ from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
+from pyrite.watching.observers import begun
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import Keys, keys_from
@@ -208,8 +209,8 @@ class Client(Closing):
         id = bytes.fromhex(execution.id)
         _wire_light(execution, lambda: self._post(lambda: self._cancel(id)))
         execution.now_running()
-        return self._submit(
-            execution, lambda connection: self._send_job(connection, id, job, packed)
+        return begun(
+            self._submit(execution, lambda connection: self._send_job(connection, id, job, packed))
         )
 
     def _submit_normal(self, job: Job, order: bytes) -> Execution:
@@ -225,7 +226,9 @@ class Client(Closing):
             timings=lambda: figures.now().timings,
         )
         self._figures[id] = figures
-        return self._submit(execution, lambda connection: connection.send(m.Drive(id, order)))
+        return begun(
+            self._submit(execution, lambda connection: connection.send(m.Drive(id, order)))
+        )
 
     def _new_execution(self, job: Job, id: str | None = None) -> Execution:
         return Execution(

@@ -1,0 +1,1 @@
+"""What platform teams expect: Prometheus, OpenTelemetry, OpenLineage, logs as JSON lines."""

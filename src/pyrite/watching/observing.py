@@ -1,0 +1,202 @@
+"""The view of an execution now: its DAG, its metrics and how it ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from pyrite.dag import DAG, Vertex
+from pyrite.errors import JobFailed
+from pyrite.functions import message_of, shorten
+from pyrite.job import Execution, JobStatus
+from pyrite.tracebacks import users_traceback
+from pyrite.watching.views import (
+    EdgeView,
+    FailureView,
+    HeavyKey,
+    Kind,
+    MemberView,
+    ProcessorView,
+    RunState,
+    RunView,
+    StageView,
+    VertexState,
+    VertexView,
+)
+
+MOST_PROCESSORS: Final = 64
+"""A vertex on Spark has one processor for each task, of which there may be thousands."""
+
+
+def view_of(execution: Execution) -> RunView:
+    """What is known of the execution now. It never raises: what cannot be read is left out."""
+    status = execution.status
+    metrics: Mapping[str, Any] = _read(execution.metrics, {})
+    error = execution.exception(0) if execution.done() else None
+    failure = None if error is None or execution.cancelled() else failure_of(error)
+    job = execution.job
+    return RunView(
+        id=execution.id,
+        job_id=job.id,
+        name=job.config.name or _names(job.dag),
+        kind=_kind(execution),
+        state=_STATES[status],
+        submitted=execution.submitted,
+        ended=execution.ended,
+        seen=time.time(),
+        host=_host(),
+        pid=os.getpid(),
+        vertices=tuple(_vertex(each, metrics.get(each.name), status, failure) for each in job.dag),
+        edges=tuple(
+            EdgeView(
+                source=edge.source.name,
+                destination=edge.destination.name,
+                label=edge.settings.describe(),
+                **_waiting(metrics.get(edge.destination.name), edge.source.name),
+            )
+            for edge in job.dag.edges
+        ),
+        stages=tuple(
+            StageView(label=label, done=done, total=total)
+            for label, done, total in _read(execution.progress, [])
+        ),
+        members=tuple(
+            MemberView(
+                member=str(each["member"]),
+                host=each.get("host", ""),
+                pid=each.get("pid", 0),
+                memory_bytes=each.get("memory_bytes", 0),
+            )
+            for each in _read(execution.members, [])
+        ),
+        timings=_read(execution.timings, {}),
+        waits_for=_read(execution.waits_for, None),
+        failure=failure,
+        page=_read(execution.page, None),
+    )
+
+
+def failure_of(error: BaseException) -> FailureView:
+    """An error as a person reads it."""
+    if not isinstance(error, JobFailed):
+        return FailureView(message=message_of(error))
+    cause = error.__cause__
+    return FailureView(
+        message=str(error),
+        vertex=error.vertex,
+        edge=error.edge,
+        item=None if error.item is None else shorten(error.item, 2000),
+        traceback="" if cause is None else users_traceback(cause),
+    )
+
+
+_STATES: Final[Mapping[JobStatus, RunState]] = {
+    JobStatus.STARTING: "starting",
+    JobStatus.RUNNING: "running",
+    JobStatus.COMPLETED: "completed",
+    JobStatus.FAILED: "failed",
+    JobStatus.CANCELLED: "cancelled",
+}
+
+
+def _vertex(
+    vertex: Vertex, found: Mapping[str, Any] | None, status: JobStatus, failure: FailureView | None
+) -> VertexView:
+    name = vertex.name
+    numbers = found or {}
+    parts = numbers.get("processors", ())
+    busiest = sorted(parts, key=lambda part: -part["received"] - part["emitted"])
+    return VertexView(
+        name=name,
+        state=_vertex_state(numbers, status, failure is not None and failure.vertex == name),
+        received=numbers.get("received", 0),
+        emitted=numbers.get("emitted", 0),
+        skipped=numbers.get("skipped", 0),
+        dead_letters=numbers.get("dead_letters", 0),
+        queue_fill=numbers.get("queue_fill", 0),
+        busy_seconds=numbers.get("busy_seconds", 0.0),
+        held_bytes=numbers.get("held_bytes", 0),
+        spilled_bytes=numbers.get("spilled_bytes", 0),
+        skew=skew_of([part["received"] or part["emitted"] for part in parts]),
+        heaviest_keys=tuple(
+            HeavyKey(edge=edge, key=key, count=count, share=share)
+            for edge, key, count, share in numbers.get("heaviest_keys", ())
+        ),
+        processors=tuple(
+            ProcessorView(
+                received=part["received"],
+                emitted=part["emitted"],
+                busy_seconds=part["busy_seconds"],
+            )
+            for part in busiest[:MOST_PROCESSORS]
+        ),
+        processor_count=len(parts),
+        fused_with=tuple(numbers.get("fused_with", ())),
+        step=_step(vertex),
+        origin=vertex.origin,
+    )
+
+
+def skew_of(counts: list[int]) -> float:
+    """The largest count, divided by the mean.
+
+    >>> skew_of([2, 2, 2]), skew_of([9, 0, 0]), skew_of([]), skew_of([0, 0])
+    (1.0, 3.0, 1.0, 1.0)
+    """
+    total = sum(counts)
+    return max(counts) * len(counts) / total if total else 1.0
+
+
+def _vertex_state(numbers: Mapping[str, Any], status: JobStatus, is_culprit: bool) -> VertexState:
+    parts = numbers.get("processors", ())
+    if status is JobStatus.COMPLETED:
+        return "completed"
+    if is_culprit:
+        return "failed"
+    if parts and numbers.get("done", 0) >= len(parts):
+        return "completed"
+    if status in (JobStatus.FAILED, JobStatus.CANCELLED):
+        return "cancelled"
+    has_moved = numbers.get("received", 0) or numbers.get("emitted", 0)
+    return "running" if has_moved or numbers.get("queue_fill", 0) else "waiting"
+
+
+def _waiting(numbers: Mapping[str, Any] | None, source: str) -> dict[str, int]:
+    found = (numbers or {}).get("inbound", {}).get(source, {})
+    return {"fill": found.get("fill", 0), "capacity": found.get("capacity", 0)}
+
+
+def _kind(execution: Execution) -> Kind:
+    job = execution.job
+    if job.is_durable:
+        return "durable"
+    if not job.is_light:
+        return "normal"
+    return "light" if execution.runs_here else "light on members"
+
+
+def _names(dag: DAG) -> str:
+    """A name for a job that has none: from its first to its last vertex."""
+    names = [vertex.name for vertex in dag]
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+
+
+def _step(vertex: Vertex) -> str:
+    step = getattr(vertex.supplier, "step", None)
+    return shorten(vertex.supplier if step is None else step, 300)
+
+
+def _read(read: Any, instead: Any) -> Any:
+    try:
+        return read()
+    except Exception:  # the session has just ended, the store is not reachable
+        return instead
+
+
+@cache
+def _host() -> str:
+    return socket.gethostname()
