@@ -238,7 +238,7 @@ class Instance(Closing):
             if self._stored is not None:
                 own = self._stored.for_execution()
                 run.collections, light.flush = own, own.flush
-            execution.wire(cancel=light.cancel, metrics=light.metrics)
+            execution.wire(cancel=light.cancel, metrics=light.metrics, members=light.members)
             self._register(execution)
             light.begin()
         else:
