@@ -24,6 +24,7 @@ from pyrite.processors.services.nesting import is_on_event_loop
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
 from pyrite.watching.observers import begun
+from pyrite.watching.recorders import recording_from_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,6 +143,7 @@ class Instance(Closing):
         self._lock = threading.Lock()
         self._closed = False
         self._has_closed = threading.Event()
+        self._recording = recording_from_environment()
         repair_after_fork(self)
 
     def new_job(self, dag: DAG | MakesDAG, config: JobConfig | None = None) -> Job:
@@ -335,6 +337,8 @@ class Instance(Closing):
         try:
             self._wait_and_stop(running)
         finally:
+            if self._recording is not None:
+                self._recording.close()
             self._has_closed.set()
 
     def _wait_and_stop(self, running: Sequence[Execution]) -> None:

@@ -17,6 +17,7 @@ from pyrite.cli.errors import end_at_next_interrupt, say
 from pyrite.functions import shorten
 from pyrite.instances import Instance, instance
 from pyrite.job import Execution, Job, JobStatus
+from pyrite.watching.recorders import open_recorder
 
 QUIET_SECONDS = 1.0
 CANCEL_SECONDS = 10.0  # a function that does not return cannot be stopped
@@ -26,16 +27,18 @@ PATIENCE_SECONDS = 15.0
 
 @contextmanager
 def opened(**options: Any) -> Iterator[Instance]:
-    """An instance for one command. After Ctrl-C it is not closed, because closing would wait for a
-    Spark session that is still starting. The process ends then, and Spark ends with it."""
-    pyr = instance(**options)
-    try:
-        yield pyr
-    except Exception:
-        pyr.close()
-        raise
-    else:
-        pyr.close()
+    """An instance for one command, whose runs are recorded. After Ctrl-C it is not closed, because
+    closing would wait for a Spark session that is still starting. The process ends then, and Spark
+    ends with it."""
+    with open_recorder():
+        pyr = instance(**options)
+        try:
+            yield pyr
+        except Exception:
+            pyr.close()
+            raise
+        else:
+            pyr.close()
 
 
 def run_to_end(job: Job, console: Console) -> Execution:

@@ -26,6 +26,8 @@ from pyrite.collections.opening import MEMORY, redis_at
 from pyrite.errors import PyriteError
 from pyrite.interrupts import INTERRUPTED
 from pyrite.job import Execution, JobConfig, durable_job
+from pyrite.watching.observers import begun
+from pyrite.watching.recorders import open_recorder
 
 if TYPE_CHECKING:
     from pyrite.durable.hosts.durable import Durable as DurableJobs
@@ -76,6 +78,7 @@ def submit(
 
     console = Console()
     with reporting_errors(), ExitStack() as closing:
+        closing.enter_context(open_recorder())
         place = place_of(durable, durable_file)
         url = collections_at(collections, collections_file)
         if is_folder(place) and url != MEMORY:
@@ -94,7 +97,9 @@ def submit(
         started = time.perf_counter()
         with Console(stderr=True).status("submitting the job"):
             execution = durable_job(found, config, jobs.execute).execute()
-        if not wait:
+        if wait:
+            begun(execution)
+        else:
             typer.echo(execution.id)
             with existing_store(place) as store:
                 if _nobody_runs(store):

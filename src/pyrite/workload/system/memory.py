@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyrite.workload.system.reaper import children_of
+from pyrite.system.reaper import children_of
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
