@@ -15,10 +15,11 @@ from rich.table import Table
 from pyrite.cli.durable import Durable, DurableFile, place_of
 from pyrite.cli.errors import reporting_errors, say
 from pyrite.cli.looking import command, existing_store, moment
-from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration
+from pyrite.cli.showing.watch import QUIET_SECONDS, REFRESH_SECONDS
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten_text
 from pyrite.interrupts import INTERRUPTED
+from pyrite.watching.words import duration
 
 if TYPE_CHECKING:
     from pyrite.durable.client.overview import JobRow
