@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final
 
 from pyrite.dag import DAG, Vertex
 from pyrite.errors import JobFailed
-from pyrite.functions import message_of, shorten
+from pyrite.functions import message_of, shorten, shorten_text
 from pyrite.job import Execution, JobStatus
 from pyrite.tracebacks import users_traceback
 from pyrite.watching.views import (
@@ -30,6 +31,8 @@ from pyrite.watching.views import (
 
 MOST_PROCESSORS: Final = 64
 """A vertex on Spark has one processor for each task, of which there may be thousands."""
+
+LONGEST_STEP: Final = 300
 
 
 def view_of(execution: Execution) -> RunView:
@@ -50,7 +53,17 @@ def view_of(execution: Execution) -> RunView:
         seen=time.time(),
         host=_host(),
         pid=os.getpid(),
-        vertices=tuple(_vertex(each, metrics.get(each.name), status, failure) for each in job.dag),
+        vertices=tuple(
+            vertex_view(
+                each.name,
+                metrics.get(each.name),
+                status,
+                failure,
+                step=step_text(each),
+                origin=each.origin,
+            )
+            for each in job.dag
+        ),
         edges=tuple(
             EdgeView(
                 source=edge.source.name,
@@ -103,10 +116,16 @@ _STATES: Final[Mapping[JobStatus, RunState]] = {
 }
 
 
-def _vertex(
-    vertex: Vertex, found: Mapping[str, Any] | None, status: JobStatus, failure: FailureView | None
+def vertex_view(
+    name: str,
+    found: Mapping[str, Any] | None,
+    status: JobStatus,
+    failure: FailureView | None,
+    *,
+    step: str = "",
+    origin: str | None = None,
 ) -> VertexView:
-    name = vertex.name
+    """A vertex, by the metrics that were found of it."""
     numbers = found or {}
     parts = numbers.get("processors", ())
     busiest = sorted(parts, key=lambda part: -part["received"] - part["emitted"])
@@ -136,8 +155,8 @@ def _vertex(
         ),
         processor_count=len(parts),
         fused_with=tuple(numbers.get("fused_with", ())),
-        step=_step(vertex),
-        origin=vertex.origin,
+        step=step,
+        origin=origin,
     )
 
 
@@ -181,13 +200,25 @@ def _kind(execution: Execution) -> Kind:
 
 def _names(dag: DAG) -> str:
     """A name for a job that has none: from its first to its last vertex."""
-    names = [vertex.name for vertex in dag]
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+    return name_from([vertex.name for vertex in dag])
 
 
-def _step(vertex: Vertex) -> str:
+def name_from(vertices: Sequence[str]) -> str:
+    """
+    >>> name_from(["read", "count", "write"]), name_from(["read"]), name_from([])
+    ('read … write', 'read', '')
+    """
+    return " … ".join(vertices[:: max(1, len(vertices) - 1)])
+
+
+def step_text(vertex: Vertex) -> str:
+    """What a vertex runs, in short. It costs little, also if the step holds a million items."""
     step = getattr(vertex.supplier, "step", None)
-    return shorten(vertex.supplier if step is None else step, 300)
+    # A class with a repr of its own may hide something.
+    if not is_dataclass(step) or not hasattr(type(step).__repr__, "__wrapped__"):
+        return shorten(vertex.supplier if step is None else step, LONGEST_STEP)
+    parts = [f"{f.name}={shorten(getattr(step, f.name))}" for f in fields(step) if f.repr]
+    return shorten_text(f"{type(step).__name__}({', '.join(parts)})", LONGEST_STEP)
 
 
 def _read(read: Any, instead: Any) -> Any:
