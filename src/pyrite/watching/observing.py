@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from pyrite.dag import DAG, Vertex
+from pyrite.dag import Vertex
 from pyrite.errors import JobFailed
 from pyrite.functions import message_of, shorten
-from pyrite.job import Execution, JobStatus
+from pyrite.job import Execution, Job, JobStatus
 from pyrite.tracebacks import users_traceback
 from pyrite.watching.views import (
     EdgeView,
@@ -35,14 +35,14 @@ MOST_PROCESSORS: Final = 64
 def view_of(execution: Execution) -> RunView:
     """What is known of the execution now. It never raises: what cannot be read is left out."""
     status = execution.status
-    metrics: Mapping[str, Any] = _read(execution.metrics, {})
+    metrics: Mapping[str, Any] = read(execution.metrics, {})
     error = execution.exception(0) if execution.done() else None
     failure = None if error is None or execution.cancelled() else failure_of(error)
     job = execution.job
     return RunView(
         id=execution.id,
         job_id=job.id,
-        name=job.config.name or _names(job.dag),
+        name=name_of(job),
         kind=_kind(execution),
         state=_STATES[status],
         submitted=execution.submitted,
@@ -62,7 +62,7 @@ def view_of(execution: Execution) -> RunView:
         ),
         stages=tuple(
             StageView(label=label, done=done, total=total)
-            for label, done, total in _read(execution.progress, [])
+            for label, done, total in read(execution.progress, [])
         ),
         members=tuple(
             MemberView(
@@ -71,13 +71,24 @@ def view_of(execution: Execution) -> RunView:
                 pid=each.get("pid", 0),
                 memory_bytes=each.get("memory_bytes", 0),
             )
-            for each in _read(execution.members, [])
+            for each in read(execution.members, [])
         ),
-        timings=_read(execution.timings, {}),
-        waits_for=_read(execution.waits_for, None),
+        timings=read(execution.timings, {}),
+        waits_for=read(execution.waits_for, None),
         failure=failure,
-        page=_read(execution.page, None),
+        page=read(execution.page, None),
     )
+
+
+def name_of(job: Job) -> str:
+    """The name of a job, the same for all its runs. One that has none is named after its first and
+    its last vertex."""
+    if job.config.name is not None:
+        return job.config.name
+    names = [vertex.name for vertex in job.dag]
+    if not names:  # a job that another process submitted
+        return job.name
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
 
 
 def failure_of(error: BaseException) -> FailureView:
@@ -179,20 +190,15 @@ def _kind(execution: Execution) -> Kind:
     return "light" if execution.runs_here else "light on members"
 
 
-def _names(dag: DAG) -> str:
-    """A name for a job that has none: from its first to its last vertex."""
-    names = [vertex.name for vertex in dag]
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-
-
 def _step(vertex: Vertex) -> str:
     step = getattr(vertex.supplier, "step", None)
     return shorten(vertex.supplier if step is None else step, 300)
 
 
-def _read(read: Any, instead: Any) -> Any:
+def read(reading: Any, instead: Any) -> Any:
+    """What a method of an execution returns, or something else if it cannot be read now."""
     try:
-        return read()
+        return reading()
     except Exception:  # the session has just ended, the store is not reachable
         return instead
 
