@@ -23,6 +23,7 @@ from pyrite.job import Execution, Job, JobConfig, checked_job, durable_job, ligh
 from pyrite.processors.services.nesting import is_on_event_loop
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
+from pyrite.telemetry.environment import from_environment
 from pyrite.watching.observers import begun
 from pyrite.watching.recorders import recording_from_environment
 
@@ -144,6 +145,7 @@ class Instance(Closing):
         self._closed = False
         self._has_closed = threading.Event()
         self._recording = recording_from_environment()
+        self._telemetry = from_environment()
         repair_after_fork(self)
 
     def new_job(self, dag: DAG | MakesDAG, config: JobConfig | None = None) -> Job:
@@ -357,6 +359,7 @@ class Instance(Closing):
         if self._stored is not None:
             self._stored.close()
         self._driver.close()
+        self._telemetry.close()
 
     def __repr__(self) -> str:
         return (

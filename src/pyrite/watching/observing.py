@@ -10,10 +10,10 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final
 
-from pyrite.dag import DAG, Vertex
+from pyrite.dag import Vertex
 from pyrite.errors import JobFailed
 from pyrite.functions import message_of, shorten, shorten_text
-from pyrite.job import Execution, JobStatus
+from pyrite.job import Execution, Job, JobStatus
 from pyrite.tracebacks import users_traceback
 from pyrite.watching.views import (
     EdgeView,
@@ -38,14 +38,14 @@ LONGEST_STEP: Final = 300
 def view_of(execution: Execution) -> RunView:
     """What is known of the execution now. It never raises: what cannot be read is left out."""
     status = execution.status
-    metrics: Mapping[str, Any] = _read(execution.metrics, {})
+    metrics: Mapping[str, Any] = read(execution.metrics, {})
     error = execution.exception(0) if execution.done() else None
     failure = None if error is None or execution.cancelled() else failure_of(error)
     job = execution.job
     return RunView(
         id=execution.id,
         job_id=job.id,
-        name=job.config.name or _names(job.dag),
+        name=name_of(job),
         kind=_kind(execution),
         state=_STATES[status],
         submitted=execution.submitted,
@@ -75,7 +75,7 @@ def view_of(execution: Execution) -> RunView:
         ),
         stages=tuple(
             StageView(label=label, done=done, total=total)
-            for label, done, total in _read(execution.progress, [])
+            for label, done, total in read(execution.progress, [])
         ),
         members=tuple(
             MemberView(
@@ -84,13 +84,22 @@ def view_of(execution: Execution) -> RunView:
                 pid=each.get("pid", 0),
                 memory_bytes=each.get("memory_bytes", 0),
             )
-            for each in _read(execution.members, [])
+            for each in read(execution.members, [])
         ),
-        timings=_read(execution.timings, {}),
-        waits_for=_read(execution.waits_for, None),
+        timings=read(execution.timings, {}),
+        waits_for=read(execution.waits_for, None),
         failure=failure,
-        page=_read(execution.page, None),
+        page=read(execution.page, None),
     )
+
+
+def name_of(job: Job) -> str:
+    """The name of a job, the same for all its runs. One that has none is named after its first and
+    its last vertex."""
+    if job.config.name is not None:
+        return job.config.name
+    # The DAG of a job that another process submitted may be empty.
+    return name_from([vertex.name for vertex in job.dag]) or job.name
 
 
 def failure_of(error: BaseException) -> FailureView:
@@ -198,11 +207,6 @@ def _kind(execution: Execution) -> Kind:
     return "light" if execution.runs_here else "light on members"
 
 
-def _names(dag: DAG) -> str:
-    """A name for a job that has none: from its first to its last vertex."""
-    return name_from([vertex.name for vertex in dag])
-
-
 def name_from(vertices: Sequence[str]) -> str:
     """
     >>> name_from(["read", "count", "write"]), name_from(["read"]), name_from([])
@@ -221,9 +225,10 @@ def step_text(vertex: Vertex) -> str:
     return shorten_text(f"{type(step).__name__}({', '.join(parts)})", LONGEST_STEP)
 
 
-def _read(read: Any, instead: Any) -> Any:
+def read(reading: Any, instead: Any) -> Any:
+    """What a method of an execution returns, or something else if it cannot be read now."""
     try:
-        return read()
+        return reading()
     except Exception:  # the session has just ended, the store is not reachable
         return instead
 
