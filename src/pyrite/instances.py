@@ -24,6 +24,7 @@ from pyrite.job import Execution, Job, JobConfig, checked_job, durable_job, ligh
 from pyrite.processors.services.nesting import is_on_event_loop
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
+from pyrite.telemetry.environment import from_environment
 from pyrite.watching.observers import begun
 from pyrite.watching.recorders import recording_from_environment
 
@@ -158,6 +159,7 @@ class Instance(Closing):
         self._has_closed = threading.Event()
         self._recording = recording_from_environment()
         self._page: Page | None = None
+        self._telemetry = from_environment()
         repair_after_fork(self)
 
     def new_job(self, dag: DAG | MakesDAG, config: JobConfig | None = None) -> Job:
@@ -252,7 +254,7 @@ class Instance(Closing):
             if self._stored is not None:
                 own = self._stored.for_execution()
                 run.collections, light.flush = own, own.flush
-            execution.wire(cancel=light.cancel, metrics=light.metrics)
+            execution.wire(cancel=light.cancel, metrics=light.metrics, members=light.members)
             self._register(execution)
             light.begin()
         else:
@@ -388,6 +390,7 @@ class Instance(Closing):
         if self._stored is not None:
             self._stored.close()
         self._driver.close()
+        self._telemetry.close()
 
     def __repr__(self) -> str:
         return (

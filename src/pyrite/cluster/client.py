@@ -31,6 +31,7 @@ from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
+from pyrite.telemetry.environment import from_environment
 from pyrite.watching.observers import begun
 from pyrite.watching.recorders import Recording, recording_from_environment
 from pyrite.wire import messages as m
@@ -73,6 +74,7 @@ class Client(Closing):
     ) -> None:
         self._addresses = list(addresses)
         self._pid = os.getpid()
+        self._telemetry = from_environment()
         self._turn = 0
         """The address to dial next."""
         self._wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
@@ -203,6 +205,7 @@ class Client(Closing):
             each.end(_not_known(each.job, "this client was closed"))
         self._threads.close(wait=not stuck)
         self._wire.close()
+        self._telemetry.close()
 
     def __repr__(self) -> str:
         return f"<pyrite client of {', '.join(self._addresses)}{', closed' * self._closed}>"
