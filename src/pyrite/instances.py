@@ -23,7 +23,9 @@ from pyrite.job import Execution, Job, JobConfig, checked_job, durable_job, ligh
 from pyrite.processors.services.nesting import is_on_event_loop
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
+from pyrite.telemetry.environment import from_environment
 from pyrite.watching.observers import begun
+from pyrite.watching.recorders import recording_from_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,6 +144,8 @@ class Instance(Closing):
         self._lock = threading.Lock()
         self._closed = False
         self._has_closed = threading.Event()
+        self._recording = recording_from_environment()
+        self._telemetry = from_environment()
         repair_after_fork(self)
 
     def new_job(self, dag: DAG | MakesDAG, config: JobConfig | None = None) -> Job:
@@ -236,7 +240,7 @@ class Instance(Closing):
             if self._stored is not None:
                 own = self._stored.for_execution()
                 run.collections, light.flush = own, own.flush
-            execution.wire(cancel=light.cancel, metrics=light.metrics)
+            execution.wire(cancel=light.cancel, metrics=light.metrics, members=light.members)
             self._register(execution)
             light.begin()
         else:
@@ -335,6 +339,8 @@ class Instance(Closing):
         try:
             self._wait_and_stop(running)
         finally:
+            if self._recording is not None:
+                self._recording.close()
             self._has_closed.set()
 
     def _wait_and_stop(self, running: Sequence[Execution]) -> None:
@@ -353,6 +359,7 @@ class Instance(Closing):
         if self._stored is not None:
             self._stored.close()
         self._driver.close()
+        self._telemetry.close()
 
     def __repr__(self) -> str:
         return (

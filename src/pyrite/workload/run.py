@@ -350,7 +350,7 @@ class Run:
 
     def to_svg(self) -> str:
         """The graph of the jobs, with a colour for each state, as an SVG document."""
-        return drawing.svg(*self._picture())
+        return drawing.svg(*self._picture(), noun="jobs")
 
     def to_html(self) -> str:
         """A report as one HTML document: a summary, the graph, a time chart, the table of the jobs,

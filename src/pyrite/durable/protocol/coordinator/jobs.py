@@ -30,7 +30,7 @@ def reject(draft: Draft, name: str, reason: str) -> None:
     draft.delete(paths.plan(name))
     if name in draft.cluster.ended or name in draft.cluster.jobs:
         return
-    node = JobNode(draft.number, JobStatus.FAILED, reason)
+    node = JobNode(draft.number, JobStatus.FAILED, reason, draft.now)
     draft.cluster.ended[name] = node
     draft.put(paths.job(name), node.text())
     draft.delete(paths.cancel(name), paths.workflow(name))
@@ -64,7 +64,7 @@ def end_if_over(draft: Draft, name: str) -> None:
     job = draft.cluster.jobs.get(name)
     if job is None or (job.open_count if job.is_running else job.peer_count):
         return
-    node = replace(job.node, status=job.node.status.end)
+    node = replace(job.node, status=job.node.status.end, ended=draft.now)
     for late in job.died_sealing.values():
         draft.delete(*(paths.completion(offer) for offer in late))
     draft.cluster.end(job, node)

@@ -17,6 +17,7 @@
 | /plan/<job>, /cancel/<job> | a client | a request; deleted when it is handled |
 | /workflow/<job> | a client, before the plan | the `Workflow` |
 | /catalog/<job> | a client, before the plan | the job's name, for people; stays with /job/<job> |
+| /shape/<job> | a client, before the plan | its DAG, for people; stays with /job/<job> |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
 | /metrics/<job> | the peer that completes the job | what its vertices did; stays with /job/<job> |
 | /waits/<job> | coordinator | a sentence: why parts of the job have no peer; gone when all have |
@@ -116,6 +117,10 @@ def cancel(job: str) -> str:
 
 def catalog(job: str) -> str:
     return f"/catalog/{job}"
+
+
+def shape(job: str) -> str:
+    return f"/shape/{job}"
 
 
 def metrics(job: str) -> str:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from math import inf
 
-from pyrite.workload.system.reaper import seen
+from pyrite.system.reaper import seen
 
 LONGEST_SECONDS = 0.5
 """How long a single wait takes at most. A signal that arrives just before a wait does not interrupt
