@@ -12,7 +12,7 @@ import pyrite
 from pyrite import Pipeline
 from pyrite import processors as p
 
-PAGES = Path(__file__).parents[1] / "docs" / "*.md"
+PAGES = Path(__file__).parents[1] / "docs" / "**" / "*.md"
 
 
 def words_of(line: str) -> list[str]:

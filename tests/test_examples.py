@@ -48,7 +48,7 @@ def test_an_example_prints_the_expected_output(name: str) -> None:
 
 
 def test_the_example_counts_the_words_as_a_plain_loop_does() -> None:
-    text = " ".join(page.read_text() for page in EXAMPLES.parent.glob("docs/*.md"))
+    text = " ".join(page.read_text() for page in EXAMPLES.parent.glob("docs/**/*.md"))
     counts = Counter(re.findall(r"[a-z]+", text.lower()))
     done = subprocess.run(
         [sys.executable, EXAMPLES / "word_count.py"], capture_output=True, text=True, timeout=60
