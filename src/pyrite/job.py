@@ -367,8 +367,9 @@ class Execution(Future[None], DrawsItself):
     def now_running(self) -> None:
         self._status = JobStatus.RUNNING
 
-    def end(self, error: BaseException | None) -> None:
-        self.ended = time.time()
+    def end(self, error: BaseException | None, *, ended: float | None = None) -> None:
+        """`ended` is when it ended, if that was not now."""
+        self.ended = time.time() if ended is None else ended
         if error is None:
             self._status = JobStatus.COMPLETED
             self.set_result(None)

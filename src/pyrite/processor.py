@@ -46,6 +46,10 @@ class Processor:
     """Whether it works on batches of rows, and is not cooperative only because a call takes long.
     In a Spark task it runs on the thread of the task."""
     outbox: Outbox
+    held_bytes: int = 0
+    """About how many bytes it holds in memory, and how many it has written to files because they
+    did not fit: for metrics. Another thread may read them at any time."""
+    spilled_bytes: int = 0
 
     def attach(self, outbox: Outbox) -> None:
         """Gives the processor its outbox. The engine calls this before `init`."""

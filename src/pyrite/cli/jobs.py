@@ -119,7 +119,7 @@ def cancel(
 ) -> None:
     """Cancel a durable job, and wait until it is cancelled."""
     from pyrite.durable.client.overview import overview
-    from pyrite.durable.protocol.tree import paths
+    from pyrite.durable.client.watching import cancel_job
 
     with reporting_errors(), ExitStack() as closing:
         place = place_of(durable, durable_file)
@@ -127,7 +127,7 @@ def cancel(
         found = chosen(job, overview(store).jobs, place)
         if found.has_ended:
             raise PyriteError(f"{_named(found)} has ended: it {_how(found.status)}")
-        store.create(paths.cancel(found.id))
+        cancel_job(store, found.id)
         try:
             how = _wait_for_end(store, found.id, place, closing)
         except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from pyrite.instances import Instance, instance
 from pyrite.job import Execution, Job
 from pyrite.watching.observing import view_of
 from pyrite.watching.rates import Rates
+from pyrite.watching.recorders import open_recorder
 from pyrite.watching.words import duration
 
 CANCEL_SECONDS = 10.0  # a function that does not return cannot be stopped
@@ -27,16 +28,18 @@ CANCEL_SECONDS = 10.0  # a function that does not return cannot be stopped
 
 @contextmanager
 def opened(**options: Any) -> Iterator[Instance]:
-    """An instance for one command. After Ctrl-C it is not closed, because closing would wait for a
-    Spark session that is still starting. The process ends then, and Spark ends with it."""
-    pyr = instance(**options)
-    try:
-        yield pyr
-    except Exception:
-        pyr.close()
-        raise
-    else:
-        pyr.close()
+    """An instance for one command, whose runs are recorded. After Ctrl-C it is not closed, because
+    closing would wait for a Spark session that is still starting. The process ends then, and Spark
+    ends with it."""
+    with open_recorder():
+        pyr = instance(**options)
+        try:
+            yield pyr
+        except Exception:
+            pyr.close()
+            raise
+        else:
+            pyr.close()
 
 
 def run_to_end(job: Job, answer: Answer) -> Execution:

@@ -25,6 +25,8 @@ from pyrite.collections.opening import MEMORY, redis_at
 from pyrite.errors import PyriteError
 from pyrite.interrupts import INTERRUPTED
 from pyrite.job import Execution, JobConfig, durable_job
+from pyrite.watching.observers import begun
+from pyrite.watching.recorders import open_recorder
 
 if TYPE_CHECKING:
     from pyrite.durable.hosts.durable import Durable as DurableJobs
@@ -75,6 +77,7 @@ def submit(
     from pyrite.durable.hosts.places import is_folder
 
     with answering(json, quiet=quiet) as answer, ExitStack() as closing:
+        closing.enter_context(open_recorder())
         console = answer.console
         place = place_of(durable, durable_file)
         url = collections_at(collections, collections_file)
@@ -93,7 +96,9 @@ def submit(
         config = JobConfig(name=dag if name is None else name, members=members)
         with Console(stderr=True, quiet=quiet).status("submitting the job"):
             execution = durable_job(found, config, jobs.execute).execute()
-        if not wait:
+        if wait:
+            begun(execution)
+        else:
             answer.give(execution_document(execution))
             if not json:
                 typer.echo(execution.id)

@@ -15,11 +15,19 @@ LEAST_BYTES = 16 << 10
 """Smaller pieces of a part are put together before they are written."""
 
 
+class Tally:
+    """How many bytes all files of one step have taken."""
+
+    written = 0
+
+
 class SpillFile:
     """Parts of batches in a temporary file, as Arrow IPC. A part gives its rows in the order in
-    which they were added. `memory` is about how many bytes of `parts` parts wait to be written."""
+    which they were added. `memory` is about how many bytes of `parts` parts wait to be written.
+    What is written is added to `tally`."""
 
-    def __init__(self, *, parts: int, memory: int) -> None:
+    def __init__(self, *, parts: int, memory: int, tally: Tally | None = None) -> None:
+        self.tally = tally or Tally()
         self._file = tempfile.TemporaryFile(prefix="pyrite-spill-", buffering=0)  # noqa: SIM115
         self._pieces = Pieces(full_bytes=max(LEAST_BYTES, memory // parts))
         self._places: dict[int, list[tuple[int, int]]] = {}
@@ -52,3 +60,4 @@ class SpillFile:
             left = left[self._file.write(left) :]
         self._places.setdefault(part, []).append((self._end, data.size))
         self._end += data.size
+        self.tally.written += data.size

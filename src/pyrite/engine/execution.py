@@ -25,6 +25,7 @@ from pyrite.engine.limits import handles_errors, too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext, at, close_quietly
 from pyrite.engine.metrics import VertexMetrics, gather
 from pyrite.engine.plan import Topology, choose_single_partitions, plan_topology
+from pyrite.engine.processes import this_process
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.processors.collections import ReadNamed
@@ -283,6 +284,7 @@ class JobRun:
         self._left = 0
         self._lock = threading.Lock()
         self._slow: set[str] = set()
+        self._has_ended = False
         self.flush: Callable[[], None] = _nothing
         """Called at the end: it waits for what is still being written."""
 
@@ -300,6 +302,10 @@ class JobRun:
         return gather(
             self._plan.topology, [(m.stretch_of, m.processor_tasklets) for m in self._members]
         )
+
+    def members(self) -> list[dict[str, Any]]:
+        """The process that the job runs in."""
+        return [] if self._has_ended else [this_process("0")]
 
     def _start(self) -> None:
         halt = self._run.halt
@@ -376,6 +382,7 @@ class JobRun:
         for member in self._members:
             member.close(error)
         self._meta_suppliers.close(error)
+        self._has_ended = True
         self._on_end(error)
 
     def _reports(self) -> dict[str, list[Any]]:

@@ -90,6 +90,14 @@ class Forgiving(HandlesErrors):
         self.processor.close(error)
 
     @property
+    def held_bytes(self) -> int:  # type: ignore[override]
+        return self.processor.held_bytes
+
+    @property
+    def spilled_bytes(self) -> int:  # type: ignore[override]
+        return self.processor.spilled_bytes
+
+    @property
     def saves_state(self) -> bool:
         return self.processor.saves_state
 

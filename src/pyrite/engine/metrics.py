@@ -1,15 +1,21 @@
 """Metrics of an execution: for each vertex and each of its processors, the items received and
-emitted and the time spent."""
+emitted, the time spent and the memory taken; and how metrics of several parts are put together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypedDict, cast
 
 from pyrite.engine.fusion import Stretch
-from pyrite.engine.plan import Topology
+from pyrite.engine.plan import Topology, edge_name
 from pyrite.engine.tasklets import ProcessorTasklet
+from pyrite.functions import shorten
+from pyrite.processors.groups.aggregates import Nothing
 from pyrite.processors.loops.fused import FusedProcessor
+
+MOST_KEYS: Final = 5
+"""How many of the heaviest keys of an edge are told."""
+LONGEST_KEY: Final = 100
 
 
 class ProcessorMetrics(TypedDict):
@@ -23,12 +29,46 @@ class ProcessorMetrics(TypedDict):
     """Number of items in its inbound queues; a batch counts as its rows, here as everywhere."""
     busy_seconds: float
     """Time spent in its calls; for fused vertices, the time of all of them together."""
+    held_bytes: int
+    """About how much its groups, joins and sorts hold in memory now."""
+    spilled_bytes: int
+    """How much these have written to files, because it did not fit."""
+    done: int
+    """1 if it has completed; of a vertex, how many of its processors have."""
+
+
+class InboundMetrics(TypedDict):
+    """The edges from one vertex to another, unless these are fused."""
+
+    received: int
+    fill: int
+    """How many items wait in the queues."""
+    capacity: int
+    """How many may wait there; 0 if that is not known."""
+
+
+HeavyKeyMetrics = tuple[str, str, int, float]
+"""The name of a partitioned edge, a key as text, about how many items it has, and which share of
+all items of the edge these are."""
 
 
 class VertexMetrics(ProcessorMetrics):
     processors: list[ProcessorMetrics]
     fused_with: list[str]
     """The vertices that run in the same loop as this one."""
+    inbound: dict[str, InboundMetrics]
+    """By the vertex that the edges come from."""
+    heaviest_keys: list[HeavyKeyMetrics]
+    """At most MOST_KEYS of each edge, the heaviest first."""
+
+
+_COUNTED: Final = (
+    *("received", "emitted", "skipped", "dead_letters"),
+    *("busy_seconds", "spilled_bytes", "done"),
+)
+_NOW: Final = ("queue_fill", "held_bytes")
+"""What may also become less."""
+_NUMBERS: Final = (*_COUNTED, *_NOW)
 
 
 def gather(
@@ -36,14 +76,19 @@ def gather(
 ) -> dict[str, VertexMetrics]:
     """The metrics of all vertices, in topological order."""
     by_vertex: dict[str, list[ProcessorMetrics]] = {vertex.name: [] for vertex in topology.vertices}
+    tasklets_of: dict[str, list[ProcessorTasklet]] = {name: [] for name in by_vertex}
     fused: dict[str, list[str]] = {}
     for stretches, tasklets in members:
         for stretch, tasklet in zip(stretches, tasklets):
             names = [vertex.name for vertex in stretch.vertices]
+            tasklets_of[names[0]].append(tasklet)
             for position, name in enumerate(names):
                 by_vertex[name].append(_of_processor(tasklet, position, len(names)))
                 fused[name] = [other for other in names if other != name]
-    return {name: _of_vertex(parts, fused.get(name, [])) for name, parts in by_vertex.items()}
+    return {
+        name: _of_vertex(name, parts, fused.get(name, []), tasklets_of[name])
+        for name, parts in by_vertex.items()
+    }
 
 
 def since(
@@ -51,7 +96,7 @@ def since(
 ) -> dict[str, VertexMetrics]:
     """What has been added to metrics since they were gathered before."""
     return {
-        name: _minus(vertex, before[name]) if name in before else vertex
+        name: _combined(name, vertex, before[name], -1) if name in before else vertex
         for name, vertex in now.items()
     }
 
@@ -62,63 +107,28 @@ def plus(
     """Metrics to which something has been added: the inverse of `since`."""
     total = dict(before)
     for name, vertex in more.items():
-        if name not in total:
-            total[name] = vertex
-            continue
-        earlier = total[name]
-        processors = [_sum(a, b) for a, b in zip(earlier["processors"], vertex["processors"])]
-        total[name] = {
-            **_sum(earlier, vertex),
-            "processors": processors,
-            "fused_with": vertex["fused_with"],
-        }
+        total[name] = _combined(name, vertex, total[name], 1) if name in total else vertex
     return total
 
 
-def _sum(before: ProcessorMetrics, more: ProcessorMetrics) -> ProcessorMetrics:
-    return {
-        "received": before["received"] + more["received"],
-        "emitted": before["emitted"] + more["emitted"],
-        "skipped": before["skipped"] + more["skipped"],
-        "dead_letters": before["dead_letters"] + more["dead_letters"],
-        "queue_fill": more["queue_fill"],
-        "busy_seconds": before["busy_seconds"] + more["busy_seconds"],
-    }
-
-
-def _minus(now: VertexMetrics, before: VertexMetrics) -> VertexMetrics:
-    processors = [
-        _difference(later, earlier)
-        for later, earlier in zip(now["processors"], before["processors"])
-    ]
-    return {
-        **_difference(now, before),
-        "processors": processors,
-        "fused_with": now["fused_with"],
-    }
-
-
-def _difference(now: ProcessorMetrics, before: ProcessorMetrics) -> ProcessorMetrics:
-    return {
-        "received": now["received"] - before["received"],
-        "emitted": now["emitted"] - before["emitted"],
-        "skipped": now["skipped"] - before["skipped"],
-        "dead_letters": now["dead_letters"] - before["dead_letters"],
-        "queue_fill": now["queue_fill"],
-        "busy_seconds": now["busy_seconds"] - before["busy_seconds"],
-    }
-
-
 def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
-    """Metrics with all times set to 0, so that the same work always gives the same metrics."""
+    """Metrics without what depends on the time and on the free memory, so that the same work always
+    gives the same metrics."""
+    zeros: Any = dict.fromkeys(DEPENDS_ON_THE_RUN, 0)
     return {
-        name: {
-            **vertex,
-            "busy_seconds": 0.0,
-            "processors": [{**part, "busy_seconds": 0.0} for part in vertex["processors"]],
-        }
+        name: cast(
+            VertexMetrics,
+            {
+                **vertex,
+                **zeros,
+                "processors": [{**part, **zeros} for part in vertex["processors"]],
+            },
+        )
         for name, vertex in metrics.items()
     }
+
+
+DEPENDS_ON_THE_RUN: Final = ("busy_seconds", "held_bytes", "spilled_bytes")
 
 
 def added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
@@ -127,23 +137,95 @@ def added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[s
     for name in order:
         parts = [task[name] for task in tasks if name in task]
         if parts:
-            numbers = {key: sum(part[key] for part in parts) for key in _NUMBERS}
-            processors = [processor for part in parts for processor in part["processors"]]
+            inbound = _inbound_of(part["inbound"] for part in parts)
             total[name] = {
-                **numbers,
-                "processors": processors,
+                **{key: sum(part[key] for part in parts) for key in _NUMBERS},
+                "processors": [processor for part in parts for processor in part["processors"]],
                 "fused_with": parts[0]["fused_with"],
+                "inbound": inbound,
+                "heaviest_keys": _heaviest(
+                    name, inbound, (key[:3] for part in parts for key in part["heaviest_keys"])
+                ),
             }
     return total
 
 
-_NUMBERS = ("received", "emitted", "skipped", "dead_letters", "queue_fill", "busy_seconds")
+def _combined(name: str, now: VertexMetrics, before: VertexMetrics, sign: int) -> VertexMetrics:
+    """What is counted, plus or minus what was counted before; the rest as it is now."""
+
+    def numbers(later: Any, earlier: Any, counted: Sequence[str]) -> dict[str, Any]:
+        return {**later, **{key: later[key] + sign * earlier[key] for key in counted}}
+
+    nothing = {"received": 0}
+    earlier = before["inbound"]
+    inbound: Any = {
+        source: numbers(edge, earlier.get(source, nothing), ("received",))
+        for source, edge in now["inbound"].items()
+    }
+    counts = [
+        *(key[:3] for key in now["heaviest_keys"]),
+        *((edge, key, sign * count) for edge, key, count, _ in before["heaviest_keys"]),
+    ]
+    return cast(
+        VertexMetrics,
+        {
+            **numbers(now, before, _COUNTED),
+            "processors": [
+                numbers(later, part, _COUNTED)
+                for later, part in zip(now["processors"], before["processors"])
+            ],
+            "inbound": inbound,
+            "heaviest_keys": _heaviest(name, inbound, counts),
+        },
+    )
+
+
+def _inbound_of(parts: Iterable[Mapping[str, InboundMetrics]]) -> dict[str, InboundMetrics]:
+    total: dict[str, InboundMetrics] = {}
+    for part in parts:
+        for source, edge in part.items():
+            known = total.get(source)
+            total[source] = (
+                edge
+                if known is None
+                else {
+                    "received": known["received"] + edge["received"],
+                    "fill": known["fill"] + edge["fill"],
+                    "capacity": known["capacity"] + edge["capacity"],
+                }
+            )
+    return total
+
+
+def _heaviest(
+    vertex: str,
+    inbound: Mapping[str, InboundMetrics],
+    counts: Iterable[tuple[str, str, int]],
+) -> list[HeavyKeyMetrics]:
+    """The heaviest keys of each edge, from counts of which one key may have several."""
+    by_edge: dict[str, dict[str, int]] = {}
+    for edge, key, count in counts:
+        of_edge = by_edge.setdefault(edge, {})
+        of_edge[key] = of_edge.get(key, 0) + count
+    heaviest: list[HeavyKeyMetrics] = []
+    for source, numbers in inbound.items():
+        edge, total = edge_name(source, vertex), numbers["received"]
+        found = sorted(by_edge.get(edge, {}).items(), key=lambda pair: -pair[1])
+        heaviest += [
+            (edge, key, count, min(1.0, count / total))
+            for key, count in found[:MOST_KEYS]
+            if count > 0 and total > 0
+        ]
+    return heaviest
 
 
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
+    processor = tasklet.processor
     received, emitted = tasklet.received, 0
-    if isinstance(tasklet.processor, FusedProcessor):
-        received, emitted = tasklet.processor.vertex_counts()[position]
+    held, spilled = processor.held_bytes, processor.spilled_bytes
+    if isinstance(processor, FusedProcessor):
+        received, emitted = processor.vertex_counts()[position]
+        held, spilled = processor.vertex_memory()[position]
     if position == length - 1:  # only the last of fused vertices has queues, for each of its edges
         emitted = sum(route.moved for route in tasklet.routes[: len(tasklet.outbox.buckets)])
     handler = tasklet.handlers[position] if tasklet.handlers else None
@@ -155,17 +237,48 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
         "dead_letters": bad if handler is not None and handler.keeps else 0,
         "queue_fill": sum(edge.rows for edge in tasklet.inbound) if position == 0 else 0,
         "busy_seconds": tasklet.busy,
+        "held_bytes": 0 if tasklet.has_finished else held,
+        "spilled_bytes": spilled,
+        "done": int(tasklet.has_finished),
     }
 
 
-def _of_vertex(parts: list[ProcessorMetrics], fused_with: list[str]) -> VertexMetrics:
-    return {
-        "received": sum(part["received"] for part in parts),
-        "emitted": sum(part["emitted"] for part in parts),
-        "skipped": sum(part["skipped"] for part in parts),
-        "dead_letters": sum(part["dead_letters"] for part in parts),
-        "queue_fill": sum(part["queue_fill"] for part in parts),
-        "busy_seconds": sum(part["busy_seconds"] for part in parts),
-        "processors": parts,
-        "fused_with": fused_with,
-    }
+def _of_vertex(
+    name: str,
+    parts: list[ProcessorMetrics],
+    fused_with: list[str],
+    tasklets: Sequence[ProcessorTasklet],
+) -> VertexMetrics:
+    """`tasklets` are those whose queues lead to the vertex."""
+    edges = [edge for tasklet in tasklets for edge in tasklet.inbound if edge.plan.source]
+    inbound = _inbound_of(
+        {
+            edge.plan.source: {
+                "received": edge.received,
+                "fill": edge.rows,
+                "capacity": edge.capacity,
+            }
+        }
+        for edge in edges
+    )
+    heavy = (
+        (edge.plan.name, _text(key), count)
+        for edge in edges
+        if edge.heavy_keys is not None
+        for key, count in edge.heavy_keys.heaviest(MOST_KEYS)
+    )
+    numbers: Any = {key: sum(cast(Any, part)[key] for part in parts) for key in _NUMBERS}
+    return cast(
+        VertexMetrics,
+        {
+            **numbers,
+            "processors": parts,
+            "fused_with": fused_with,
+            "inbound": inbound,
+            "heaviest_keys": _heaviest(name, inbound, heavy),
+        },
+    )
+
+
+def _text(key: Any) -> str:
+    return shorten(None if key is Nothing.KEY else key, LONGEST_KEY)

@@ -19,7 +19,7 @@ from pyrite.engine.queues import DONE, Done
 from pyrite.engine.routing import Route
 from pyrite.engine.tasklets import IDLE, PROGRESS, InboundEdge, ProcessorTasklet
 from pyrite.processor import Processor
-from pyrite.weights import count_of, is_batch
+from pyrite.weights import is_batch
 
 
 class ByPartition(Protocol):
@@ -105,7 +105,7 @@ class PacketTasklet(ProcessorTasklet):
             ends_partition = self._partitions is not None and packet.partition != self._partition
             if ends_partition and (self.inbox or not self._begin_partition(packet.partition)):
                 return PROGRESS
-            self.received += count_of(packet.items)
+            self._edge.note(packet.items)
             self.inbox.extend(packet.items)
             self._at = self._edge
             self._packet = None

@@ -41,7 +41,12 @@ class EdgePlan:
 
     @property
     def name(self) -> str:
-        return f"'{self.source} -> {self.destination}'"
+        return edge_name(self.source, self.destination)
+
+
+def edge_name(source: str, destination: str) -> str:
+    """The name of an edge in messages and metrics."""
+    return f"'{source} -> {destination}'"
 
 
 @dataclass(frozen=True, slots=True)

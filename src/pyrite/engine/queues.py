@@ -148,6 +148,11 @@ class SpscQueue:
         self._taken += len(chunk)
         return chunk
 
+    @property
+    def capacity(self) -> int:
+        """How many items it holds; 0 if it is unbounded."""
+        return 0 if self._capacity == UNBOUNDED else self._capacity
+
     def __len__(self) -> int:
         return self._added - self._taken
 

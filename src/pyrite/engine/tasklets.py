@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from pyrite.bad_records import Handler
 from pyrite.boxes import Inbox, Outbox
+from pyrite.dag import Pattern
 from pyrite.engine.ends import Inlet
 from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.heavy_keys import HeavyKeys
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import Done, SpscQueue
 from pyrite.engine.routing import Route, RoutingFailed
@@ -55,14 +57,39 @@ class InboundEdge:
     """The queues of one inbound edge of one processor. They are read in turn until each has
     returned its done marker."""
 
-    __slots__ = ("_turn", "ordinal", "plan", "priority", "queues")
+    __slots__ = (
+        "_turn",
+        "capacity",
+        "heavy_keys",
+        "ordinal",
+        "plan",
+        "priority",
+        "queues",
+        "received",
+    )
 
     def __init__(self, plan: EdgePlan, queues: Sequence[SpscQueue]) -> None:
         self.plan = plan
         self.ordinal = plan.destination_ordinal
         self.priority = plan.settings.priority
         self.queues = list(queues)
+        self.capacity = sum(queue.capacity for queue in queues)
+        """How many items all queues hold when they are full; 0 if that is not limited."""
+        self.received = 0
+        settings = plan.settings
+        self.heavy_keys = (
+            HeavyKeys(settings.key, settings.columns)
+            if settings.pattern is Pattern.PARTITIONED
+            else None
+        )
         self._turn = 0
+
+    def note(self, items: Sequence[Any]) -> None:
+        """Counts items that the processor gets from this edge."""
+        count = count_of(items)
+        self.received += count
+        if self.heavy_keys is not None:
+            self.heavy_keys.see(items, count)
 
     def fill(self, inbox: Inbox, limit: int) -> bool:
         """Moves up to `limit` items into the inbox, or some batches of rows. Returns whether a
@@ -129,7 +156,6 @@ class ProcessorTasklet(Tasklet):
         "outbox",
         "pace",
         "processor",
-        "received",
         "routes",
         "vertex",
     )
@@ -165,7 +191,6 @@ class ProcessorTasklet(Tasklet):
         self.is_steady = False
         """Whether the clock must not decide what goes together."""
         self.busy = 0.0
-        self.received = 0
         self.has_finished = False
         self._undrained = False
         self._processing = False
@@ -216,7 +241,8 @@ class ProcessorTasklet(Tasklet):
                 self._at = edge
                 break
         if inbox:
-            self.received += count_of(inbox.pending())
+            assert self._at is not None
+            self._at.note(inbox.pending())
             self._deliver()
             return PROGRESS
         if came and self._at is not None and self._at.is_done:
@@ -314,6 +340,10 @@ class ProcessorTasklet(Tasklet):
         if held:
             self._drain_outbox()
         return held
+
+    @property
+    def received(self) -> int:
+        return sum(edge.received for edge in self.inbound)
 
     @property
     def is_woken(self) -> bool:

@@ -26,6 +26,15 @@ class AlwaysShort(spill.Memory):
         return True
 
 
+def test_what_is_written_is_counted() -> None:
+    memory = AlwaysShort(0)
+    kept = spill.Spill(memory)
+    for n in range(2 * spill.ITEMS_PER_WRITE):
+        kept.add("a key", n)
+    kept.close()
+    assert memory.spilled > 2 * spill.ITEMS_PER_WRITE
+
+
 def grouped(
     supplier: StepSupplier, batches: list[list[Any]], bad: list[Any] | None = None
 ) -> list[Any]:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from pyrite.system.alive import NOBODY
 from pyrite.workload import JobState, Run, Workload
 from pyrite.workload.storage.store import Status
-from pyrite.workload.system.alive import NOBODY
 from pyrite.workload.views.report.facts import Facts, Failure
 from pyrite.workload.views.report.graph import graph
 from pyrite.workload.views.report.page import page

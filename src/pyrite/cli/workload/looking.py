@@ -13,8 +13,8 @@ from pyrite.cli.showing.answers import JsonOption, answering
 from pyrite.cli.workload.arguments import StoreArgument
 from pyrite.cli.workload.shown import show
 from pyrite.errors import PyriteError
+from pyrite.system.private import write_private
 from pyrite.workload import Run
-from pyrite.workload.system.private import write_private
 from pyrite.workload.views.documents import log_document
 
 

@@ -25,6 +25,7 @@ from pyrite.columns.grouping.inputs import Inputs
 from pyrite.columns.grouping.kernels import ArrowKernels, Held, Kernels, kernels_for
 from pyrite.columns.grouping.outputs import Outputs, overflow
 from pyrite.columns.grouping.spilling import LEVELS, Spill
+from pyrite.columns.spill_file import Tally
 
 BYTES_GATHERED: Final = 128 << 20
 """The most bytes of frames that wait to be grouped, unless the budget is less than twice that."""
@@ -48,6 +49,7 @@ class Grouping:
         keep_order: bool = False,
         vertex: str,
         level: int = 0,
+        tally: Tally | None = None,
     ) -> None:
         self._spec = spec
         self._kernel_name: columns.Kernels = kernels
@@ -62,6 +64,7 @@ class Grouping:
         self._bytes_gathered = 0
         self._states: list[Held] = []
         self._spill: Spill | None = None
+        self._tally = tally or Tally()
         self._restored: dict[int, pa.RecordBatch] = {}
 
     def add(self, frame: Frame) -> None:
@@ -94,6 +97,7 @@ class Grouping:
                 keep_order=self._keep_order,
                 vertex=self._vertex,
                 level=self._level + 1,
+                tally=self._tally,
             )
             try:
                 for batch in part:
@@ -122,6 +126,14 @@ class Grouping:
         if self._spill is not None:
             self._spill.close()
             self._spill = None
+
+    @property
+    def held_bytes(self) -> int:
+        return self._bytes_gathered + sum(map(bytes_in, list(self._states)))
+
+    @property
+    def spilled_bytes(self) -> int:
+        return self._tally.written
 
     def _settle(self) -> None:
         """Takes over what was restored, in the order in which it was saved."""
@@ -196,6 +208,7 @@ class Grouping:
     def _spill_states(self) -> None:
         if self._spill is None:
             self._spill = Spill(self._spec.by, self._level)
+            self._spill.count_in(self._tally)
         states, self._states = self._states, []
         if states:
             self._spill.add(self._states_of(states))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pyrite.columns.hashing.partitions import hashes_of
 from pyrite.columns.packing.splitting import split
-from pyrite.columns.spill_file import SpillFile
+from pyrite.columns.spill_file import SpillFile, Tally
 
 _BITS: Final = 4
 PARTS: Final = 1 << _BITS
@@ -27,6 +27,10 @@ class Spill:
         self._by = by
         self._shift = _BITS * level
         self._file = SpillFile(parts=PARTS, memory=_WAITING)
+
+    def count_in(self, tally: Tally) -> None:
+        """From now on, what is written is added to `tally`."""
+        self._file.tally = tally
 
     def add(self, batches: Iterable[pa.RecordBatch]) -> None:
         for batch in batches:

@@ -22,6 +22,7 @@ from pyrite.columns.joining.spec import JoinHow, JoinSpec, join_spec
 from pyrite.columns.joining.spilled import Spilled
 from pyrite.columns.kernels import Kernels
 from pyrite.columns.schemas import checked, completed, position_of
+from pyrite.columns.spill_file import Tally
 
 __all__ = ["JoinHow", "JoinSpec", "Joining", "join_spec"]
 
@@ -40,12 +41,14 @@ class Joining:
         budget: int | None = None,
         vertex: str = "",
         level: int = 0,
+        tally: Tally | None = None,
     ) -> None:
         self._spec, self._kernels, self._vertex = spec, kernels, vertex
         self._budget, self._level = budget, level
         self._where = f"vertex '{vertex}'" if vertex else "a join"
         self._held = self._new_held(spec)
         self._size = 0
+        self._tally = tally or Tally()
         self._spilled: Spilled | None = None
         self._right: pa.Schema | None = None
         self._left: pa.Schema | None = None
@@ -99,6 +102,14 @@ class Joining:
         if self._spilled is not None:
             self._spilled.close()
 
+    @property
+    def held_bytes(self) -> int:
+        return self._size if self._spilled is None else 0
+
+    @property
+    def spilled_bytes(self) -> int:
+        return self._tally.written
+
     def _new_held(self, spec: JoinSpec) -> Held:
         return Held(spec, self._kernels, self._where, budget=self._budget)
 
@@ -122,7 +133,7 @@ class Joining:
             self._spill(self._budget)
 
     def _spill(self, budget: int) -> None:
-        self._spilled = Spilled(self._spec, budget=budget, level=self._level)
+        self._spilled = Spilled(self._spec, budget=budget, level=self._level, tally=self._tally)
         for batch in self._held.right():
             self._spilled.add_right(batch)
         self._held = self._new_held(self._spec)
@@ -182,6 +193,7 @@ class Joining:
             budget=self._budget,
             vertex=self._vertex,
             level=self._level + 1,
+            tally=self._tally,
         )
         try:
             inner.hold(right_schema.empty_table())

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyrite.columns.hashing.partitions import hashes_of
 from pyrite.columns.joining.spec import JoinSpec
 from pyrite.columns.packing.splitting import split
-from pyrite.columns.spill_file import SpillFile
+from pyrite.columns.spill_file import SpillFile, Tally
 
 PARTS: Final = 32
 
@@ -21,11 +21,11 @@ class Spilled:
     """Both sides of a join on disk. `level` says which digits of the hash choose the part: a part
     that is too large is divided again by the next ones."""
 
-    def __init__(self, spec: JoinSpec, *, budget: int, level: int) -> None:
+    def __init__(self, spec: JoinSpec, *, budget: int, level: int, tally: Tally) -> None:
         self._spec = spec
         self._divisor = np.uint32(PARTS**level)
-        self._right = SpillFile(parts=PARTS, memory=budget // 4)
-        self._left = SpillFile(parts=PARTS, memory=budget // 4)
+        self._right = SpillFile(parts=PARTS, memory=budget // 4, tally=tally)
+        self._left = SpillFile(parts=PARTS, memory=budget // 4, tally=tally)
         self._hash: dict[int, int | None] = {}
         """By part the only hash of its right rows; None if there are several."""
 

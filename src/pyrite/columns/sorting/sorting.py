@@ -19,7 +19,7 @@ from pyrite.columns.kernels import Kernels
 from pyrite.columns.packing.splitting import split
 from pyrite.columns.schemas import checked, completed
 from pyrite.columns.sorting.ordering import Ordering
-from pyrite.columns.spill_file import SpillFile
+from pyrite.columns.spill_file import SpillFile, Tally
 from pyrite.errors import InvalidDAG
 from pyrite.functions import shorten
 
@@ -76,6 +76,7 @@ class Sorting:
         self._rows = _Rows()
         self._parts: _Parts | None = None
         self._restored: dict[int, pa.RecordBatch] = {}
+        self._tally = Tally()
 
     def add(self, frame: Frame) -> None:
         self._settle()
@@ -104,6 +105,14 @@ class Sorting:
         if self._parts is not None:
             self._parts.close()
 
+    @property
+    def held_bytes(self) -> int:
+        return self._rows.size
+
+    @property
+    def spilled_bytes(self) -> int:
+        return self._tally.written
+
     def _add(self, frame: Frame) -> None:
         batch = as_batch(frame)
         if self._schema is None:
@@ -124,7 +133,7 @@ class Sorting:
                 ),
                 BOUNDS,
             )
-            self._parts = _Parts(self._ordering, bounds, self._budget, self._where)
+            self._parts = _Parts(self._ordering, bounds, self._budget, self._where, self._tally)
             for each in self._rows.batches:
                 self._parts.add(checked(each, self._schema, self._where))
             self._rows = _Rows()
@@ -163,11 +172,13 @@ class _Rows:
 class _Parts:
     """Rows on disk, in ranges between bounds. Rows that equal a bound are a part of their own."""
 
-    def __init__(self, ordering: Ordering, bounds: pa.RecordBatch, budget: int, where: str) -> None:
+    def __init__(
+        self, ordering: Ordering, bounds: pa.RecordBatch, budget: int, where: str, tally: Tally
+    ) -> None:
         self._ordering, self._bounds, self._where = ordering, bounds, where
-        self._budget = budget
+        self._budget, self._tally = budget, tally
         self._count = 2 * bounds.num_rows + 1
-        self._file = SpillFile(parts=self._count, memory=budget // 4)
+        self._file = SpillFile(parts=self._count, memory=budget // 4, tally=tally)
         self._sizes = [0] * self._count
         self._schema: pa.Schema | None = None
         self._inner: _Parts | None = None
@@ -214,7 +225,7 @@ class _Parts:
         every = max(1, self._file.rows[part] // SAMPLE)
         sample = _sampled(self._read(part), self._ordering, self._where, every=every)
         bounds = self._ordering.quantiles(sample, BOUNDS)
-        self._inner = _Parts(self._ordering, bounds, self._budget, self._where)
+        self._inner = _Parts(self._ordering, bounds, self._budget, self._where, self._tally)
         for batch in self._read(part):
             self._inner.add(batch)
         yield from self._inner.sorted()

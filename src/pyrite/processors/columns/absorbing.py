@@ -26,6 +26,12 @@ class Absorber(Protocol):
 
     def close(self) -> None: ...
 
+    @property
+    def held_bytes(self) -> int: ...
+
+    @property
+    def spilled_bytes(self) -> int: ...
+
 
 COLUMNS = "columns"
 """The key of what a snapshot has of a side without rows."""
@@ -75,3 +81,11 @@ class AbsorbingWork(Work):
 
     def close(self) -> None:
         self._kernel.close()
+
+    @property
+    def held_bytes(self) -> int:  # type: ignore[override]
+        return self._kernel.held_bytes
+
+    @property
+    def spilled_bytes(self) -> int:  # type: ignore[override]
+        return self._kernel.spilled_bytes

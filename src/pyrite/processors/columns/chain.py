@@ -179,6 +179,12 @@ class BatchProcessor(FusedProcessor):
     def vertex_counts(self) -> list[tuple[int, int]]:
         return list(zip(self._received, self._emitted))
 
+    def vertex_memory(self) -> list[tuple[int, int]]:
+        memory = [(0, 0)] * len(self.chain.links)
+        for index, work in zip(self._links, self._works):
+            memory[index] = (work.held_bytes, work.spilled_bytes)
+        return memory
+
     def _open_source(self, source: ReadStep, context: ProcessorContext) -> Iterator[Any]:
         """The frames of a source, of the kind that the next steps take as they are."""
         if isinstance(source, ReadBatches):

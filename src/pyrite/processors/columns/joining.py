@@ -120,3 +120,11 @@ class _JoinWork(Work):
 
     def close(self) -> None:
         self._joining.close()
+
+    @property
+    def held_bytes(self) -> int:  # type: ignore[override]
+        return self._joining.held_bytes
+
+    @property
+    def spilled_bytes(self) -> int:  # type: ignore[override]
+        return self._joining.spilled_bytes

@@ -47,6 +47,10 @@ class Work:
     handler: Handler | None = None
     """Takes the rows that cannot be processed; None if they fail the job."""
     has_state = False
+    held_bytes = 0
+    """About how many bytes it holds in memory, and how many it has written to files because they
+    did not fit. Another thread may read them at any time."""
+    spilled_bytes = 0
 
     def expect(self, schema: pa.Schema) -> pa.Schema | None:
         """Tells the types in Arrow of the columns that come: frames of Polars have large strings in

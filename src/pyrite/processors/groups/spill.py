@@ -7,7 +7,6 @@ groups in memory have been emitted, the files are read and grouped one by one, i
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from pyrite.columns.packing.item_pickling import dumps
+from pyrite.system.resident import resident_bytes
 
 PARTS = 32
 ITEMS_PER_WRITE = 1024
@@ -26,17 +26,15 @@ class Memory:
     """Compares the memory that the process has taken since this object was made with a budget in
     bytes."""
 
+    spilled = 0
+    """How many bytes were written to files because memory was short."""
+
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self._page = os.sysconf("SC_PAGE_SIZE")
-        self._before = self._resident()
+        self._before = resident_bytes()
 
     def is_short(self) -> bool:
-        return self._resident() - self._before > self._budget
-
-    def _resident(self) -> int:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * self._page
+        return resident_bytes() - self._before > self._budget
 
 
 class Unlimited:
@@ -93,7 +91,9 @@ class Spill:
             # The file stays open until it has been read.
             self._files[part] = tempfile.TemporaryFile(prefix="pyrite-spill-")  # noqa: SIM115
         items = self._held.pop(part)
-        self._files[part].write(dumps(items, items[0]))
+        packed = dumps(items, items[0])
+        self._files[part].write(packed)
+        self._memory.spilled += len(packed)
 
 
 def batches_of(file: IO[bytes]) -> Iterator[list[Any]]:

@@ -18,6 +18,7 @@ from pyrite.keys import one_nan
 from pyrite.processor import FailedAt, Processor
 from pyrite.processors.groups.aggregates import Nothing
 from pyrite.processors.groups.aggregating import first_of
+from pyrite.processors.groups.held import about_bytes
 from pyrite.processors.joins.key_types import JoinKeys
 from pyrite.processors.loops.loop import unhashable_key
 
@@ -128,6 +129,10 @@ class _HashJoin(Processor):
         else:
             self._rest = self._rest or []
             self._rest.append(value)
+
+    @property
+    def held_bytes(self) -> int:  # type: ignore[override]
+        return about_bytes(self._table) + about_bytes(self._alone)
 
     def failed_at(self, inbox: Inbox) -> FailedAt:
         return FailedAt(self._last(inbox)[1] if inbox else None)

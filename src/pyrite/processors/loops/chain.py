@@ -21,6 +21,7 @@ from pyrite.errors import ProcessorError
 from pyrite.pace import Pace
 from pyrite.partitioning import InvalidKey
 from pyrite.processor import FailedAt
+from pyrite.processors.groups.held import about_bytes
 from pyrite.processors.groups.spill import Memory, Spill, Unlimited, batches_of
 from pyrite.processors.loops.fused import FusedProcessor, Link, StepChain
 from pyrite.processors.loops.loop import Failure, Guard, Loop, write_loop
@@ -346,6 +347,13 @@ class ChainProcessor(FusedProcessor):
             first.count if first else 0,
             counted=self._loop.counted,
         )
+
+    def vertex_memory(self) -> list[tuple[int, int]]:
+        others = [(0, 0)] * (len(self.chain.links) - 1)
+        if self.chain.fold is None:
+            return [*others, (0, 0)]
+        state = self._state if self._state is not None else self._results
+        return [*others, (about_bytes(state), 0 if self._memory is None else self._memory.spilled)]
 
     def _read_on(self, source: Iterator[Any]) -> bool:
         """Passes one batch of items from the source through the chain. Returns True when the source

@@ -50,3 +50,7 @@ class FusedProcessor(HandlesErrors):
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
         raise NotImplementedError
+
+    def vertex_memory(self) -> list[tuple[int, int]]:
+        """(held, spilled) bytes of each vertex of the chain."""
+        raise NotImplementedError

@@ -3,13 +3,11 @@ moment."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyrite.workload.system.reaper import children_of
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+from pyrite.system.reaper import children_of
+from pyrite.system.resident import resident_bytes
 
 
 class Usage(NamedTuple):
@@ -26,7 +24,7 @@ _NOBODY: Mapping[int, Usage] = {}
 
 def usage_of_family(pid: int) -> dict[int, Usage]:
     """What each of a process and its descendants uses now, by the id of the process."""
-    return {member: Usage(_resident(member), _proportional(member)) for member in _family(pid)}
+    return {member: Usage(resident_bytes(member), _proportional(member)) for member in _family(pid)}
 
 
 def memory_of_family(pid: int, *, enough: int = 0, since: Mapping[int, Usage] = _NOBODY) -> int:
@@ -38,7 +36,7 @@ def memory_of_family(pid: int, *, enough: int = 0, since: Mapping[int, Usage] = 
     """
     family = _family(pid)
     before = [since.get(member, _NOTHING) for member in family]
-    resident = sum(map(_resident, family)) - sum(usage.resident for usage in before)
+    resident = sum(map(resident_bytes, family)) - sum(usage.resident for usage in before)
     if resident <= enough or len(family) == 1:
         return max(0, resident)
     proportional = sum(map(_proportional, family)) - sum(usage.proportional for usage in before)
@@ -52,17 +50,12 @@ def _family(pid: int) -> list[int]:
     return found
 
 
-def _resident(pid: int) -> int:
-    fields = _read(f"/proc/{pid}/statm").split()
-    return int(fields[1]) * _PAGE if len(fields) > 1 else 0
-
-
 def _proportional(pid: int) -> int:
     """The memory of a process, with its part of the pages that it shares."""
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
-    return _resident(pid)
+    return resident_bytes(pid)
 
 
 def _read(path: str) -> str:

@@ -1,0 +1,158 @@
+"""Finds the keys that have the most items on a partitioned edge, at next to no cost. Pure.
+
+The first items are all looked at, and of the later ones fewer and fewer: each time that their
+number doubles, about as many as before. Which ones depends on their positions alone, so the same
+items give the same answer, and on no regular pattern that the keys may have, too. What is seen is
+counted by a Misra-Gries sketch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pyrite.functions import shorten
+from pyrite.keys import one_nan
+from pyrite.weights import is_batch
+
+SAMPLES: Final = 256
+"""How many items are looked at before and after each time that their number doubles."""
+CAPACITY: Final = 128
+"""How many keys a sketch keeps. A count may be too small by one of so many items at most."""
+FEWEST_HITS: Final = 4
+"""A key that was met less often in a sample may be there by chance, and is not told."""
+
+
+def pruned(weights: Mapping[Any, int], capacity: int) -> dict[Any, int]:
+    """At most `capacity` keys. Each weight becomes smaller by that of the heaviest key that is
+    dropped: by no more than `total weight / (capacity + 1)`, also if this is done again and again.
+
+    >>> pruned({"a": 9, "b": 4, "c": 3, "d": 1}, 2)
+    {'a': 6, 'b': 1}
+    """
+    if len(weights) <= capacity:
+        return dict(weights)
+    less = sorted(weights.values(), reverse=True)[capacity]
+    return {key: weight - less for key, weight in weights.items() if weight > less}
+
+
+class HeavyKeys:
+    """Sees the items that one processor receives from an edge that is partitioned by a function of
+    the items, by the items themselves, or by columns. Another thread may read it at any time."""
+
+    __slots__ = (
+        "_by_rows",
+        "_key_of",
+        "_next",
+        "_random",
+        "_stride",
+        "_total",
+        "_weights",
+        "seen",
+    )
+
+    def __init__(
+        self, key: Callable[[Any], Any] | None = None, columns: Sequence[str] | None = None
+    ) -> None:
+        self._by_rows = columns is not None
+        self._key_of = _key_function(key, columns)
+        self._weights: dict[Any, int] = {}
+        self._total = 0
+        """The weight of all that was looked at."""
+        self._stride = 1
+        """One of so many items is looked at now."""
+        self._next = 0
+        """The position of the next one."""
+        self._random = 1
+        self.seen = 0
+        """How many items have come. A batch counts as its rows."""
+
+    def see(self, items: Sequence[Any], count: int) -> None:
+        """Takes the next items, of which there are `count`."""
+        start = self.seen
+        self.seen = end = start + count
+        if self._next >= end:
+            return
+        if is_batch(items[0]):
+            if self._by_rows:
+                self._see_rows(items, start)
+            return
+        while self._next < end:
+            self._look_at(items[self._next - start])
+
+    def _see_rows(self, items: Sequence[Any], start: int) -> None:
+        for item in items:
+            if not is_batch(item):
+                if self._next == start:
+                    self._look_at(item)
+                start += 1
+                continue
+            while self._next < start + item.num_rows:
+                self._look_at(item, self._next - start)
+            start += item.num_rows
+
+    def _look_at(self, *item: Any) -> None:
+        weights, stride = self._weights, self._stride
+        try:
+            key = self._key_of(*item)
+            if type(key) is not str and type(key) is not int:
+                key = _hashable(one_nan(key))
+            weights[key] = weights.get(key, 0) + stride
+        except Exception:  # the sender got the key of this item, so its function is not repeatable
+            pass
+        self._total += stride
+        if len(weights) > 2 * CAPACITY:
+            self._weights = pruned(weights, CAPACITY)
+        at = self._next
+        if at >= 2 * SAMPLES * stride:
+            self._stride = stride = 2 * stride
+        # Gaps of random lengths between 1 and 2 * stride - 1: always the same ones.
+        self._random = number = (self._random * 6364136223846793005 + 1442695040888963407) % _WRAPS
+        self._next = at + 1 + (number >> 33) % (2 * stride - 1)
+
+    def heaviest(self, most: int) -> list[tuple[Any, int]]:
+        """The keys with the most items, the heaviest first, and about how many they have."""
+        weights, stride, total, seen = self._weights.copy(), self._stride, self._total, self.seen
+        least = 1 if stride == 1 else FEWEST_HITS * stride
+        found = [pair for pair in weights.items() if pair[1] >= least]
+        found.sort(key=lambda pair: -pair[1])
+        return [(key, round(weight * seen / total)) for key, weight in found[:most]]
+
+
+_WRAPS: Final = 1 << 64
+
+
+def _hashable(key: Any) -> Any:
+    try:
+        hash(key)
+    except TypeError:  # a list or a dict
+        return _Unhashable(shorten(key))
+    return key
+
+
+class _Unhashable(str):
+    """The repr of a key that is not hashable."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _key_function(
+    key: Callable[[Any], Any] | None, columns: Sequence[str] | None
+) -> Callable[..., Any]:
+    """A function that gives the key of an item; by columns, also that of a row of a batch."""
+    if columns is None:
+        return key if key is not None else _itself
+    names = tuple(columns)
+
+    def of_row(item: Any, row: int | None = None) -> Any:
+        values = tuple(item[name] if row is None else item[name][row].as_py() for name in names)
+        return values[0] if len(values) == 1 else values
+
+    return of_row
+
+
+def _itself(item: Any) -> Any:
+    return item
