@@ -110,19 +110,43 @@ def _open_gateway(value: str) -> Closable:
     return push_to(value)
 
 
+def _open_traces(_: str) -> Closable:
+    from pyrite.telemetry.spans.tracing import traces
+
+    return traces()
+
+
 def _variable(name: str) -> Callable[[Mapping[str, str]], str | None]:
     return lambda environ: environ.get(name, "").strip() or None
+
+
+def _wants_traces(environ: Mapping[str, str]) -> str | None:
+    """What the variables of OpenTelemetry say, if they say where traces go."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip()
+    if exporter == "none":
+        return None
+    return (
+        environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
+        or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
+        or exporter
+        or None
+    )
 
 
 _READ: Final[Mapping[str, Callable[[Mapping[str, str]], str | None]]] = {
     "prometheus": _variable("PYRITE_PROMETHEUS"),
     "gateway": _variable("PYRITE_PUSHGATEWAY"),
+    "traces": _wants_traces,
 }
 _OPEN: Final[Mapping[str, Callable[[str], Closable]]] = {
     "prometheus": _open_prometheus,
     "gateway": _open_gateway,
+    "traces": _open_traces,
 }
 _VARIABLES: Final[Mapping[str, str]] = {
     "prometheus": "PYRITE_PROMETHEUS",
     "gateway": "PYRITE_PUSHGATEWAY",
+    "traces": "OTEL_*",
 }

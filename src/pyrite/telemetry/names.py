@@ -2,5 +2,6 @@
 
 from pyrite.telemetry.metrics.endpoint import Endpoint, prometheus
 from pyrite.telemetry.metrics.pushing import Pushing, push_to
+from pyrite.telemetry.spans.tracing import Tracing, traces
 
-__all__ = ["Endpoint", "Pushing", "prometheus", "push_to"]
+__all__ = ["Endpoint", "Pushing", "Tracing", "prometheus", "push_to", "traces"]

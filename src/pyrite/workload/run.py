@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrite import drawing
+from pyrite.drawing.notebooks import DrawsItself
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.functions import did_you_mean, shorten
 from pyrite.workload.input.branches import GrowingPlan
@@ -46,7 +47,7 @@ from pyrite.workload.workers.running.replaying import replay
 POLL_SECONDS = 0.1
 
 
-class Run:
+class Run(DrawsItself):
     """A run of a workload. `Workload.run` returns one; `Run.attach` makes one from a store."""
 
     def __init__(self, store: str | os.PathLike[str], *, _started: Started | None = None) -> None:
@@ -391,6 +392,16 @@ class Run:
             for id, entry in self._entries().items()
         ]
         return boxes, [drawing.Arrow(a, b) for a, b in self._plan.edges]
+
+    def _repr_html_(self) -> str:
+        from pyrite.workload.views.notebook import html_of
+
+        return html_of(self)
+
+    def _ipython_display_(self) -> None:
+        from pyrite.watching.notebook.live import show
+
+        show(self.__repr__, self._repr_html_, self.wait_for_master)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {state}" for state, count in self.counts().items())
