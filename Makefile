@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Without it, pyright asks PyPI for a newer version each time that it runs.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test test-all lint unit soak bench lock clean help
+.PHONY: demo test test-all lint unit soak bench docs docs-serve lock clean help
 
 help:
 	@echo "make demo      count words, in this process and on Spark, and draw the DAG"
@@ -21,6 +21,8 @@ help:
 	@echo "make soak      long runs in which processes are killed all the time; those of durable jobs"
 	@echo "               last PYRITE_SOAK_SECONDS each, and PYRITE_SOAK_SEED repeats one that failed"
 	@echo "make bench     measure the speed against a plain loop and against other tools"
+	@echo "make docs      build the documentation site into site/; each warning is an error"
+	@echo "make docs-serve  show the site at localhost:8000, and build it again when a page changes"
 	@echo "make lock      resolve the dependencies again and write requirements/*.lock"
 	@echo "make clean     remove the environments and the caches of the tools"
 
@@ -53,6 +55,13 @@ soak: $(VENV)/ready
 bench: $(VENV)/ready $(VENV)-bench/ready
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/ready
+	$(BIN)/python -m zensical build --clean --strict
+	$(BIN)/python -m scripts.add_examples site
+
+docs-serve: $(VENV)/ready
+	$(BIN)/python -m zensical serve
+
 $(VENV)/ready $(PYTHONS:%=$(VENV)-%/ready): \
 		requirements/dev.lock pyproject.toml scripts/make-environment scripts/install-package
 	scripts/make-environment $(@D) requirements/dev.lock
@@ -74,6 +83,6 @@ lock: $(VENV)/ready
 	$(COMPILE) requirements/bench.in -o requirements/bench.lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(PYTHONS:%=$(VENV)-%) dist
+	rm -rf $(VENV) $(VENV)-bench $(PYTHONS:%=$(VENV)-%) dist site .cache
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

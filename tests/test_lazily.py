@@ -33,3 +33,11 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'pyrite' has no attribute 'dagg'"):
         pyrite.dagg  # type: ignore[attr-defined]  # noqa: B018
     assert {"DAG", "instance", "processors", "testing"} <= set(dir(pyrite))
+
+
+def test_an_instance_loads_no_library_of_telemetry() -> None:
+    code = "import sys, pyrite; pyrite.instance().close(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "pyrite" in loaded
+    assert not {"prometheus_client", "opentelemetry", "openlineage"} & loaded

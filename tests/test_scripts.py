@@ -69,6 +69,7 @@ def install_test_servers(path: Path) -> subprocess.CompletedProcess[str]:
 def test_servers_that_are_there_are_not_installed(tmp_path: Path) -> None:
     program(tmp_path / "redis-server", "exit 0")
     program(tmp_path / "15" / "bin" / "initdb", "exit 0")
+    program(tmp_path / "chromium", "exit 0")
     done = install_test_servers(tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -76,4 +77,4 @@ def test_servers_that_are_there_are_not_installed(tmp_path: Path) -> None:
 def test_servers_that_cannot_be_installed_are_named(tmp_path: Path) -> None:
     done = install_test_servers(tmp_path)
     assert done.returncode == 1
-    assert "apt-get install redis-server postgresql" in done.stderr
+    assert "apt-get install redis-server postgresql chromium" in done.stderr

@@ -1,6 +1,6 @@
 """The public names of the package `pyrite`."""
 
-from pyrite import processors, testing
+from pyrite import processors, telemetry, testing
 from pyrite.bad_records import DeadLetter, OnError, dead_letter, skip
 from pyrite.boxes import Inbox, Outbox
 from pyrite.context import MetaSupplierContext, ProcessorContext, SupplierContext
@@ -70,6 +70,7 @@ __all__ = [
     "processors",
     "service",
     "skip",
+    "telemetry",
     "testing",
     "traverse",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrite.workload import Run
+from pyrite.workload import JobState, Run
 from tests.workload import commands
 from tests.workload.conftest import processes_of, wait_until
 
@@ -334,6 +334,7 @@ def test_status_says_what_is_known_when_the_master_is_dead(folder: Path) -> None
         stderr=subprocess.DEVNULL,
     )
     commands.wait_for(str(marker))
+    wait_until(lambda: JobState.RUNNING in Run.attach("jobs.run").counts())
     master = Run.attach("jobs.run").pid
     os.kill(master, signal.SIGKILL)
     assert process.wait(60) == 1

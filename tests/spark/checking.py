@@ -23,10 +23,10 @@ def run_checks(checks: Sequence[Callable[[], None]]) -> None:
             print(f"held: {check.__name__}", flush=True)
 
 
-def what_held(program: str) -> str:
+def what_held(program: str, *arguments: str) -> str:
     """Called in a test: runs a program of this folder and returns its output."""
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.spark.{program}"],
+        [sys.executable, "-m", f"tests.spark.{program}", *arguments],
         env=ENVIRONMENT,
         cwd=ROOT,
         capture_output=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -198,19 +199,22 @@ def end_java() -> None:
 
 
 CHECKS: list[Callable[[], None]] = [
-    stopped_between_jobs,
-    stopped_in_java_between_jobs,
     stopped_in_mid_job,
     java_killed_in_mid_job,
-    java_killed_between_jobs,
     fork_with_spark,
-    closed_after_java_was_killed,
     given_session,
+]
+LONG_CHECKS: list[Callable[[], None]] = [
+    stopped_between_jobs,
+    stopped_in_java_between_jobs,
+    java_killed_between_jobs,
+    closed_after_java_was_killed,
     users_next_session_is_left_alone,
     start_that_fails,
     settings_of_an_earlier_session,
 ]
+"""Each starts one or more sessions, which takes several seconds."""
 
 
 if __name__ == "__main__":
-    run_checks(CHECKS)
+    run_checks(LONG_CHECKS if sys.argv[1:] == ["long"] else CHECKS)

@@ -71,6 +71,7 @@ def server(log: Path, says: str, *arguments: str) -> Iterator[str]:
         process.wait(20)
 
 
+@pytest.mark.soak  # the test of a lost executor runs on such a cluster, too
 def test_executors_in_processes_of_their_own() -> None:
     run_jobs("local-cluster[2,1,1024]")
 

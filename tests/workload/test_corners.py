@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from pyrite import PyriteError
+from pyrite.system.alive import Identity
 from pyrite.workload import JobState, Run, RunBroken, Workload
-from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.processes import Reaper
 from tests.workload import commands
 from tests.workload.conftest import processes_of, row_of, states, wait_until

@@ -1,9 +1,9 @@
-"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads."""
+"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads;
+`ui`."""
 
 from __future__ import annotations
 
 import logging
-import time
 from enum import Enum
 from typing import Annotated
 
@@ -22,6 +22,8 @@ from pyrite.cli.find import find_dag
 from pyrite.cli.peers import app as peers_app
 from pyrite.cli.progress import opened, run_to_end, show_outcome
 from pyrite.cli.settings import Settings
+from pyrite.cli.showing.answers import JsonOption, QuietOption, answering
+from pyrite.cli.ui import ui as ui_command
 from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
 
@@ -40,6 +42,7 @@ app.add_typer(peers_app, name="peers")
 app.command()(submit_command.submit)
 app.command()(jobs_commands.jobs)
 app.command()(jobs_commands.cancel)
+app.command()(ui_command)
 
 DagArgument = Annotated[
     str,
@@ -74,10 +77,10 @@ def options(
 
 
 @app.command()
-def demo() -> None:
+def demo(quiet: QuietOption = False) -> None:
     """Draw a DAG that counts words, and run it in this process and on Spark."""
-    with reporting_errors():
-        demo_command.run(Console())
+    with answering(False, quiet=quiet) as answer:
+        demo_command.run(answer)
 
 
 @app.command()
@@ -103,6 +106,8 @@ def run(
     threads: Annotated[
         int | None, typer.Option(help="The number of threads of a light job. Default: 1.", min=1)
     ] = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a DAG until it ends, and show what each vertex did."""
     if light and (master is not None or members is not None):
@@ -111,8 +116,7 @@ def run(
         )
     if threads is not None and not light:
         raise typer.BadParameter("--threads is for light jobs; give --light with it")
-    console = Console()
-    with reporting_errors():
+    with answering(json, quiet=quiet) as answer:
         found = find_dag(dag, settings or ())
         with opened(spark_master=master, cooperative_threads=threads) as pyr:
             job = (
@@ -120,9 +124,7 @@ def run(
                 if light
                 else pyr.new_job(found, JobConfig(name=dag, members=members))
             )
-            started = time.perf_counter()
-            execution = run_to_end(job, console)
-            show_outcome(pyr, execution, time.perf_counter() - started, console)
+            show_outcome(pyr, run_to_end(job, answer), answer)
 
 
 @app.command()

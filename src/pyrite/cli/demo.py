@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-import time
 from importlib.resources import as_file, files
 
-from rich.console import Console
 from rich.table import Table
 
 from pyrite import Pipeline
 from pyrite import processors as p
-from pyrite.cli.progress import duration, metrics_table, opened, run_to_end, where_time_went
+from pyrite.cli.progress import opened, run_to_end, seconds_of, show_metrics, where_time_went
+from pyrite.cli.showing.answers import Answer
 from pyrite.job import JobConfig
 
 
@@ -30,7 +29,8 @@ def words_of(line: str) -> list[str]:
     return re.findall(r"[a-z']+", line.lower())
 
 
-def run(console: Console) -> None:
+def run(answer: Answer) -> None:
+    console = answer.console
     with as_file(files("pyrite.cli") / "demo.txt") as path, opened(start_spark=True) as pyr:
         pipe = word_count(str(path))
         console.print("[bold]The pipeline[/]")
@@ -40,19 +40,15 @@ def run(console: Console) -> None:
         console.print(pipe.to_dag().to_text(), markup=False, highlight=False)
 
         console.print("\n[bold]In this process, as a light job[/]")
-        started = time.perf_counter()
-        execution = run_to_end(pyr.new_light_job(pipe), console)
-        console.print(f"completed in {duration(time.perf_counter() - started)}")
+        execution = run_to_end(pyr.new_light_job(pipe), answer)
+        console.print(f"completed in {seconds_of(execution)}")
         light = pyr.map("counts").copy()
         pyr.map("counts").clear()
 
         console.print("\n[bold]On Spark, as a normal job[/]")
-        started = time.perf_counter()
-        execution = run_to_end(pyr.new_job(pipe, JobConfig(name="word-count")), console)
-        console.print(
-            f"completed in {duration(time.perf_counter() - started)}{where_time_went(execution)}"
-        )
-        console.print(metrics_table(execution))
+        execution = run_to_end(pyr.new_job(pipe, JobConfig(name="word-count")), answer)
+        console.print(f"completed in {seconds_of(execution)}{where_time_went(execution)}")
+        show_metrics(execution, console)
 
         counts = pyr.map("counts").copy()
         console.print(

@@ -15,10 +15,11 @@ from rich.table import Table
 from pyrite.cli.durable import Durable, DurableFile, place_of
 from pyrite.cli.errors import reporting_errors, say
 from pyrite.cli.looking import command, existing_store, moment
-from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration
+from pyrite.cli.showing.watch import QUIET_SECONDS, REFRESH_SECONDS
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten_text
 from pyrite.interrupts import INTERRUPTED
+from pyrite.watching.words import duration
 
 if TYPE_CHECKING:
     from pyrite.durable.client.overview import JobRow
@@ -118,7 +119,7 @@ def cancel(
 ) -> None:
     """Cancel a durable job, and wait until it is cancelled."""
     from pyrite.durable.client.overview import overview
-    from pyrite.durable.protocol.tree import paths
+    from pyrite.durable.client.watching import cancel_job
 
     with reporting_errors(), ExitStack() as closing:
         place = place_of(durable, durable_file)
@@ -126,7 +127,7 @@ def cancel(
         found = chosen(job, overview(store).jobs, place)
         if found.has_ended:
             raise PyriteError(f"{_named(found)} has ended: it {_how(found.status)}")
-        store.create(paths.cancel(found.id))
+        cancel_job(store, found.id)
         try:
             how = _wait_for_end(store, found.id, place, closing)
         except KeyboardInterrupt:

@@ -6,10 +6,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pyrite.errors import PyriteError
 
 if TYPE_CHECKING:
     from pyrite.durable.store.store import Store
@@ -18,13 +15,9 @@ if TYPE_CHECKING:
 @contextmanager
 def existing_store(place: str) -> Iterator[Store]:
     """The store of a place. Raises if a folder has none, and does not make it."""
-    from pyrite.durable.folder.layout import nodes_file
-    from pyrite.durable.store.opening import deployment_at, open_store
+    from pyrite.durable.store.opening import open_existing_store
 
-    if deployment_at(place) is None and not nodes_file(Path(place)).exists():
-        what = "the folder does not exist" if not Path(place).exists() else "nothing was ever there"
-        raise PyriteError(f"there are no durable jobs in {place}: {what}")
-    store = open_store(place)
+    store = open_existing_store(place)
     try:
         yield store
     finally:

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from pyrite.cli.cluster import Collections, CollectionsFile, collections_at
 from pyrite.cli.durable import Durable, DurableFile, place_of
-from pyrite.cli.errors import reporting_errors, say
+from pyrite.cli.errors import say
 from pyrite.cli.find import find_dag
 from pyrite.cli.looking import command, existing_store
-from pyrite.cli.progress import QUIET_SECONDS, REFRESH_SECONDS, duration, metrics_table
+from pyrite.cli.progress import seconds_of, show_metrics
 from pyrite.cli.settings import Settings
+from pyrite.cli.showing.answers import JsonOption, QuietOption, answering, error_words
+from pyrite.cli.showing.documents import execution_document
+from pyrite.cli.showing.watch import REFRESH_SECONDS, Watch
 from pyrite.collections.opening import MEMORY, redis_at
 from pyrite.errors import PyriteError
 from pyrite.interrupts import INTERRUPTED
 from pyrite.job import Execution, JobConfig, durable_job
+from pyrite.watching.observers import begun
+from pyrite.watching.recorders import open_recorder
 
 if TYPE_CHECKING:
     from pyrite.durable.hosts.durable import Durable as DurableJobs
     from pyrite.durable.store.store import Store
 
-FIRST_LINE_SECONDS: Final = 10.0
-"""Without a terminal, a line tells how far the job is; the next one comes after twice as long."""
+NOT_CANCELLED: Final = "the command was interrupted; the job is not cancelled"
 
 
 def submit(
@@ -65,6 +65,8 @@ def submit(
     ] = None,
     collections: Collections = MEMORY,
     collections_file: CollectionsFile = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a DAG as a durable job: it ends with the right result, whatever dies on the way.
 
@@ -74,8 +76,9 @@ def submit(
     from pyrite.durable.hosts.durable import Durable as DurableJobs
     from pyrite.durable.hosts.places import is_folder
 
-    console = Console()
-    with reporting_errors(), ExitStack() as closing:
+    with answering(json, quiet=quiet) as answer, ExitStack() as closing:
+        recording = closing.enter_context(open_recorder())
+        console = answer.console
         place = place_of(durable, durable_file)
         url = collections_at(collections, collections_file)
         if is_folder(place) and url != MEMORY:
@@ -90,93 +93,66 @@ def submit(
             place, peers=peers, collections=redis, run_callback=_on_a_thread, starts=False
         )
         closing.callback(jobs.close)
+        recording.remember("durable", jobs.known_as)
         config = JobConfig(name=dag if name is None else name, members=members)
-        started = time.perf_counter()
-        with Console(stderr=True).status("submitting the job"):
+        with Console(stderr=True, quiet=quiet).status("submitting the job"):
             execution = durable_job(found, config, jobs.execute).execute()
-        if not wait:
-            typer.echo(execution.id)
+        if wait:
+            begun(execution)
+        else:
+            answer.give(execution_document(execution))
+            if not json:
+                typer.echo(execution.id)
             with existing_store(place) as store:
-                if _nobody_runs(store):
+                if not quiet and _nobody_runs(store):
                     _say_what_is_missing(place)
             return
         console.print(f"job {execution.id} is submitted", highlight=False)
         store = closing.enter_context(existing_store(place))
         try:
-            _wait(execution, store, jobs, place, console, started)
+            _wait(execution, store, jobs, place, is_quiet=quiet)
         except KeyboardInterrupt:
             jobs.close()
+            answer.give(execution_document(execution, error=NOT_CANCELLED))
             _say_that_it_goes_on(execution.id, store, place)
             raise typer.Exit(INTERRUPTED) from None
-        console.print(metrics_table(execution))
-        console.print(f"[green]completed[/] in {duration(time.perf_counter() - started)}")
+        except Exception as error:
+            answer.give(execution_document(execution, error=error_words(error)))
+            raise
+        show_metrics(execution, console)
+        console.print(f"[green]completed[/] in {seconds_of(execution)}")
+        answer.give(execution_document(execution))
 
 
 def _wait(
-    execution: Execution,
-    store: Store,
-    jobs: DurableJobs,
-    place: str,
-    console: Console,
-    started: float,
+    execution: Execution, store: Store, jobs: DurableJobs, place: str, *, is_quiet: bool
 ) -> None:
     """Until the job has ended; raises as `execution.result` does. Peers and coordinators of a
     folder that were there may go, so it is looked all the time whether someone runs the job."""
     from pyrite.durable.hosts.places import is_folder
 
-    quiet_until = started + QUIET_SECONDS
-    next_line, pause = started + FIRST_LINE_SECONDS, FIRST_LINE_SECONDS
     starts = is_folder(place)
-    with ExitStack() as showing:
-        live: Live | None = None
+    with Watch(execution, quiet=is_quiet) as watch:
         while True:
             if starts and _nobody_runs(store):
                 jobs.start()
                 starts = False
                 count = sum(role == "peer" for role, _ in jobs.processes())
-                say(
-                    "nobody runs the jobs of this folder, so this command starts a coordinator and "
-                    f"{count} peers; they end with it"
-                )
+                if not is_quiet:
+                    say(
+                        "nobody runs the jobs of this folder, so this command starts a coordinator "
+                        f"and {count} peers; they end with it"
+                    )
             try:
                 return execution.result(REFRESH_SECONDS)
             except TimeoutError:
-                pass
-            now = time.perf_counter()
-            if console.is_terminal and now > quiet_until:
-                if live is None:
-                    live = showing.enter_context(
-                        Live(console=console, transient=True, auto_refresh=False)
-                    )
-                live.update(_progress(execution, now - started), refresh=True)
-            elif not console.is_terminal and now > next_line:
-                say(escape(_line(execution)))
-                pause *= 2
-                next_line = now + pause
+                watch.look()
 
 
 def _nobody_runs(store: Store) -> bool:
     from pyrite.durable.client.overview import coordinators
 
     return not coordinators(store) or not store.children("/pulse")
-
-
-def _progress(execution: Execution, seconds: float) -> Group:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("task")
-    table.add_column("parts complete", justify="right")
-    for task, complete, parts in execution.progress():
-        table.add_row(escape(task), f"{complete} of {parts}")
-    waits = execution.waits_for()
-    text = f"{execution.status.value}, {duration(seconds)}"
-    return Group(table, Text(text if waits is None else f"{text}; it {waits}", style="dim"))
-
-
-def _line(execution: Execution) -> str:
-    tasks, waits = execution.progress(), execution.waits_for()
-    complete, parts = sum(task[1] for task in tasks), sum(task[2] for task in tasks)
-    text = f"job {execution.id}: {complete} of {parts} parts are complete"
-    return text if waits is None else f"{text}; it {waits}"
 
 
 def _say_what_is_missing(place: str) -> None:

@@ -31,7 +31,9 @@ from pyrite.engine.service import BlockingThreads
 from pyrite.errors import JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
 from pyrite.job import Execution, Job, JobConfig, checked_job, light_job, normal_job
+from pyrite.telemetry.environment import from_environment
 from pyrite.watching.observers import begun
+from pyrite.watching.recorders import Recording, recording_from_environment
 from pyrite.wire import messages as m
 from pyrite.wire.identity import Identity
 from pyrite.wire.keys import Keys, keys_from
@@ -72,6 +74,7 @@ class Client(Closing):
     ) -> None:
         self._addresses = list(addresses)
         self._pid = os.getpid()
+        self._telemetry = from_environment()
         self._turn = 0
         """The address to dial next."""
         self._wire = Wire(keys, Identity(incarnation=secrets.token_hex(8)), limits)
@@ -96,6 +99,7 @@ class Client(Closing):
         self._posted: deque[Callable[[], None]] = deque()
         self._closed = False
         self._lock = threading.Lock()
+        self._recording: Recording | None = None
         self._thread = threading.Thread(target=self._run, name="pyrite-client", daemon=True)
         self._thread.start()
         reached: Future[None] = Future()
@@ -109,6 +113,7 @@ class Client(Closing):
             raise
         self._there: Future[There] = self._start(("cluster", "", "incarnations", ()))
         self._notes: Notes | None = None
+        self._recording = recording_from_environment()
 
     # The interface of an instance.
 
@@ -192,12 +197,15 @@ class Client(Closing):
             logger.error(
                 "%s has not stopped within %d s of the client's closing", each, CLOSING_SECONDS
             )
+        if self._recording is not None:
+            self._recording.close()
         self._post(self._stop)
         self._thread.join()
         for each in self._joined.values():
             each.end(_not_known(each.job, "this client was closed"))
         self._threads.close(wait=not stuck)
         self._wire.close()
+        self._telemetry.close()
 
     def __repr__(self) -> str:
         return f"<pyrite client of {', '.join(self._addresses)}{', closed' * self._closed}>"

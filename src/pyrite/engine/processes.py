@@ -7,7 +7,7 @@ import socket
 from functools import cache
 from typing import Any
 
-from pyrite.resident import resident_bytes
+from pyrite.system.resident import resident_bytes
 
 
 def this_process(member: str) -> dict[str, Any]:

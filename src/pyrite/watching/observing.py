@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final
 
-from pyrite.dag import DAG, Vertex
+from pyrite.dag import Vertex
 from pyrite.errors import JobFailed
-from pyrite.functions import message_of, shorten
-from pyrite.job import Execution, JobStatus
+from pyrite.functions import message_of, shorten, shorten_text
+from pyrite.job import Execution, Job, JobStatus
 from pyrite.tracebacks import users_traceback
 from pyrite.watching.views import (
     EdgeView,
@@ -31,18 +32,20 @@ from pyrite.watching.views import (
 MOST_PROCESSORS: Final = 64
 """A vertex on Spark has one processor for each task, of which there may be thousands."""
 
+LONGEST_STEP: Final = 300
+
 
 def view_of(execution: Execution) -> RunView:
     """What is known of the execution now. It never raises: what cannot be read is left out."""
     status = execution.status
-    metrics: Mapping[str, Any] = _read(execution.metrics, {})
+    metrics: Mapping[str, Any] = read(execution.metrics, {})
     error = execution.exception(0) if execution.done() else None
     failure = None if error is None or execution.cancelled() else failure_of(error)
     job = execution.job
     return RunView(
         id=execution.id,
         job_id=job.id,
-        name=job.config.name or _names(job.dag),
+        name=name_of(job),
         kind=_kind(execution),
         state=_STATES[status],
         submitted=execution.submitted,
@@ -50,7 +53,17 @@ def view_of(execution: Execution) -> RunView:
         seen=time.time(),
         host=_host(),
         pid=os.getpid(),
-        vertices=tuple(_vertex(each, metrics.get(each.name), status, failure) for each in job.dag),
+        vertices=tuple(
+            vertex_view(
+                each.name,
+                metrics.get(each.name),
+                status,
+                failure,
+                step=step_text(each),
+                origin=each.origin,
+            )
+            for each in job.dag
+        ),
         edges=tuple(
             EdgeView(
                 source=edge.source.name,
@@ -62,7 +75,7 @@ def view_of(execution: Execution) -> RunView:
         ),
         stages=tuple(
             StageView(label=label, done=done, total=total)
-            for label, done, total in _read(execution.progress, [])
+            for label, done, total in read(execution.progress, [])
         ),
         members=tuple(
             MemberView(
@@ -71,13 +84,22 @@ def view_of(execution: Execution) -> RunView:
                 pid=each.get("pid", 0),
                 memory_bytes=each.get("memory_bytes", 0),
             )
-            for each in _read(execution.members, [])
+            for each in read(execution.members, [])
         ),
-        timings=_read(execution.timings, {}),
-        waits_for=_read(execution.waits_for, None),
+        timings=read(execution.timings, {}),
+        waits_for=read(execution.waits_for, None),
         failure=failure,
-        page=_read(execution.page, None),
+        page=read(execution.page, None),
     )
+
+
+def name_of(job: Job) -> str:
+    """The name of a job, the same for all its runs. One that has none is named after its first and
+    its last vertex."""
+    if job.config.name is not None:
+        return job.config.name
+    # The DAG of a job that another process submitted may be empty.
+    return name_from([vertex.name for vertex in job.dag]) or job.name
 
 
 def failure_of(error: BaseException) -> FailureView:
@@ -103,10 +125,16 @@ _STATES: Final[Mapping[JobStatus, RunState]] = {
 }
 
 
-def _vertex(
-    vertex: Vertex, found: Mapping[str, Any] | None, status: JobStatus, failure: FailureView | None
+def vertex_view(
+    name: str,
+    found: Mapping[str, Any] | None,
+    status: JobStatus,
+    failure: FailureView | None,
+    *,
+    step: str = "",
+    origin: str | None = None,
 ) -> VertexView:
-    name = vertex.name
+    """A vertex, by the metrics that were found of it."""
     numbers = found or {}
     parts = numbers.get("processors", ())
     busiest = sorted(parts, key=lambda part: -part["received"] - part["emitted"])
@@ -136,8 +164,8 @@ def _vertex(
         ),
         processor_count=len(parts),
         fused_with=tuple(numbers.get("fused_with", ())),
-        step=_step(vertex),
-        origin=vertex.origin,
+        step=step,
+        origin=origin,
     )
 
 
@@ -179,20 +207,28 @@ def _kind(execution: Execution) -> Kind:
     return "light" if execution.runs_here else "light on members"
 
 
-def _names(dag: DAG) -> str:
-    """A name for a job that has none: from its first to its last vertex."""
-    names = [vertex.name for vertex in dag]
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+def name_from(vertices: Sequence[str]) -> str:
+    """
+    >>> name_from(["read", "count", "write"]), name_from(["read"]), name_from([])
+    ('read … write', 'read', '')
+    """
+    return " … ".join(vertices[:: max(1, len(vertices) - 1)])
 
 
-def _step(vertex: Vertex) -> str:
+def step_text(vertex: Vertex) -> str:
+    """What a vertex runs, in short. It costs little, also if the step holds a million items."""
     step = getattr(vertex.supplier, "step", None)
-    return shorten(vertex.supplier if step is None else step, 300)
+    # A class with a repr of its own may hide something.
+    if not is_dataclass(step) or not hasattr(type(step).__repr__, "__wrapped__"):
+        return shorten(vertex.supplier if step is None else step, LONGEST_STEP)
+    parts = [f"{f.name}={shorten(getattr(step, f.name))}" for f in fields(step) if f.repr]
+    return shorten_text(f"{type(step).__name__}({', '.join(parts)})", LONGEST_STEP)
 
 
-def _read(read: Any, instead: Any) -> Any:
+def read(reading: Any, instead: Any) -> Any:
+    """What a method of an execution returns, or something else if it cannot be read now."""
     try:
-        return read()
+        return reading()
     except Exception:  # the session has just ended, the store is not reachable
         return instead
 

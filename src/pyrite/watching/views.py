@@ -82,6 +82,8 @@ class StageView:
     label: str
     done: int
     total: int
+    rate: float = 0.0
+    """How many are done per second, over the last few seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,18 @@ class RunView:
         """The items that its sinks have received."""
         feeding = {edge.source for edge in self.edges}
         return sum(vertex.received for vertex in self.vertices if vertex.name not in feeding)
+
+    @property
+    def rate_in(self) -> float:
+        """The items per second that its sources emit."""
+        fed = {edge.destination for edge in self.edges}
+        return sum(vertex.emitted_rate for vertex in self.vertices if vertex.name not in fed)
+
+    @property
+    def rate_out(self) -> float:
+        """The items per second that its sinks receive."""
+        feeding = {edge.source for edge in self.edges}
+        return sum(vertex.received_rate for vertex in self.vertices if vertex.name not in feeding)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -56,6 +56,17 @@ def wait_with_progress(
     return False
 
 
+def progress_line(counts: Mapping[JobState, int], seconds: float) -> str:
+    """
+    >>> progress_line({JobState.DONE: 2, JobState.RUNNING: 1}, 30.0)
+    '2 of 3 jobs have ended after 30 s: 1 running, 2 done'
+    """
+    total = sum(counts.values())
+    ended = sum(count for state, count in counts.items() if state.has_ended)
+    words = ", ".join(f"{n} {s.value.lower()}" for s in JobState if (n := counts.get(s)))
+    return f"{ended} of {total} jobs have ended after {seconds:.0f} s: {words}"
+
+
 def _shorter(seconds: float, give_up: float | None) -> float:
     return seconds if give_up is None else max(0.0, min(seconds, give_up - time.monotonic()))
 

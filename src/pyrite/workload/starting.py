@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pyrite.errors import InvalidWorkload, PyriteError
+from pyrite.system.alive import NOBODY, Identity
 from pyrite.workload.input.commands.command_book import CommandBook
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
@@ -24,7 +25,6 @@ from pyrite.workload.storage.paper_journal import PaperJournal
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.storage.temporary import temporary_store
 from pyrite.workload.system import processes
-from pyrite.workload.system.alive import NOBODY, Identity
 from pyrite.workload.system.copies import above_streams
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.launched import launching

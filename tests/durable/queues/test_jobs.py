@@ -120,3 +120,21 @@ def test_a_part_has_always_the_same_home(job: Job, place: Place) -> None:
     elsewhere = place.open()
     for part in WORKFLOW.parts_of(job.name):
         assert job.queues.home(part) == elsewhere.home(part) < job.queues.servers
+
+
+def test_the_queues_of_a_job_have_lengths(job: Job, place: Place) -> None:
+    (taken,) = take(job, place.owner(), 1)
+    job.queues.commit_taken([taken], "1", [job.word("x"), job.word("y", part=job.other)])
+    held = take(job, place.owner(), 1)
+    found = {length.edges: length for length in job.queues.lengths(job.name)}
+    assert [length.task for length in found.values()] == ["map", "count", "count", "out"]
+    assert found["splits", "more splits"].messages == 2
+    assert found["splits", "more splits"].in_flight == len(held) == 1
+    assert found["words",].messages == 2
+    assert found["side",].messages == found["counts",].messages == 0
+
+
+def test_a_closed_job_has_no_lengths(job: Job) -> None:
+    job.queues.close_job(job.name)
+    with pytest.raises(QueuesGone):
+        job.queues.lengths(job.name)

@@ -25,10 +25,6 @@ StoreOption = Annotated[
     ),
 ]
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document to standard output, and no more.")
-]
-
 _SEVERAL = "May be given several times."
 
 OnlyOption = Annotated[

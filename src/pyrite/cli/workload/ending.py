@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pyrite.cli.workload.answers import answering
-from pyrite.cli.workload.arguments import JsonOption, StoreArgument
+from pyrite.cli.showing.answers import JsonOption, answering
+from pyrite.cli.workload.arguments import StoreArgument
 from pyrite.cli.workload.shown import show
 from pyrite.errors import PyriteError
 from pyrite.workload import Run

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from pyrite.cli.errors import say
-from pyrite.cli.workload.answers import answering
-from pyrite.cli.workload.arguments import JsonOption, StoreArgument
+from pyrite.cli.showing.answers import JsonOption, answering
+from pyrite.cli.workload.arguments import StoreArgument
 from pyrite.cli.workload.shown import show
 from pyrite.errors import PyriteError
+from pyrite.system.private import write_private
 from pyrite.workload import Run
-from pyrite.workload.system.private import write_private
 from pyrite.workload.views.documents import log_document
 
 

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pyrite.cli.workload.answers import answering
+from pyrite.cli.showing.answers import JsonOption, answering
 from pyrite.cli.workload.arguments import (
     FileArgument,
     FromOption,
-    JsonOption,
     OnlyOption,
     StoreOption,
     ToOption,

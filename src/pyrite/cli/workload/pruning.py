@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pyrite.cli.workload.answers import answering
-from pyrite.cli.workload.arguments import JsonOption, StoreArgument
+from pyrite.cli.showing.answers import JsonOption, answering
+from pyrite.cli.workload.arguments import StoreArgument
 from pyrite.workload import Run
 
 

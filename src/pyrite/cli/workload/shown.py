@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pyrite.cli.progress import duration
-from pyrite.cli.workload.answers import Answer
+from pyrite.cli.showing.answers import Answer
+from pyrite.watching.words import duration
 from pyrite.workload import JobState, Run
 from pyrite.workload.progress import STYLES
 from pyrite.workload.views.documents import killed_sentence, phase_of, run_document

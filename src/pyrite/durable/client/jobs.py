@@ -4,7 +4,6 @@ cancels them, and waits for their end."""
 from __future__ import annotations
 
 import base64
-import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,6 +14,7 @@ from weakref import WeakValueDictionary
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.client.desk import Desk
+from pyrite.durable.client.figures import members_of, metrics_of
 from pyrite.durable.client.overview import progress, waits_for
 from pyrite.durable.client.spark_submission import SparkSubmission
 from pyrite.durable.client.submission import Catalog, Submission
@@ -120,9 +120,13 @@ class DurableJobs:
             known = self._known.get(id)
         if known is not None:
             return known
-        name = None if catalog is None else Catalog.read(catalog).name
+        known_of = None if catalog is None else Catalog.read(catalog)
+        name = None if known_of is None else known_of.name
         job = Job(DAG(), JobConfig(name=name), False, id, is_durable=True)
-        return self._follow(self._execution(job, id))
+        execution = self._execution(job, id)
+        if known_of is not None:
+            execution.submitted = known_of.submitted
+        return self._follow(execution)
 
     def _execution(self, job: Job, id: str | None) -> Execution:
         execution = Execution(
@@ -133,6 +137,7 @@ class DurableJobs:
             metrics=partial(self._metrics, execution.id),
             progress=partial(self._progress, execution.id),
             waits_for=partial(self._waits_for, execution.id),
+            members=partial(self._members, execution),
         )
         return execution
 
@@ -150,16 +155,19 @@ class DurableJobs:
         if not node.status.has_ended:
             execution.now_running()
             return False
-        execution.end(outcome(node, execution.job.name))
+        execution.end(outcome(node, execution.job.name), ended=node.ended or None)
         return True
 
     def _cancel(self, id: str) -> None:
         self._desk.ask(lambda store: store.create(paths.cancel(id)))
 
     def _metrics(self, id: str) -> dict[str, Any]:
-        text = self._desk.ask(lambda store: store.get(paths.metrics(id)))
-        found: dict[str, Any] = {} if text is None else json.loads(text)
-        return found
+        return self._desk.ask(lambda store: metrics_of(store, id))
+
+    def _members(self, execution: Execution) -> list[dict[str, Any]]:
+        if execution.done():
+            return []
+        return self._desk.ask(lambda store: members_of(store, execution.id))
 
     def _progress(self, id: str) -> list[tuple[str, int, int]]:
         """For each task: its name, how many of its parts are complete, and how many it has."""

@@ -18,6 +18,7 @@ from pyrite.durable.store.store import Store
 NO_COORDINATOR: Final = (
     "waits for a coordinator: none is running; start one with `pyrite coordinator`"
 )
+PEERS: Final = ("/peer", "/peer-state")
 ENDED: Final = {JobStatus.COMPLETE: "completed"}
 STARTING: Final = "starting"
 NEW: Final = "new"
@@ -44,6 +45,8 @@ class JobRow:
     status: str
     has_ended: bool
     submitted: float | None
+    ended: float | None = None
+    """In seconds since 1970; None if it has not ended, or if that is not known."""
     tasks: tuple[TaskRow, ...] = ()
     waits_for: str | None = None
     failure: str | None = None
@@ -67,24 +70,48 @@ class PeerRow:
     state: str
     offer: int = 0
     part: Part | None = None
+    since: float | None = None
+    """When it came into the state, in seconds since 1970; None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A peer came into a state."""
+
+    time: float
+    peer: str
+    state: str
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`coordinators` has the one that leads first. The newest job is first."""
+    """`coordinators` has the one that leads first. The newest job is first. `moments` are the
+    recent states of all peers, of the dead ones too, in the order of time: those that the store
+    still has."""
 
     coordinators: tuple[str, ...]
     peers: tuple[PeerRow, ...]
     jobs: tuple[JobRow, ...]
+    moments: tuple[Moment, ...] = ()
 
 
 def overview(store: Store) -> Overview:
     """All that is there now."""
     leading = coordinators(store)
-    nodes = store.below("/catalog", "/job", paths.WAITS, "/peer", "/peer-state")
+    nodes = store.below("/catalog", "/job", paths.WAITS, *PEERS)
     tasks = store.below("/workflow", "/task")  # after the jobs: those of an ended job are gone
     peers = _peers(nodes, store.children("/pulse"))
-    return Overview(leading, peers, _jobs(nodes, tasks, peers, has_leader=bool(leading)))
+    jobs = _jobs(nodes, tasks, peers, has_leader=bool(leading))
+    return Overview(leading, peers, jobs, _moments(nodes))
+
+
+def peers_of(store: Store, job: str) -> tuple[PeerRow, ...]:
+    """The peers that work on a job."""
+    found = _peers(store.below(*PEERS), store.children("/pulse"))
+    return tuple(
+        row for row in found if row.part is not None and row.part.job == job and row.state != LOST
+    )
 
 
 def coordinators(store: Store) -> tuple[str, ...]:
@@ -133,8 +160,22 @@ def _peers(nodes: Mapping[str, str], living: Sequence[str]) -> tuple[PeerRow, ..
             rows.append(PeerRow(name, address, NEW if name in living else LOST))
         elif standing.state is not DEAD:
             state = standing.state.value if name in living else LOST
-            rows.append(PeerRow(name, address, state, standing.offer, _part(standing)))
+            since = standing.since or None
+            rows.append(PeerRow(name, address, state, standing.offer, _part(standing), since))
     return tuple(sorted(rows, key=lambda row: (row.address, row.name)))
+
+
+def _moments(nodes: Mapping[str, str]) -> tuple[Moment, ...]:
+    """The names of the nodes are in the order of the log, also where times are equal."""
+    found = []
+    for path, text in nodes.items():
+        match path.split("/")[1:]:
+            case ["peer-state", peer, name]:
+                standing = Standing.read(text)
+                if standing.since:
+                    moment = Moment(standing.since, peer, standing.state.value, _part(standing))
+                    found.append((name, peer, moment))
+    return tuple(moment for _, _, moment in sorted(found, key=lambda each: each[:2]))
 
 
 def _part(standing: Standing) -> Part | None:
@@ -184,6 +225,7 @@ def _job(
         status=STARTING if node is None else ENDED.get(node.status, node.status.value),
         has_ended=has_ended,
         submitted=catalog.submitted if catalog is not None else None,
+        ended=(node.ended or None) if node is not None else None,
         tasks=() if has_ended else tasks,
         waits_for=None if has_ended else waits,
         failure=(one_line(node.reason) or None) if node is not None else None,

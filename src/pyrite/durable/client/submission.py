@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyrite.columns.packing.item_pickling import dumps_by_reference, dumps_code
 from pyrite.context import Collections
 from pyrite.dag import DAG
+from pyrite.durable.client.shape import Shape, shape_of
 from pyrite.durable.parts.code import JobCode, pack_code
 from pyrite.durable.planning.splits import Cut, cut
 from pyrite.durable.planning.tasks import (
@@ -101,10 +102,11 @@ class Submission:
         a supplier or an iterable of the user's raises."""
         code = self._code()
         workflow, catalog = self._planned.workflow, Catalog(self._job.config.name, time.time())
+        shape = shape_of(self._job, self._planned)
         try:
             packed = pack_code(code, self._deployment)
             self._queues.open_job(self._id, workflow, self._first(), code=packed)
-            ask(lambda store: _write(store, self._id, catalog, workflow))
+            ask(lambda store: _write(store, self._id, catalog, shape, workflow))
         except BaseException as error:
             if not self._is_planned(ask):
                 self._take_back(error)
@@ -209,9 +211,11 @@ class Submission:
         ]
 
 
-def _write(store: Store, id: str, catalog: Catalog, workflow: Workflow) -> None:
+def _write(store: Store, id: str, catalog: Catalog, shape: Shape, workflow: Workflow) -> None:
     """The plan is last: the coordinator finds the others when it sees it."""
     store.create(paths.catalog(id), catalog.text())
+    if (text := shape.text()) is not None:
+        store.create(paths.shape(id), text)
     store.create(paths.workflow(id), workflow.text())
     store.create(paths.plan(id))
 

@@ -80,11 +80,13 @@ class Leader:
         list_queues: Callable[[], Iterable[str]] = tuple,
         *,
         clock: Callable[[], float] = time.monotonic,
+        time_of_day: Callable[[], float] = time.time,
         ack_seconds: float = ACK_SECONDS,
         most_writes: int = MOST_WRITES,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._time_of_day = time_of_day
         self._most_writes = most_writes
         self._closing = Closing(close_queues, store.wake)
         self._orphans = Orphans(list_queues, store.wake)
@@ -281,7 +283,8 @@ class Leader:
             logger.error("left out what cannot be handled: %s", words(event))
             return Decision(None)
         try:
-            decision = decide(self._cluster, chosen)
+            now = round(self._time_of_day(), 3)
+            decision = decide(self._cluster, chosen, now=now)
         except Exception as error:
             self._transact([Put(paths.STUMBLE, again(self._stumble, event, repr(error)).text())])
             raise
@@ -313,7 +316,9 @@ class Leader:
         """A job that nobody has submitted, and nobody will."""
         for job in orphans:
             logger.info("deletes job %r: its client died while it submitted it", job)
-            nodes = (paths.catalog(job), paths.workflow(job), paths.cancel(job))
+            nodes = (
+                path(job) for path in (paths.catalog, paths.shape, paths.workflow, paths.cancel)
+            )
             self._transact([CloseQueues(job), *map(Delete, nodes)])
             self._closing.close(job, is_complete=False)
 

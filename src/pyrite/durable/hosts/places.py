@@ -12,7 +12,7 @@ from pyrite.durable.parts.code import prepared_sinks
 from pyrite.durable.parts.completion import JobCollections
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.queues import opening
-from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
+from pyrite.durable.queues.queues import PATIENCE, Queues, QueuesError, QueuesGone
 from pyrite.durable.store.opening import deployment_at, open_store
 from pyrite.durable.store.store import Store
 from pyrite.errors import PyriteError
@@ -24,17 +24,18 @@ def is_folder(place: str) -> bool:
     return deployment_at(place) is None
 
 
-def open_queues(place: str) -> Queues:
+def open_queues(place: str, *, patience: float = PATIENCE) -> Queues:
+    """Calls wait for a server that is away for `patience` seconds."""
     deployment = deployment_at(place)
     if deployment is None:
-        return opening.open_queues(folder=Path(place))
+        return opening.open_queues(folder=Path(place), patience=patience)
     if not deployment.nats:
         raise QueuesError(
             "the URL of a deployment must say where its NATS servers are; add"
             " ?nats=nats://host:4222 to it"
         )
     urls = [each.split(",") for each in deployment.nats]
-    return opening.open_queues(nats=urls, cluster=deployment.cluster)
+    return opening.open_queues(nats=urls, cluster=deployment.cluster, patience=patience)
 
 
 def closes_queues(place: str) -> Callable[[str, bool], None]:

@@ -42,6 +42,18 @@ class Numbering:
         self.part(part)
         return set(self.queues[part.task, part.member].values())
 
+    def by_edges(self) -> dict[tuple[str, tuple[str, ...]], list[int]]:
+        """The queues of each task and edge, in the order of the workflow. The edges of a concurrent
+        task have one queue, so they are together."""
+        found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        for (task, _), queues in self.queues.items():
+            if task in self.concurrent:
+                found[task, tuple(queues)] = [next(iter(queues.values()))]
+            else:
+                for edge, number in queues.items():
+                    found.setdefault((task, (edge,)), []).append(number)
+        return found
+
     def shared_queue(self, part: Part) -> int:
         """The queue of a concurrent part."""
         if part.task not in self.concurrent:

@@ -19,6 +19,8 @@ from pyrite.durable.protocol.exactness.tails import Count
 from pyrite.durable.protocol.workflow import Part, Workflow
 from pyrite.errors import PyriteError
 
+PATIENCE: Final = 30.0
+"""Seconds."""
 MOST_READ: Final = 16 << 20
 """Bytes: what is read or taken at a time ends with the message that reaches them."""
 
@@ -71,6 +73,19 @@ class Delivery:
     handle: object = None
 
 
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How much waits on an inbound edge of a task, in all its parts and on all servers, for people.
+    The edges of a concurrent task have one queue. The marks that end an edge count as messages, and
+    so does what a commit that has just been done has not deleted yet."""
+
+    task: str
+    edges: tuple[str, ...]
+    messages: int
+    in_flight: int = 0
+    """How many of these a peer works on; a sequential task has none of that kind."""
+
+
 class Queues(Protocol):
     servers: int
     most_bytes: int
@@ -98,6 +113,9 @@ class Queues(Protocol):
 
     def home(self, part: Part) -> int:
         """The server where a part commits: always the same for the same part."""
+
+    def lengths(self, job: str) -> list[Length]:
+        """How long the queues of a job are, in the order of its workflow."""
 
     # Sequential parts
 

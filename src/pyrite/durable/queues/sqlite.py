@@ -27,6 +27,7 @@ from pyrite.durable.queues.numbering import Numbering, numbering
 from pyrite.durable.queues.queues import (
     MOST_READ,
     Delivery,
+    Length,
     Message,
     Outgoing,
     QueuesError,
@@ -185,6 +186,25 @@ class SqliteQueues:
 
     def home(self, part: Part) -> int:
         return 0
+
+    def lengths(self, job: str) -> list[Length]:
+        found = self._job(job)
+        with self._database.reading() as db:
+            self._open_last(db, found)
+            counts = {
+                queue: (messages, held)
+                for queue, messages, held in db.execute(
+                    "SELECT queue, count(*), count(owner) FROM entries"
+                    " WHERE job = ? GROUP BY queue",
+                    (found.id,),
+                )
+            }
+        rows = []
+        for (task, edges), queues in found.numbers.by_edges().items():
+            here = [counts.get(queue, (0, 0)) for queue in queues]
+            messages, held = (sum(each) for each in zip(*here))
+            rows.append(Length(task, edges, messages, held))
+        return rows
 
     # Sequential parts
 

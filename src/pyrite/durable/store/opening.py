@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pyrite.durable.folder.layout import nodes_file
 from pyrite.durable.store.deployment import SCHEME, Deployment, hidden
 from pyrite.durable.store.sqlite import SqliteStore
 from pyrite.durable.store.store import Store, StoreError
@@ -21,6 +22,14 @@ def deployment_at(place: str | os.PathLike[str]) -> Deployment | None:
             f"{SCHEME}"
         )
     return Deployment.parse(place)
+
+
+def open_existing_store(place: str) -> Store:
+    """The same. Raises if a folder has none, and does not make it."""
+    if deployment_at(place) is None and not nodes_file(Path(place)).exists():
+        what = "the folder does not exist" if not Path(place).exists() else "nothing was ever there"
+        raise StoreError(f"there are no durable jobs in {place}: {what}")
+    return open_store(place)
 
 
 def open_store(place: str | os.PathLike[str]) -> Store:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from pyrite.columns.packing.item_pickling import dumps
-from pyrite.resident import resident_bytes
+from pyrite.system.resident import resident_bytes
 
 PARTS = 32
 ITEMS_PER_WRITE = 1024

@@ -13,6 +13,8 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 
+from pyrite.system.alive import Identity
+from pyrite.system.private import open_private
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.entries import Entry
@@ -26,10 +28,8 @@ from pyrite.workload.storage.hook_files import (
 )
 from pyrite.workload.storage.store import Status, Store
 from pyrite.workload.system import processes
-from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile, own_pipe
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.system.private import open_private
 
 ENDED = b"e"
 """Sent through the pipe: the final status of the run has been written."""

@@ -21,6 +21,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyrite.errors import RunBroken
+from pyrite.system.alive import LONGEST_SECONDS
+from pyrite.system.private import write_private
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.conductor import Conductor
@@ -30,8 +32,6 @@ from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, he
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import processes
-from pyrite.workload.system.alive import LONGEST_SECONDS
-from pyrite.workload.system.private import write_private
 from pyrite.workload.workers import orders
 from pyrite.workload.workers.launched import launching
 from pyrite.workload.workers.links import Listeners, LocalWorker, WorkerLink

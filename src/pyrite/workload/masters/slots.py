@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
+from pyrite.system.private import open_private
 from pyrite.workload.storage.cleanup_queue import Ending, Record, SegmentWriter, head
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.store import Store
-from pyrite.workload.system.private import open_private
 from pyrite.workload.workers.transient.capturing import LogEnd
 
 

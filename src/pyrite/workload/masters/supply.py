@@ -9,9 +9,9 @@ from typing import Any
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.system.alive import Identity
 from pyrite.workload.input.options import Options
 from pyrite.workload.system import processes
-from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.transient.executors import KillableExecutor, ProcessExecutor
 

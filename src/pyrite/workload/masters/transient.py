@@ -28,6 +28,7 @@ from typing import Any
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.system.alive import LONGEST_SECONDS
 from pyrite.workload.input.options import Options
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.masters.hooks import Hooks, start_hooks
@@ -39,7 +40,6 @@ from pyrite.workload.storage.encoding import Encoded
 from pyrite.workload.storage.journal import Journal
 from pyrite.workload.storage.places import readers
 from pyrite.workload.storage.store import Status, Store
-from pyrite.workload.system.alive import LONGEST_SECONDS
 from pyrite.workload.system.copies import OwnFile
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.launched import launching

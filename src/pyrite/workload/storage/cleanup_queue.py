@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from pyrite.system.private import open_private
 from pyrite.workload.input.fingerprints import NO_FINGERPRINT, SIZE
 from pyrite.workload.storage.encoding import Encoded, Kind
-from pyrite.workload.system.private import open_private
 
 INLINE_BYTES = 1 << 20  # a larger result gets its own file
 _ERROR = 100  # instead of a Kind: the payload is the message and the traceback of an error

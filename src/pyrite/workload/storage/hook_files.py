@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from pyrite.system.alive import NOBODY, Identity
+from pyrite.system.private import open_private, write_private
 from pyrite.workload.storage.entries import Entry
 from pyrite.workload.storage.store import ON_END, Store
-from pyrite.workload.system.alive import NOBODY, Identity
-from pyrite.workload.system.private import open_private, write_private
 
 _LENGTH = struct.Struct("<I")
 _CALLED = struct.Struct("<II")

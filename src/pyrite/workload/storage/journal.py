@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pyrite.errors import RunBroken
+from pyrite.system.private import open_private
 from pyrite.workload.input.branches import extended
 from pyrite.workload.input.fingerprints import SIZE
 from pyrite.workload.input.fingerprints.parts import with_run
@@ -34,7 +35,6 @@ from pyrite.workload.storage.journal_reading import (
 )
 from pyrite.workload.storage.result_table import SCHEMA, Result, ResultTable
 from pyrite.workload.storage.store import FORMAT, Store
-from pyrite.workload.system.private import open_private
 
 NOTHING_GIVEN: Mapping[int, Result] = {}
 

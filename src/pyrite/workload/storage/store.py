@@ -29,12 +29,12 @@ from typing import Any
 
 from pyrite.errors import PyriteError, RunBroken, StoreInUse
 from pyrite.functions import message_of, shorten
+from pyrite.system.alive import Identity
+from pyrite.system.private import make_private_folder, open_private, write_private
 from pyrite.workload.input.commands.command_book import CommandBook, OpenCommandBook
 from pyrite.workload.input.plan import Plan
-from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import OwnFile, above_streams
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.system.private import make_private_folder, open_private, write_private
 
 STATUS_BYTES = 8192
 LOCK_SECONDS = 10.0  # the workers of a master that was killed may need this time to end

@@ -13,10 +13,10 @@ import threading
 import weakref
 from secrets import token_hex
 
+from pyrite.system.private import FOLDER_MODE
 from pyrite.workload.storage.hook_files import wait_for_hooks
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import janitor, processes
-from pyrite.workload.system.private import FOLDER_MODE
 
 HOOKS_SECONDS = 70.0  # they end themselves some time after the run
 

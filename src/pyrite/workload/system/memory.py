@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyrite.resident import resident_bytes
-from pyrite.workload.system.reaper import children_of
+from pyrite.system.reaper import children_of
+from pyrite.system.resident import resident_bytes
 
 
 class Usage(NamedTuple):

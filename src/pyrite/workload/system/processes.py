@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pyrite.workload.system import reaper
-from pyrite.workload.system.alive import Identity
+from pyrite.system import reaper
+from pyrite.system.alive import Identity
+from pyrite.system.reaper import kill_children, kill_families
 from pyrite.workload.system.copies import OwnFile, above_streams
 from pyrite.workload.system.origin import Origin
-from pyrite.workload.system.reaper import kill_children, kill_families
 
 # sys.path is set first, because the import of this package may depend on it.
 _BOOT = """import json, sys

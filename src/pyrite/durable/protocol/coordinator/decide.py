@@ -26,11 +26,12 @@ from pyrite.durable.protocol.coordinator.events import (
 from pyrite.durable.protocol.view.cluster import Cluster
 
 
-def decide(cluster: Cluster, event: Event) -> Decision:
+def decide(cluster: Cluster, event: Event, *, now: float = 0.0) -> Decision:
     """Decides on an event. The cluster changes in place, since a copy of 10,000 tasks for each
     event would cost too much. A leader whose entry the store refuses must stop: what it knows is
-    not true any more."""
-    draft = Draft(cluster)
+    not true any more. `now` is in seconds since 1970; nothing is decided by it, but people see when
+    peers and jobs have changed."""
+    draft = Draft(cluster, now=now)
     _handle(draft, event)
     _settle(draft)
     return draft.decision(event)

@@ -3,7 +3,7 @@ the store agree."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrite.durable.protocol.coordinator.events import Event, words
 from pyrite.durable.protocol.coordinator.log import Entry
@@ -38,8 +38,9 @@ class Draft:
     """`parts` and `jobs` are those that the decision has touched; the rules that hold after every
     event look only at these."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, now: float = 0.0) -> None:
         self.cluster = cluster
+        self.now = now
         self.number = cluster.entry + 1
         self.parts: dict[Part, None] = {}
         self.jobs: dict[str, None] = {}
@@ -80,6 +81,7 @@ class Draft:
             self._touch(before.part)
         elif after.state is not IDLE:
             raise ProtocolError(f"peer {peer!r} is not known, so it cannot be {after.state.value}")
+        after = replace(after, since=self.now)
         self.cluster.stand(peer, after, self.number)
         self._touch(after.part)
         self.put(paths.peer_state(peer, self.number), after.text())

@@ -22,6 +22,7 @@ def plan(draft: Draft, name: str, workflow: Workflow) -> None:
         draft.cluster.add(job)
         draft.put(paths.job(name), job.node.text())
         draft.create(paths.tasks(name))
+        draft.create(paths.live(name))
         draft.watches.append(CancelWatch(name))
         draft.jobs[name] = None
 
@@ -30,7 +31,7 @@ def reject(draft: Draft, name: str, reason: str) -> None:
     draft.delete(paths.plan(name))
     if name in draft.cluster.ended or name in draft.cluster.jobs:
         return
-    node = JobNode(draft.number, JobStatus.FAILED, reason)
+    node = JobNode(draft.number, JobStatus.FAILED, reason, draft.now)
     draft.cluster.ended[name] = node
     draft.put(paths.job(name), node.text())
     draft.delete(paths.cancel(name), paths.workflow(name))
@@ -64,13 +65,15 @@ def end_if_over(draft: Draft, name: str) -> None:
     job = draft.cluster.jobs.get(name)
     if job is None or (job.open_count if job.is_running else job.peer_count):
         return
-    node = replace(job.node, status=job.node.status.end)
+    node = replace(job.node, status=job.node.status.end, ended=draft.now)
     for late in job.died_sealing.values():
         draft.delete(*(paths.completion(offer) for offer in late))
     draft.cluster.end(job, node)
     draft.put(paths.job(name), node.text())
     draft.delete(paths.tasks(name))
     draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name))
+    if node.status is JobStatus.COMPLETE:  # then its exact metrics are there
+        draft.delete(paths.live(name))
     draft.close_queues(name)
 
 

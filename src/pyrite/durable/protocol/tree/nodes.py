@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -29,20 +29,23 @@ def _part(values: list[object] | None) -> Part | None:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The state of a peer, and its offer and part. `was` is the state in which a dead peer died:
-    the completion of one that died sealing may still come."""
+    the completion of one that died sealing may still come. `since` is when it came into the state,
+    in seconds since 1970, for people; 0 if that is not known."""
 
     state: PeerState
     offer: int = 0
     part: Part | None = None
     was: PeerState | None = None
+    since: float = field(default=0.0, compare=False)
 
     def text(self) -> str:
-        return _text(self.state.value, self.offer, self.part, self.was and self.was.value)
+        was = self.was and self.was.value
+        return _text(self.state.value, self.offer, self.part, was, self.since)
 
     @classmethod
     def read(cls, text: str) -> Standing:
-        state, offer, part, was = json.loads(text)
-        return cls(PeerState(state), offer, _part(part), was and PeerState(was))
+        state, offer, part, was, *since = json.loads(text)
+        return cls(PeerState(state), offer, _part(part), was and PeerState(was), *since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +95,21 @@ class JobStatus(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class JobNode:
-    """`number` is the place of the job among all jobs, in the order of their plans."""
+    """`number` is the place of the job among all jobs, in the order of their plans. `ended` is when
+    it ended, in seconds since 1970, for people; 0 if it has not, or if that is not known."""
 
     number: int
     status: JobStatus
     reason: str = ""
+    ended: float = field(default=0.0, compare=False)
 
     def text(self) -> str:
-        return _text(self.number, self.status.value, self.reason)
+        return _text(self.number, self.status.value, self.reason, self.ended)
 
     @classmethod
     def read(cls, text: str) -> JobNode:
-        number, status, reason = json.loads(text)
-        return cls(number, JobStatus(status), reason)
+        number, status, reason, *ended = json.loads(text)
+        return cls(number, JobStatus(status), reason, *ended)
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ class ConcurrentParts:
         for one in taken:
             if one.subject not in found and one.marker not in found:
                 last, names = await stream.info(f"*.{one.queue}.{one.id}")
-                found |= names if last >= one.sequence else {one.subject}
+                found |= set(names) if last >= one.sequence else {one.subject}
             if one.subject in found and one.marker not in found:
                 left.append(one)
         return left

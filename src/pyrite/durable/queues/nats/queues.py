@@ -20,15 +20,15 @@ from pyrite.durable.queues.nats.concurrent import ConcurrentParts
 from pyrite.durable.queues.nats.envelopes import Range
 from pyrite.durable.queues.nats.jetstream import JetStream, StreamGone
 from pyrite.durable.queues.nats.jobs import Job, home
+from pyrite.durable.queues.nats.lengths import lengths
 from pyrite.durable.queues.nats.news import News
 from pyrite.durable.queues.nats.sequential import SequentialParts
 from pyrite.durable.queues.nats.streams import Stream
 from pyrite.durable.queues.nats.writing import MOST_BYTES
-from pyrite.durable.queues.queues import Delivery, Outgoing, QueuesError
+from pyrite.durable.queues.queues import PATIENCE, Delivery, Length, Outgoing, QueuesError
 
 T = TypeVar("T")
 
-PATIENCE: Final = 30.0
 ACK_WAIT: Final = 6.0
 NEWS_SECONDS: Final = 0.1
 """A wait ends so early: news may be lost, and back-offs end without any."""
@@ -150,6 +150,12 @@ class NatsQueues:
 
     def home(self, part: Part) -> int:
         return home(part, self.servers)
+
+    def lengths(self, job: str) -> list[Length]:
+        async def get() -> list[Length]:
+            return await lengths(await self._job(job))
+
+        return self._run(job, get())
 
     # Sequential parts
 

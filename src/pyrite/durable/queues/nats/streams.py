@@ -180,16 +180,16 @@ class Stream:
             pull=True,
         )
 
-    async def info(self, subjects: str = "") -> tuple[int, set[str]]:
-        """The last sequence, and the subjects that match and have messages."""
-        found: set[str] = set()
+    async def info(self, subjects: str = "") -> tuple[int, dict[str, int]]:
+        """The last sequence, and how many messages each subject has that matches and has some."""
+        found: dict[str, int] = {}
         request: dict[str, Any] = {}
         while True:
             if subjects:
                 request = {"subjects_filter": f"{self.prefix}.{subjects}", "offset": len(found)}
             answer = await self.server.api(f"STREAM.INFO.{self.name}", request)
             page = answer["state"].get("subjects") or {}
-            found |= {name[len(self.prefix) + 1 :] for name in page}
+            found |= {name[len(self.prefix) + 1 :]: int(count) for name, count in page.items()}
             if not page or len(found) >= answer.get("total", 0):
                 return int(answer["state"]["last_seq"]), found
 

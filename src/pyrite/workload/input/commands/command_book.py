@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyrite.system.private import write_private
 from pyrite.workload.input.commands.large_data import LargeData, Luggage, look_in, write_data
 from pyrite.workload.input.sources.sources import OpenSources, Source, Sources
-from pyrite.workload.system.private import write_private
 
 
 @dataclass(slots=True)

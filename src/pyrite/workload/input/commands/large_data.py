@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyrite.system.private import make_private_folder, write_private
 from pyrite.workload.input.commands.pickling import dumps
-from pyrite.workload.system.private import make_private_folder, write_private
 
 LARGE = 1 << 16  # the number of bytes from which on data is kept apart
 _PLAIN = (int, float, bool, type(None))

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import cloudpickle
 
+from pyrite.system.private import write_private
 from pyrite.workload.input.fingerprints.digests import digest
 from pyrite.workload.input.fingerprints.imports import imports_at_load, with_parents
 from pyrite.workload.input.fingerprints.users_code import is_users
 from pyrite.workload.input.sources.loaded_code import is_of
 from pyrite.workload.input.sources.versions import UNKNOWN, remember, source_file, was_changed
-from pyrite.workload.system.private import write_private
 
 _FILE = "sources.json"
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from pyrite.system.private import write_private
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system.copies import above_streams
-from pyrite.workload.system.private import write_private
 
 SECRET_LENGTH = 64
 LIMITS = {"handshake": 10.0, "silence": 30.0}

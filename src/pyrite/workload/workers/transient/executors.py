@@ -22,8 +22,8 @@ from typing import IO, Any, NoReturn, TypeVar
 
 import cloudpickle
 
+from pyrite.system.alive import Identity
 from pyrite.workload.system import processes
-from pyrite.workload.system.alive import Identity
 from pyrite.workload.system.copies import own_pipe
 from pyrite.workload.system.origin import Origin
 from pyrite.workload.workers.running.leftovers import Leftovers

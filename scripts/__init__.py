@@ -1,0 +1,1 @@
+"""What developers run: shell scripts, and the tools that make the documentation."""

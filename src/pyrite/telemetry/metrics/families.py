@@ -1,0 +1,90 @@
+"""The metrics under their names, as prometheus-client wants them. The labels are `job` and
+`vertex`, never an execution: each value of a label is a series that Prometheus keeps for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from pyrite.telemetry.metrics.observer import COUNTING, Counting
+from pyrite.telemetry.metrics.totals import JobTotals
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+_VERTEX_COUNTERS: Final = (
+    ("received", "Items that the vertex has received"),
+    ("emitted", "Items that the vertex has emitted"),
+    ("errors", "Items that the vertex could not process, and runs that failed at it"),
+    ("busy_seconds", "Seconds that the processors of the vertex have worked"),
+    ("spilled_bytes", "Bytes that the vertex has written to files because they did not fit"),
+)
+_VERTEX_GAUGES: Final = (
+    ("queue_items", "Items that wait in the inbound queues of the vertex now"),
+    ("held_bytes", "Bytes that groups, joins and sorts of the vertex hold in memory now"),
+)
+
+
+class PyriteCollector(Collector):
+    """Reads the metrics when they are scraped. If `job` is given, only those of this job."""
+
+    def __init__(self, counting: Counting = COUNTING, job: str | None = None) -> None:
+        self._counting = counting
+        self._job = job
+
+    def describe(self) -> Iterable[Metric]:
+        return families([])
+
+    def collect(self) -> Iterable[Metric]:
+        with self._counting.totals() as totals:
+            return list(families(each for each in totals if self._job in (None, each.job)))
+
+
+def registry_of(collector: Collector) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return registry
+
+
+def families(jobs: Iterable[JobTotals]) -> Iterator[Metric]:
+    jobs = list(jobs)
+    for key, help in _VERTEX_COUNTERS:
+        counter = CounterMetricFamily(f"pyrite_vertex_{key}", help, labels=("job", "vertex"))
+        for job in jobs:
+            for vertex, numbers in job.vertices.items():
+                counter.add_metric((job.job, vertex), numbers.counters.get(key, 0))
+        yield counter
+    for key, help in _VERTEX_GAUGES:
+        gauge = GaugeMetricFamily(f"pyrite_vertex_{key}", help, labels=("job", "vertex"))
+        for job in jobs:
+            for vertex, numbers in job.vertices.items():
+                gauge.add_metric((job.job, vertex), numbers.gauges.get(key, 0))
+        yield gauge
+    running = GaugeMetricFamily(
+        "pyrite_job_running", "Runs of the job that are running now", labels=("job",)
+    )
+    runs = CounterMetricFamily(
+        "pyrite_job_runs", "Runs of the job that have ended, by state", labels=("job", "state")
+    )
+    success = GaugeMetricFamily(
+        "pyrite_job_last_success_timestamp_seconds",
+        "When the last run of the job that completed ended, in seconds since 1970",
+        labels=("job",),
+    )
+    duration = GaugeMetricFamily(
+        "pyrite_job_duration_seconds",
+        "How long the last run of the job that has ended took",
+        labels=("job",),
+    )
+    for job in jobs:
+        running.add_metric((job.job,), job.running)
+        for state in ("completed", "failed", "cancelled"):
+            runs.add_metric((job.job, state), job.ended[state])
+        if job.last_success is not None:
+            success.add_metric((job.job,), job.last_success)
+        if job.last_seconds is not None:
+            duration.add_metric((job.job,), job.last_seconds)
+    yield from (running, runs, success, duration)

@@ -1,0 +1,43 @@
+"""Pushes to a gateway, with prometheus-client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from prometheus_client.exposition import basic_auth_handler, default_handler, pushadd_to_gateway
+
+from pyrite.telemetry.metrics.families import PyriteCollector, registry_of
+from pyrite.telemetry.metrics.observer import COUNTING
+
+
+def push_all(url: str, job: str | None, timeout: float) -> None:
+    """Pushes the metrics of every job to a group of its own. Raises OSError."""
+    url, handler = _split(url)
+    with COUNTING.totals() as totals:
+        names = [each.job for each in totals]
+    for name in names:
+        # Adds, and does not replace the group: when a run fails, the gateway keeps the time of the
+        # last success, which another process has pushed.
+        pushadd_to_gateway(
+            url,
+            job=name if job is None else job,
+            registry=registry_of(PyriteCollector(job=name)),
+            grouping_key={} if job is None else {"pyrite_job": name},
+            timeout=timeout,
+            handler=handler,
+        )
+
+
+def _split(url: str) -> tuple[str, Callable[..., Any]]:
+    """The URL without user and password, and what sends these."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return url, default_handler
+    place = parts.netloc.rpartition("@")[2]
+    user, password = unquote(parts.username), unquote(parts.password or "")
+    return parts._replace(netloc=place).geturl(), partial(
+        basic_auth_handler, username=user, password=password
+    )

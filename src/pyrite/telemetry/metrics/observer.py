@@ -1,0 +1,84 @@
+"""The observer that counts all runs of this process, for the endpoint and the gateway."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pyrite.job import Execution
+from pyrite.telemetry.following import Following
+from pyrite.telemetry.metrics.totals import Totals
+from pyrite.watching.observing import failure_of, name_of, read
+
+
+class Counting(Following):
+    """Runs are counted while anybody uses it. What was counted stays: counters never fall in the
+    life of a process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._totals = Totals()
+        self._counting = threading.Lock()
+        self._listeners: list[Callable[[], None]] = []
+
+    def use(self, on_change: Callable[[], None]) -> None:
+        """Counts from now on. Calls `on_change` when a run has begun or ended; it must return at
+        once."""
+        with self._counting:
+            self._listeners.append(on_change)
+        self.follow()
+
+    def leave(self, on_change: Callable[[], None]) -> None:
+        with self._counting:
+            if on_change in self._listeners:
+                self._listeners.remove(on_change)
+            if self._listeners:
+                return
+        self.unfollow()
+
+    @contextmanager
+    def totals(self) -> Iterator[Totals]:
+        """What all runs have done until now; only for the time of the block."""
+        self.settle()
+        for execution in self.running:  # without the lock: this may ask another process
+            metrics = read(execution.metrics, {})
+            with self._counting:
+                self._totals.saw(execution.id, metrics)
+        with self._counting:
+            yield self._totals
+
+    def on_begin(self, execution: Execution) -> None:
+        with self._counting:
+            self._totals.began(execution.id, name_of(execution.job))
+            # Series begin at 0: Prometheus does not see a counter grow that begins with its value.
+            self._totals.saw(execution.id, {vertex.name: {} for vertex in execution.job.dag})
+        self._tell()
+
+    def on_end(self, execution: Execution) -> None:
+        metrics = read(execution.metrics, {})
+        error = None if execution.cancelled() else execution.exception(0)
+        ended = execution.ended or execution.submitted
+        with self._counting:
+            self._totals.saw(execution.id, metrics)
+            self._totals.ended(
+                execution.id,
+                state=execution.status.value,
+                at=ended,
+                seconds=max(0.0, ended - execution.submitted),
+                failed_at=None if error is None else failure_of(error).vertex,
+            )
+        self._tell()
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self._counting = threading.Lock()
+        self._totals = Totals()
+
+    def _tell(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+
+COUNTING: Final = Counting()

@@ -1,0 +1,41 @@
+"""The rates of the vertices of one run over time, for small charts: the last POINTS of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from pyrite.watching.views import RunView
+
+POINTS: Final = 120
+
+HistoryDocument = dict[str, dict[str, list[float]]]
+"""By vertex: the times `t`, and at each of them `received_rate` and `emitted_rate`."""
+
+
+class History:
+    """Takes the views of one run in the order of time, with their rates."""
+
+    def __init__(self) -> None:
+        self._points: deque[tuple[float, dict[str, tuple[float, float]]]] = deque(maxlen=POINTS)
+
+    def add(self, view: RunView) -> None:
+        rates = {each.name: (each.received_rate, each.emitted_rate) for each in view.vertices}
+        self._points.append((view.seen, rates))
+
+    def to_json(self) -> HistoryDocument:
+        points = list(self._points)
+        names: Iterable[str] = points[-1][1] if points else ()
+        times = [round(t, 1) for t, _ in points]
+        return {
+            name: {
+                "t": times,
+                "received_rate": [round(rates.get(name, _NONE)[0], 1) for _, rates in points],
+                "emitted_rate": [round(rates.get(name, _NONE)[1], 1) for _, rates in points],
+            }
+            for name in names
+        }
+
+
+_NONE: Final = (0.0, 0.0)

@@ -1,0 +1,228 @@
+"""Recorder: watches the runs of this process, keeps what it saw, and writes it to the journal.
+
+One thread looks at all runs about once a second. A run that has just ended is seen at the next
+look, or when someone asks. Recording never fails a job and never waits for one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from pyrite.closing import Closing
+from pyrite.forks import repair_after_fork
+from pyrite.job import Execution
+from pyrite.watching.followed import Followed
+from pyrite.watching.history import HistoryDocument
+from pyrite.watching.journal.pruning import prune
+from pyrite.watching.journal.writing import JournalWriter
+from pyrite.watching.log_lines import LogLine, LogLines
+from pyrite.watching.observers import add_observer, remove_observer
+from pyrite.watching.rows import RunRow
+from pyrite.watching.views import RunView
+
+logger = logging.getLogger("pyrite.watching")
+
+LOOK_SECONDS: Final = 1.0
+SHARE_OF_TIME: Final = 0.02
+"""Of a core, at most; a look at a job of a thousand vertices takes long."""
+LONGEST_PAUSE: Final = 10.0
+ENDED_KEPT: Final = 1000
+HISTORY_LOOKS: Final = 10
+"""The history is large, so it is written less often."""
+LOOKS_BETWEEN_PRUNING: Final = 3600
+CLOSING_SECONDS: Final = 2.0
+
+
+class Recorder(Closing):
+    """Is an Observer and a RunSource. Without a folder it keeps the runs in memory only. Use
+    `recorders.open_recorder`, which shares one among all who record to the same folder."""
+
+    def __init__(self, folder: Path | None, *, is_quiet: bool = False) -> None:
+        self.folder = folder
+        self._is_quiet = is_quiet
+        self._looking = threading.RLock()
+        """Held while looking: views of a run are in the order of time."""
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._running: dict[str, Followed] = {}
+        self._ended: OrderedDict[str, Followed] = OrderedDict()
+        self._lines = LogLines()
+        self._thread: threading.Thread | None = None
+        self._writer: JournalWriter | None = None
+        self._has_warned = False
+        self._looks = 0
+        self._is_closed = False
+        logging.getLogger("pyrite").addHandler(self._lines)
+        add_observer(self)
+        atexit.register(self.close)
+        repair_after_fork(self)
+
+    def began(self, execution: Execution) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._running[execution.id] = Followed(execution)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="pyrite-recorder", daemon=True
+                )
+                self._thread.start()
+
+    # A source of runs.
+
+    def rows(self) -> list[RunRow]:
+        self._settle()
+        found = [RunRow.of(each.view, can_cancel=True) for each in self._all()]
+        return sorted(found, key=lambda row: (row.submitted, row.id), reverse=True)
+
+    def view(self, id: str) -> RunView | None:
+        self._settle()
+        found = self._find(id)
+        return None if found is None else found.view
+
+    def history(self, id: str) -> HistoryDocument:
+        found = self._find(id)
+        return {} if found is None else found.history.to_json()
+
+    def log(self, id: str, after: int = 0) -> list[LogLine]:
+        found = self._find(id)
+        return [] if found is None else self._lines_of(found, after)
+
+    def cancel(self, id: str) -> bool:
+        found = self._running.get(id)
+        return found is not None and found.execution is not None and found.execution.cancel()
+
+    def close(self) -> None:
+        """Looks once more, and stops. What runs on is not recorded any further."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            thread, self._thread = self._thread, None
+        atexit.unregister(self.close)
+        remove_observer(self)
+        self._wake.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(CLOSING_SECONDS)
+        self.look()
+        logging.getLogger("pyrite").removeHandler(self._lines)
+
+    def after_fork(self) -> None:
+        """The child records its own runs alone; its thread starts with the first of them."""
+        self._looking = threading.RLock()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._running, self._ended = {}, OrderedDict()
+        self._thread = self._writer = None
+
+    def __repr__(self) -> str:
+        return f"<recorder of runs in {self.folder or 'memory'}>"
+
+    def look(self) -> None:
+        """Takes the views of all runs now, and writes those to the journal that belong there. Does
+        not wait long for another look, which may wait for a server that does not answer."""
+        if self._looking.acquire(timeout=CLOSING_SECONDS):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
+
+    # On the recorder's thread.
+
+    def _run(self) -> None:
+        pause = LOOK_SECONDS
+        while not self._wake.wait(pause):
+            began = time.thread_time()
+            try:
+                self.look()
+            except Exception:
+                logger.warning("the runs of this process could not be looked at", exc_info=True)
+            took = time.thread_time() - began
+            pause = min(LONGEST_PAUSE, max(LOOK_SECONDS, took / SHARE_OF_TIME))
+
+    def _look(self) -> None:
+        for each in self._newest():
+            self._look_at(each)
+        self._looks += 1
+        if self._writer is not None and self._looks % LOOKS_BETWEEN_PRUNING == 0:
+            self._write(self._prune)
+
+    def _newest(self) -> list[Followed]:
+        """Of light jobs that have ended since the last look, there may be many thousands."""
+        with self._lock:
+            short = [id for id, each in self._running.items() if each.was_short]
+            for id in short[:-ENDED_KEPT]:
+                del self._running[id]
+            return list(self._running.values())
+
+    def _settle(self) -> None:
+        """Sees those that have begun or ended since the last look."""
+        with self._looking:
+            for each in self._newest():
+                if each.is_done or not each.looks:
+                    self._look_at(each)
+
+    def _look_at(self, run: Followed) -> None:
+        run.look()
+        if self.folder is not None and run.belongs_in_journal:
+            self._write(lambda: self._record(run))
+        if run.execution is None:
+            with self._lock:
+                self._running.pop(run.id, None)
+                self._ended[run.id] = run
+                while len(self._ended) > ENDED_KEPT:
+                    self._ended.popitem(last=False)
+
+    def _record(self, run: Followed) -> None:
+        assert self.folder is not None
+        writer = self._writer
+        if writer is None:
+            writer = JournalWriter(self.folder)
+            writer.write(run.view)
+            self._writer = writer
+            self._prune()
+        if run.execution is not None and writer.takes_cancel_request(run.id):
+            run.execution.cancel()
+        lines = self._lines_of(run, run.next_line)
+        run.next_line = self._lines.next
+        writer.append_log(run.id, lines)
+        if run.execution is None or run.looks % HISTORY_LOOKS == 0:
+            writer.write_history(run.id, run.history.to_json())
+        writer.write(run.view)
+        run.is_in_journal = True
+
+    def _prune(self) -> None:
+        assert self.folder is not None
+        prune(self.folder)
+
+    def _write(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                logger.log(
+                    logging.DEBUG if self._is_quiet else logging.WARNING,
+                    "runs cannot be recorded in '%s': %s; the jobs go on. To record elsewhere, set "
+                    "PYRITE_RUNS to another folder",
+                    self.folder,
+                    error.strerror or error,
+                )
+
+    def _lines_of(self, run: Followed, after: int) -> list[LogLine]:
+        return self._lines.of(run.id, run.view.submitted, run.view.ended, after)
+
+    def _all(self) -> list[Followed]:
+        with self._lock:
+            return [*self._running.values(), *self._ended.values()]
+
+    def _find(self, id: str) -> Followed | None:
+        with self._lock:
+            return self._running.get(id) or self._ended.get(id)

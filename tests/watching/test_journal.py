@@ -1,0 +1,151 @@
+"""The journal of runs: what readers see, whatever has happened to its writers and its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pyrite.watching.journal import Journal, runs_folder
+from pyrite.watching.journal.pruning import prune
+from pyrite.watching.journal.writing import JournalWriter
+from pyrite.watching.log_lines import LogLine
+from pyrite.watching.views import RunView, VertexView
+
+
+def _view(id: str = "abcd1234", **changes: object) -> RunView:
+    view = RunView(
+        id=id,
+        job_id="ef01",
+        name="sales",
+        kind="normal",
+        state="running",
+        submitted=time.time(),
+        seen=time.time(),
+        vertices=(VertexView(name="source", emitted=7),),
+    )
+    return replace(view, **changes)  # type: ignore[arg-type]
+
+
+def test_a_view_is_read_as_it_was_written(tmp_path: Path) -> None:
+    view = _view()
+    JournalWriter(tmp_path).write(view)
+    journal = Journal(tmp_path)
+    assert journal.view(view.id) == view
+    assert [(row.name, row.items_in, row.can_cancel) for row in journal.rows()] == [
+        ("sales", 7, True)
+    ]
+
+
+def test_a_run_whose_process_is_gone_is_lost(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path; from pyrite.watching.journal.writing import JournalWriter; "
+        "from pyrite.watching.views import RunView; import sys; "
+        "JournalWriter(Path(sys.argv[1])).write(RunView(id='abcd', job_id='ef', name='n', "
+        "kind='light', state='running', submitted=1.0, seen=5.0))"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60)
+    journal = Journal(tmp_path)
+    assert [(row.state, row.can_cancel) for row in journal.rows()] == [("lost", False)]
+    view = journal.view("abcd")
+    assert view is not None
+    assert (view.state, view.ended, view.seconds) == ("lost", 5.0, 4.0)
+    assert not journal.cancel("abcd")
+
+
+def test_a_process_of_another_machine_is_taken_for_dead_when_it_is_silent(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path)
+    for id, seen in (("aaaa", time.time()), ("bbbb", time.time() - 600)):
+        writer.write(_view(id, seen=seen, submitted=seen - 1))
+        path = tmp_path / id / "run.jsonl"
+        head, view = path.read_text().splitlines()
+        owner = {"host": "elsewhere", "pid": 1, "started": "1"}
+        path.write_text(f"{json.dumps({**json.loads(head), 'owner': owner})}\n{view}\n")
+    assert [row.state for row in Journal(tmp_path).rows()] == ["running", "lost"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]\n[]\n", "null\n", '{"id": "abcd1234"}\n{}\n', "\x00\xff\n", "{}\n" * 3]
+)
+def test_a_damaged_file_hides_no_other_run(tmp_path: Path, text: str) -> None:
+    writer = JournalWriter(tmp_path)
+    writer.write(_view("aaaa"))
+    writer.write(_view("bbbb"))
+    (tmp_path / "aaaa" / "run.jsonl").write_text(text, encoding="latin-1")
+    journal = Journal(tmp_path)
+    assert [row.id for row in journal.rows()] == ["bbbb"]
+    assert journal.view("aaaa") is None
+    assert not journal.cancel("aaaa")
+    assert journal.history("aaaa") == {}
+
+
+@pytest.mark.parametrize("id", ["../outside", "..", ".", "", "/etc", "a/b", "known", "ABCD\n"])
+def test_an_id_never_leads_out_of_the_folder(tmp_path: Path, id: str) -> None:
+    writer = JournalWriter(tmp_path / "runs")
+    writer.write(_view("aaaa"))
+    os.rename(tmp_path / "runs" / "aaaa", tmp_path / "outside")
+    journal = Journal(tmp_path / "runs")
+    assert journal.view(id) is None
+    assert not journal.cancel(id)
+    assert (journal.log(id), journal.history(id)) == ([], {})
+    assert not (tmp_path / "outside" / "cancel").exists()
+
+
+def test_a_log_is_bounded_and_keeps_its_end(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path)
+    for n in range(30):
+        line = LogLine(n=n, time=0.0, level="INFO", logger="pyrite", message="x" * 200_000)
+        writer.append_log("abcd", [line])
+    size = sum(file.stat().st_size for file in (tmp_path / "abcd").iterdir())
+    assert size < 3 << 20
+    assert [line.n for line in Journal(tmp_path).log("abcd", after=28)] == [28, 29]
+
+
+def test_old_runs_are_deleted_but_not_those_that_run(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path)
+    now = time.time()
+    for n in range(10):
+        writer.write(_view(f"000{n}", state="completed", submitted=now - n, ended=now - n))
+    writer.write(_view("aaaa", submitted=now - 10_000))
+    writer.write(_view("bbbb", state="failed", submitted=now - 5000, ended=now - 5000))
+    prune(tmp_path, runs=100, seconds=1000)
+    assert {row.id for row in Journal(tmp_path).rows()} == {*(f"000{n}" for n in range(10)), "aaaa"}
+    prune(tmp_path, runs=3)
+    assert [row.id for row in Journal(tmp_path).rows()] == ["0000", "0001", "0002", "aaaa"]
+
+
+def test_a_list_of_thousands_of_runs_is_fast(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path)
+    text = None
+    for n in range(3000):
+        if text is None:
+            writer.write(_view(f"{n:08x}", state="completed", ended=1.0))
+            text = (tmp_path / f"{n:08x}" / "run.jsonl").read_text()
+        else:
+            (tmp_path / f"{n:08x}").mkdir()
+            (tmp_path / f"{n:08x}" / "run.jsonl").write_text(text)
+    journal = Journal(tmp_path)
+    assert len(journal.rows()) == 3000
+    began = time.perf_counter()
+    journal.rows()
+    assert time.perf_counter() - began < 0.5
+
+
+def test_a_folder_that_does_not_exist_has_no_runs(tmp_path: Path) -> None:
+    assert Journal(tmp_path / "never").rows() == []
+
+
+def test_the_default_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert runs_folder() == Path("/state/pyrite/runs")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert runs_folder() == Path("/home/me/.local/state/pyrite/runs")
+    monkeypatch.setenv("PYRITE_RUNS", "/elsewhere")
+    assert runs_folder() == Path("/elsewhere")
