@@ -134,6 +134,7 @@ class ProcessorTasklet(Tasklet):
 
     __slots__ = (
         "_at",
+        "_began",
         "_buckets",
         "_call",
         "_group",
@@ -191,6 +192,8 @@ class ProcessorTasklet(Tasklet):
         self.is_steady = False
         """Whether the clock must not decide what goes together."""
         self.busy = 0.0
+        self._began: tuple[float, float] | None = None
+        """While the processor is called: how long it was busy before, and when the call began."""
         self.has_finished = False
         self._undrained = False
         self._processing = False
@@ -224,6 +227,7 @@ class ProcessorTasklet(Tasklet):
                 self.let_go(older_than=LONGEST_HELD)
             return answer
         except BaseException as error:
+            self.busy, self._began = self.busy_until_now, None
             self.halt.fail(self._located(error))
             return DONE_NOW
 
@@ -273,6 +277,7 @@ class ProcessorTasklet(Tasklet):
         inbox = self.inbox
         count = len(inbox)
         started = perf_counter()
+        self._began = (self.busy, started)
         self._processing = True
         self.processor.process(self._at.ordinal, inbox)
         self._processing = False
@@ -342,6 +347,12 @@ class ProcessorTasklet(Tasklet):
         return held
 
     @property
+    def busy_until_now(self) -> float:
+        """How long it was busy, with a call that goes on."""
+        began = self._began
+        return self.busy if began is None else began[0] + perf_counter() - began[1]
+
+    @property
     def received(self) -> int:
         return sum(edge.received for edge in self.inbound)
 
@@ -395,6 +406,7 @@ class ProcessorTasklet(Tasklet):
 
     def _timed(self, method: Callable[..., bool | None], *arguments: int) -> bool:
         started = perf_counter()
+        self._began = (self.busy, started)
         answer = method(*arguments)
         self._took(perf_counter() - started)
         if answer is None or answer is True:
@@ -405,6 +417,7 @@ class ProcessorTasklet(Tasklet):
 
     def _took(self, seconds: float) -> None:
         self.busy += seconds
+        self._began = None
         if seconds > SLOW_CALL and self.processor.cooperative:
             self._warn_slow(self.label, seconds)
 

@@ -25,7 +25,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
 from pyrite.engine.inline import run_inline
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
-from pyrite.engine.metrics import gather, without_times
+from pyrite.engine.metrics import VertexMetrics, gather, without_times
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
@@ -35,6 +35,7 @@ from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.sections import Section
 from pyrite.spark.collections import Store, TaskCollections
 from pyrite.spark.links import ExchangeLinks
+from pyrite.spark.live.telling import Telling, Where
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.suppliers import ProcessorSupplier
@@ -68,12 +69,16 @@ class SectionWork:
     store: Store | None = None
     start: str = ""
     """Names this start of the job, if another process may start it again."""
+    tells: Where | None = None
+    """Where the driver listens to what its tasks have done so far, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """The message that a task sends to the driver when it has completed."""
 
+    section: int
+    member: int
     metrics: dict[str, Any]
     reports: dict[str, list[Any]]
     """By vertex, the return values of `complete` of the sink's writers."""
@@ -181,11 +186,24 @@ def run_section(
         links=ExchangeLinks(reader, writer, work.ranks, work.topology, member),
         grouped=work.section.grouped,
     )
+
+    def metrics_now() -> dict[str, VertexMetrics]:
+        return gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+
     error: BaseException | None = None
+    telling: Telling | None = None
     thresholds = gc.get_threshold()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         member_run.prepare(_warn_slow)
+        if work.tells is not None:
+            telling = Telling(
+                work.tells,
+                section=work.section.index,
+                member=member,
+                attempt=attempt,
+                metrics=metrics_now,
+            )
         if work.section.in_order:
             member_run.keep_steady_pace()
         yield from _run_tasklets(member_run, writer, woken)
@@ -205,10 +223,11 @@ def run_section(
         except PyriteError as unwritten:
             raise TaskFailed(Failed(unwritten)) from unwritten
         member_run.complete()
-        metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+        metrics = metrics_now()
         if work.section.in_order:
             metrics = without_times(metrics)
-        writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
+        report = TaskReport(work.section.index, member, metrics, member_run.reports())
+        writer.tell_driver(REPORT, report)
         yield from writer.rest()
     except RoutingFailed as unpacked:  # an item of the last packets cannot be pickled
         error = unpacked
@@ -228,6 +247,8 @@ def run_section(
         error = other
         raise
     finally:
+        if telling is not None:
+            telling.end()
         member_run.close(error)
         collections.close()
         gc.set_threshold(*thresholds)
