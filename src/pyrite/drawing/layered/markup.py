@@ -149,7 +149,8 @@ def _path(points: Sequence[Point], gap: Place | None) -> str:
     for n, (x2, y2) in enumerate(rest):
         if n % 2:
             if gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2:
-                parts.append(f"L{x2:.1f} {gap.y:.1f}M{x2:.1f} {gap.y + 14:.1f}")
+                below = min(gap.y + 14, gap.bottom)
+                parts.append(f"L{x2:.1f} {gap.y:.1f}M{x2:.1f} {below:.1f}")
             parts.append(f"L{x2:.1f} {y2:.1f}")
         elif abs(x - x2) < 0.5:
             parts.append(f"L{x2:.1f} {y2:.1f}")
