@@ -2,6 +2,16 @@
 
 from pyrite.telemetry.metrics.endpoint import Endpoint, prometheus
 from pyrite.telemetry.metrics.pushing import Pushing, push_to
+from pyrite.telemetry.openlineage.lineage import Lineage, lineage
 from pyrite.telemetry.spans.tracing import Tracing, traces
 
-__all__ = ["Endpoint", "Pushing", "Tracing", "prometheus", "push_to", "traces"]
+__all__ = [
+    "Endpoint",
+    "Lineage",
+    "Pushing",
+    "Tracing",
+    "lineage",
+    "prometheus",
+    "push_to",
+    "traces",
+]
