@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -47,10 +49,17 @@ def test_work_goes_on_when_a_peer_and_the_leading_coordinator_die(
     took = time.monotonic() - died
     leader.start()
     deployment.peers[0].start()
+    seen = list(metrics_until_the_end(job))
     job.result(PATIENCE)
     store.close()
     assert pyr.map("more") == expected(200_000)
     assert took < 3
+    assert any(seen), "nothing was told while the job ran"
+    for before, after in pairwise([*seen, job.metrics()]):
+        for vertex, numbers in before.items():
+            assert numbers["received"] <= after[vertex]["received"], vertex
+            assert numbers["emitted"] <= after[vertex]["emitted"], vertex
+    assert job.metrics()["in"]["emitted"] == 200_000
 
 
 def test_a_job_completes_when_the_redis_is_back(deployment: Deployment, pyr: Instance) -> None:
@@ -66,6 +75,12 @@ def test_a_job_completes_when_the_redis_is_back(deployment: Deployment, pyr: Ins
         deployment.redis.start()
     job.result(PATIENCE)
     assert pyr.map("late") == expected(1_000)
+
+
+def metrics_until_the_end(job: Execution) -> Iterator[dict[str, Any]]:
+    while not job.done():
+        yield job.metrics()
+        time.sleep(0.1)
 
 
 def open_parts(job: Execution) -> int:

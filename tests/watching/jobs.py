@@ -25,12 +25,13 @@ class Gate:
 
 
 class _AfterEvent:
-    """Items without end until the event is set, so that the source never blocks a thread."""
+    """An item, and then more until the event is set: the source never blocks a thread."""
 
     def __init__(self, event: threading.Event) -> None:
         self._event = event
 
     def __iter__(self) -> Iterator[Any]:
+        yield 1
         while not self._event.wait(0.0005):
             yield 1
 

@@ -1,4 +1,5 @@
-"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads."""
+"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads;
+`ui`."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from pyrite.cli.peers import app as peers_app
 from pyrite.cli.progress import opened, run_to_end, show_outcome
 from pyrite.cli.settings import Settings
 from pyrite.cli.showing.answers import JsonOption, QuietOption, answering
+from pyrite.cli.ui import ui as ui_command
 from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
 
@@ -40,6 +42,7 @@ app.add_typer(peers_app, name="peers")
 app.command()(submit_command.submit)
 app.command()(jobs_commands.jobs)
 app.command()(jobs_commands.cancel)
+app.command()(ui_command)
 
 DagArgument = Annotated[
     str,

@@ -264,7 +264,7 @@ class Stage:
     def left(self) -> set[str]:
         """The nodes that are still there, but for those that stay."""
         kept = {"job", "job-log", "catalog", "peer", "pulse", "status", "payload", "cooldown"}
-        kept |= {"peer-state"}
+        kept |= {"peer-state", "live"}
         found = {path for path, _ in self.store.below("/").items() if path.count("/") > 1}
         found -= {paths.CHECKPOINT, paths.EPOCH, paths.TO_CLOSE}
         return {path for path in found if path.split("/")[1] not in kept and "-log" not in path}

@@ -18,6 +18,7 @@ from pyrite.durable.parts.committing import PartStopped, write_sentinels
 from pyrite.durable.parts.completion import CompletionPart
 from pyrite.durable.parts.concurrent import ConcurrentPart
 from pyrite.durable.parts.sequential import SequentialPart
+from pyrite.durable.parts.tally import Tally
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.workflow import COMPLETION, Part
 from pyrite.durable.queues.sqlite import SqliteQueues
@@ -45,6 +46,8 @@ class Bench:
         for part in self.parts:
             self.store.create(paths.part(part))
         self.sealed: set[Part] = set()
+        self.tallies: list[Tally] = []
+        self.metrics: dict[str, Any] = {}
         self._offers = count(1)
 
     def work(
@@ -58,17 +61,28 @@ class Bench:
         owner = f"peer-{offer}"
         lock, queues = Lock(self.folder, owner), SqliteQueues(self.folder)
         self._last = lock
+        tally = Tally(part, offer)
+        self.tallies.append(tally)
         try:
             with unpacked_code(queues.code("job")) as (code, files):
                 if part.task == COMPLETION:
-                    CompletionPart(
+                    self.metrics = CompletionPart(
                         code, part, queues, self.collections, offer=offer, check=check
                     ).run()
                 elif self.workflow.by_name[part.task].kind == "sequential":
-                    SequentialPart(code, part, queues, offer=offer, files=files, check=check).run()
+                    SequentialPart(
+                        code, part, queues, offer=offer, files=files, check=check, tally=tally
+                    ).run()
                 else:
                     ConcurrentPart(
-                        code, part, queues, self.store, owner=owner, files=files, check=check
+                        code,
+                        part,
+                        queues,
+                        self.store,
+                        owner=owner,
+                        files=files,
+                        check=check,
+                        tally=tally,
                     ).run()
             check()
             write_sentinels(queues, self.workflow, part, offer)

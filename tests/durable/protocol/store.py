@@ -19,7 +19,7 @@ def apply(nodes: dict[str, str], write: Write) -> None:
             nodes[path] = data
         case Delete(path):
             nodes.pop(path, None)
-            if path.startswith(("/task/", "/peer-state/")):  # the only ones with nodes below
+            if path.startswith(("/task/", "/peer-state/", "/live/")):  # these have nodes below
                 for other in [other for other in nodes if other.startswith(f"{path}/")]:
                     del nodes[other]
         case CloseQueues():

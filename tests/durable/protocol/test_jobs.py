@@ -71,6 +71,20 @@ def test_a_cancelled_job_ends_when_its_peers_have_left_the_sealing_one_included(
     assert world.witness.history["p0"][-2:] == ["sealing", "idle"]
 
 
+def test_what_was_told_of_a_job_goes_with_its_completion_but_stays_if_it_is_cancelled() -> None:
+    world = World()
+    for job in ("good", "bad"):
+        world.submit(job, ONE)
+    world.born("p0")
+    world.coordinate()
+    for job in ("good", "bad"):
+        world.nodes[f"{paths.live(job)}/p0-1"] = "so far"
+    world.cancel("bad")
+    world.finish()
+    left = [path for path in world.nodes if path.startswith("/live")]
+    assert left == [paths.live("bad"), f"{paths.live('bad')}/p0-1"]
+
+
 def test_a_job_can_be_cancelled_before_it_is_planned() -> None:
     world = World()
     world.coordinate()

@@ -362,7 +362,7 @@ class World:
         self.collect()
         self.coordinate()
         kept = {"job", "job-log", "catalog", "peer", "pulse", "status", "payload", "cooldown"}
-        kept |= {"peer-state"}
+        kept |= {"peer-state", "live"}
         left = [path for path in self.nodes if path.split("/")[1] not in {*kept, "coordinator"}]
         left += [path for path in self.nodes if path.startswith("/peer-state/")][len(self.peers) :]
         assert not left, left

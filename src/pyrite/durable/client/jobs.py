@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from pyrite.context import Collections
 from pyrite.dag import DAG
 from pyrite.durable.client.desk import Desk
-from pyrite.durable.client.figures import metrics_of
+from pyrite.durable.client.figures import members_of, metrics_of
 from pyrite.durable.client.overview import progress, waits_for
 from pyrite.durable.client.spark_submission import SparkSubmission
 from pyrite.durable.client.submission import Catalog, Submission
@@ -137,6 +137,7 @@ class DurableJobs:
             metrics=partial(self._metrics, execution.id),
             progress=partial(self._progress, execution.id),
             waits_for=partial(self._waits_for, execution.id),
+            members=partial(self._members, execution),
         )
         return execution
 
@@ -162,6 +163,11 @@ class DurableJobs:
 
     def _metrics(self, id: str) -> dict[str, Any]:
         return self._desk.ask(lambda store: metrics_of(store, id))
+
+    def _members(self, execution: Execution) -> list[dict[str, Any]]:
+        if execution.done():
+            return []
+        return self._desk.ask(lambda store: members_of(store, execution.id))
 
     def _progress(self, id: str) -> list[tuple[str, int, int]]:
         """For each task: its name, how many of its parts are complete, and how many it has."""

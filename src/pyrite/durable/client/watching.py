@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from pyrite.durable.client.figures import metrics_of
+from pyrite.durable.client.figures import members_of, metrics_of
 from pyrite.durable.client.jobs import outcome
 from pyrite.durable.client.overview import (
     JobRow,
     Moment,
     PeerRow,
     overview,
-    peers_of,
     progress,
     waits_for,
 )
@@ -184,7 +183,7 @@ def job_view(store: Store, id: str) -> RunView:
         )
         or tuple(_edges_of_tasks(workflow)),
         stages=tuple(_stages(id, shape, workflow, more, status)),
-        members=() if has_ended else tuple(map(_member, peers_of(store, id))),
+        members=() if has_ended else tuple(MemberView(**each) for each in members_of(store, id)),
         waits_for=None if has_ended else waits_for(store, id),
         failure=failure,
     )
@@ -261,11 +260,6 @@ def _moment(moment: Moment) -> MomentView:
 
 def _part(part: Part | None) -> PartView | None:
     return None if part is None else PartView(job=part.job, task=part.task, part=part.member)
-
-
-def _member(row: PeerRow) -> MemberView:
-    host, _, pid = row.address.rpartition(":")
-    return MemberView(member=row.name, host=host, pid=int(pid) if pid.isdecimal() else 0)
 
 
 def _stages(

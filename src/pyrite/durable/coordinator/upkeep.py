@@ -50,7 +50,7 @@ def forget_old_jobs(cluster: Cluster) -> tuple[Write, ...]:
     old = sorted(cluster.ended, key=lambda name: cluster.ended[name].number)[:BATCH]
     for name in old:
         del cluster.ended[name]
-    nodes = (paths.job, paths.catalog, paths.shape, paths.metrics)
+    nodes = (paths.job, paths.catalog, paths.shape, paths.live, paths.metrics)
     return tuple(Delete(path(name)) for name in old for path in nodes)
 
 

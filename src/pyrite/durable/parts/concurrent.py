@@ -13,6 +13,7 @@ from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import new_attempt
 from pyrite.durable.parts.leaders import Leaders
 from pyrite.durable.parts.running import PartFailed, Running
+from pyrite.durable.parts.tally import Tally
 from pyrite.durable.protocol.exactness.sentinels import Requeue, Sentinel, ends, judge
 from pyrite.durable.protocol.exactness.tails import Leader, TailCheck
 from pyrite.durable.protocol.workflow import Part
@@ -50,6 +51,7 @@ class ConcurrentPart:
         owner: str,
         files: Path | None,
         check: Callable[[], None],
+        tally: Tally | None = None,
     ) -> None:
         self._code = code
         self._planned = code.planned.by_name[part.task]
@@ -58,6 +60,7 @@ class ConcurrentPart:
         self._owner = owner
         self._files = files
         self._is_stopped = check
+        self._tally = tally or Tally(part, 0)
         self._taken: Sequence[Delivery] = ()
         self._leaders = Leaders(store, part)
         self._ends = ends(code.planned.workflow, part.task)
@@ -146,12 +149,14 @@ class ConcurrentPart:
                 running.feed(each.message.edge, each.message.body)
             running.settle()
             assert running.is_quiet, f"{self._part} is not quiet although nothing is left to do"
-            running.measure()
+            more = running.measure()
             outgoing = running.take()
         except BaseException as error:
             self._close(error)
             raise
-        if not self._queues.commit_taken(batch, new_attempt(), outgoing):
+        if self._queues.commit_taken(batch, new_attempt(), outgoing):
+            self._tally.commits(more)
+        else:
             # Somebody else has committed one of them, with its output.
             left = self._queues.drop_done(batch)
             if len(left) < len(batch):

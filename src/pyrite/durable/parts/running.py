@@ -225,17 +225,27 @@ class Running:
             if any(report is not None for report in reports):
                 self.egress.tell(Reported(vertex, reports))
 
-    def measure(self) -> None:
+    def measure(self) -> dict[str, VertexMetrics]:
         """Tells the completion what the processors have done since the last time. It counts only
         if it is committed, like everything else."""
+        now = self._gathered()
+        more = since(now, self._measured)
+        self.egress.tell(Measured(self._index, more))
+        self._measured = now
+        return more
+
+    def since_measured(self) -> dict[str, VertexMetrics]:
+        """What the processors have done since then."""
+        return since(self._gathered(), self._measured)
+
+    def _gathered(self) -> dict[str, VertexMetrics]:
         now = gather(self._vertices, [(self._member.stretch_of, self._member.processor_tasklets)])
         for vertex in self._task.vertices:
             if any(not edge.source for edge in vertex.inbound):  # splits are not items
                 now[vertex.name]["received"] = 0
                 for processor in now[vertex.name]["processors"]:
                     processor["received"] = 0
-        self.egress.tell(Measured(self._index, since(now, self._measured)))
-        self._measured = now
+        return now
 
     def complete(self) -> None:
         """Completes the suppliers, after everything else, and before the last commit."""

@@ -13,6 +13,7 @@ from typing import Final
 from pyrite.durable.parts.code import JobCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
 from pyrite.durable.parts.running import OUTPUT_BYTES, PartFailed, Running
+from pyrite.durable.parts.tally import Tally
 from pyrite.durable.protocol.exactness.commits import Commit
 from pyrite.durable.protocol.exactness.reading import Came, has_ended, readable
 from pyrite.durable.protocol.workflow import Part
@@ -43,6 +44,7 @@ class SequentialPart:
         offer: int,
         files: Path | None,
         check: Callable[[], None],
+        tally: Tally | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._code = code
@@ -54,6 +56,7 @@ class SequentialPart:
         self._offer = offer
         self._files = files
         self._check = check
+        self._tally = tally or Tally(part, offer)
         self._clock = clock
         self._stored = take_part_over(queues, part, offer)
         self._begin()
@@ -95,12 +98,14 @@ class SequentialPart:
             check=self._check,
         )
         error: BaseException | None = None
+        self._tally.look = running.since_measured
         try:
             self._drive(running)
         except BaseException as raised:
             error = raised
             raise
         finally:
+            self._tally.look = None
             running.close(error)
 
     def _drive(self, running: Running) -> None:
@@ -200,7 +205,7 @@ class SequentialPart:
             if state is None or len(state) > MOST_STATE:  # it commits only at its end
                 self._can_be_saved = False
                 return
-        running.measure()
+        more = running.measure()
         record = replace(
             self._stored.record,
             epoch=self._offer,
@@ -211,6 +216,7 @@ class SequentialPart:
         )
         asked = Commit(self._stored.sequence, record)
         self._stored = commit(self._queues, self._part, asked, running.take(), state)
+        self._tally.commits(more)
         self._attempt = new_attempt()
         self._messages = 0
         self._is_dirty = False

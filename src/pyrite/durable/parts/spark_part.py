@@ -20,6 +20,7 @@ from pyrite.durable.parts.code import JobCode, SparkCode
 from pyrite.durable.parts.committing import commit, new_attempt, take_part_over
 from pyrite.durable.parts.egress import Egress
 from pyrite.durable.parts.running import OUTPUT_BYTES, PartFailed
+from pyrite.durable.parts.tally import Tally
 from pyrite.durable.parts.told import Added, Asked, Measured, Reported
 from pyrite.durable.protocol.exactness.commits import Commit
 from pyrite.durable.protocol.workflow import Part
@@ -67,6 +68,7 @@ class SparkPart:
         new_driver: NewDriver,
         offer: int,
         check: Callable[[], None],
+        tally: Tally | None = None,
     ) -> None:
         assert code.spark is not None
         self._code = code
@@ -78,6 +80,7 @@ class SparkPart:
         self._new_driver = new_driver
         self._offer = offer
         self._check = check
+        self._tally = tally or Tally(part, offer)
         self._stored = take_part_over(queues, part, offer)
 
     def run(self) -> None:
@@ -123,6 +126,7 @@ class SparkPart:
                 hand_over=HandOver(start, left.append),
             )
             run.begin(_on_a_thread)
+            self._tally.look = run.metrics
             self._wait(run, has_ended)
             if errors[0] is not None:
                 raise PartFailed(Failed.of(errors[0])) from errors[0]
@@ -133,6 +137,7 @@ class SparkPart:
                     close_quietly(vertex, meta_supplier, error)
             raise
         finally:
+            self._tally.look = None
             driver.close()
 
     def _wait(self, run: NormalRun, has_ended: threading.Event) -> None:
@@ -153,8 +158,9 @@ class SparkPart:
         for vertex, meta_supplier in left.meta_suppliers:
             _check_can_be_told(vertex, meta_supplier)
             egress.tell(Asked(vertex, meta_supplier))
-        for vertex, metrics in run.metrics().items():
-            egress.tell(Measured(0, {vertex: metrics}))
+        metrics = run.metrics()
+        for vertex, of_vertex in metrics.items():
+            egress.tell(Measured(0, {vertex: of_vertex}))
         for each in left.collected:
             egress.tell(Added(each))
             _packing(egress.settle)
@@ -165,6 +171,7 @@ class SparkPart:
         while True:
             try:
                 self._stored = commit(self._queues, self._part, asked, outgoing, b"")
+                self._tally.commits(metrics)
                 return
             except QueuesGone:
                 raise

@@ -20,6 +20,7 @@ from pyrite.durable.parts.concurrent import ConcurrentPart
 from pyrite.durable.parts.running import PartFailed
 from pyrite.durable.parts.sequential import SequentialPart
 from pyrite.durable.parts.spark_part import NewDriver, SparkPart, no_driver
+from pyrite.durable.peer.telling import Telling
 from pyrite.durable.peer.watch import PeerNodes
 from pyrite.durable.protocol.states import SEALING
 from pyrite.durable.protocol.tree import paths
@@ -69,6 +70,7 @@ class Peer:
         self._address = address
         self._new_driver = new_driver
         self._clock = clock
+        self._telling = Telling(store, self.name, clock)
         self._codes: OrderedDict[str, bytes] = OrderedDict()
         self._workflow: tuple[str, Workflow] | None = None
         """Of the job that was worked on last."""
@@ -84,6 +86,7 @@ class Peer:
         while not nodes.is_to_stop:
             offered = nodes.offered()
             if offered is None or offered.offer <= self._last:
+                self._telling.tick(is_idle=True)
                 nodes.wait()
                 continue
             self._last = offered.offer
@@ -139,7 +142,7 @@ class Peer:
         offer, part = offered.offer, offered.part
         try:
             with unpacked_code(self._packed(part.job)) as (code, files):
-                check = _checking(nodes, offer)
+                check = self._checking(nodes, offer)
                 self._workflow = (part.job, code.planned.workflow)
                 if part.task == COMPLETION:
                     metrics = CompletionPart(
@@ -147,6 +150,7 @@ class Peer:
                     ).run(lambda: self._seal_now(offer, nodes))
                     self._publish(part.job, metrics)
                 elif code.spark is not None:
+                    tally = self._telling.begin(part, offer, by_processor=True)
                     SparkPart(
                         code,
                         part,
@@ -156,10 +160,17 @@ class Peer:
                         new_driver=self._new_driver,
                         offer=offer,
                         check=check,
+                        tally=tally,
                     ).run()
                 elif code.planned.by_name[part.task].kind == "sequential":
                     SequentialPart(
-                        code, part, self._queues, offer=offer, files=files, check=check
+                        code,
+                        part,
+                        self._queues,
+                        offer=offer,
+                        files=files,
+                        check=check,
+                        tally=self._telling.begin(part, offer),
                     ).run()
                 else:
                     ConcurrentPart(
@@ -170,6 +181,7 @@ class Peer:
                         owner=self.name,
                         files=files,
                         check=check,
+                        tally=self._telling.begin(part, offer),
                     ).run()
         except PartFailed as raised:
             self._fail(offer, raised.failed)
@@ -188,6 +200,13 @@ class Peer:
             self._fail(offer, Failed(bug))
             return False
         return True
+
+    def _checking(self, nodes: PeerNodes, offer: int) -> Callable[[], None]:
+        def check() -> None:
+            nodes.glance(offer)
+            self._telling.tick()
+
+        return check
 
     def _fail(self, offer: int, failed: Failed) -> None:
         self._store.set(paths.completion(offer), FAILED + failure_text(failed))
@@ -249,7 +268,3 @@ def failure_text(failed: Failed) -> str:
     line = " ".join(str(failed.to_job_failed("the job")).splitlines())
     text = shorten_text(line, MOST_LINE).encode("utf-8", "backslashreplace").decode()
     return f"{text}\n{packed}"
-
-
-def _checking(nodes: PeerNodes, offer: int) -> Callable[[], None]:
-    return lambda: nodes.glance(offer)

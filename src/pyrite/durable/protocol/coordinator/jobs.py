@@ -22,6 +22,7 @@ def plan(draft: Draft, name: str, workflow: Workflow) -> None:
         draft.cluster.add(job)
         draft.put(paths.job(name), job.node.text())
         draft.create(paths.tasks(name))
+        draft.create(paths.live(name))
         draft.watches.append(CancelWatch(name))
         draft.jobs[name] = None
 
@@ -71,6 +72,8 @@ def end_if_over(draft: Draft, name: str) -> None:
     draft.put(paths.job(name), node.text())
     draft.delete(paths.tasks(name))
     draft.delete(paths.plan(name), paths.cancel(name), paths.workflow(name))
+    if node.status is JobStatus.COMPLETE:  # then its exact metrics are there
+        draft.delete(paths.live(name))
     draft.close_queues(name)
 
 

@@ -20,6 +20,8 @@
 | /shape/<job> | a client, before the plan | its DAG, for people; stays with /job/<job> |
 | /job/<job> | coordinator | a `JobNode`; it stays when the job has ended |
 | /metrics/<job> | the peer that completes the job | what its vertices did; stays with /job/<job> |
+| /live/<job> | coordinator | exists while the job runs; stays if it does not complete |
+| /live/<job>/<peer>-<n> | the peer | what its parts have done so far, for people: `Tallies` |
 | /waits/<job> | coordinator | a sentence: why parts of the job have no peer; gone when all have |
 | /task/<job>/<part> | coordinator, at the first offer | exists as long as the part is open |
 | /task/<job>/<part>/<edge and upstream part> | peers, first wins | a `Leader` |
@@ -125,6 +127,22 @@ def shape(job: str) -> str:
 
 def metrics(job: str) -> str:
     return f"/metrics/{job}"
+
+
+def live(job: str) -> str:
+    return f"/live/{job}"
+
+
+def live_of(job: str, peer: str, number: int) -> str:
+    return f"/live/{job}/{peer}-{number}"
+
+
+def peer_of_live(path: str) -> str:
+    """
+    >>> peer_of_live(live_of("j1", "peer-1a2b", 3))
+    'peer-1a2b'
+    """
+    return path.rpartition("/")[2].rpartition("-")[0]
 
 
 def workflow(job: str) -> str:
