@@ -38,6 +38,7 @@ from pyrite.spark.links import ExchangeLinks
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.suppliers import ProcessorSupplier
+from pyrite.telemetry.logs import from_environment as log_from_environment
 
 logger = logging.getLogger("pyrite.spark")
 
@@ -137,6 +138,7 @@ def run_section(
     attempt: str,
 ) -> Iterator[pa.RecordBatch]:
     """Runs one section of a job for the member of this task."""
+    log_from_environment()
     work: SectionWork = pickle.loads(packed)
     member, batches = _member_of(acknowledged_at_once(batches), partition)
     writer = PacketWriter(member, open_bytes_held())

@@ -41,6 +41,10 @@ class Held:
 
 def from_environment() -> Held:
     """Starts what the variables say, unless it runs already."""
+    if os.environ.get("PYRITE_LOG"):
+        from pyrite.telemetry.logs import from_environment as log_from_environment
+
+        log_from_environment()
     keys = tuple(
         (name, value) for name, read in _READ.items() if (value := read(os.environ)) is not None
     )
