@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pyrite.collections.redis import RedisCollections
     from pyrite.durable.collections.collections import FolderCollections
     from pyrite.durable.hosts.durable import Durable
+    from pyrite.ui.opening import Page
 
 logger = logging.getLogger("pyrite")
 
@@ -52,6 +54,7 @@ def instance(
     collections: str = "memory",
     durable: str | os.PathLike[str] | None = None,
     peers: int | None = None,
+    ui: bool | str = False,
 ) -> Instance:
     """Opens an instance in this process. Use it as a context manager, or call its `close()`.
 
@@ -75,6 +78,10 @@ def instance(
     starts a coordinator and `peers` peers (by default one for each CPU, but at least 2) with the
     first durable job, or at once if the folder has jobs that have not ended. Named maps and lists
     are then in the folder, too.
+
+    With `ui`, the instance serves a page that shows its jobs (extra `ui`), at a free port of this
+    machine or at `ui="host:port"`, and prints where. The runs are recorded, so that `pyrite ui`
+    shows them later. On a host that other machines can reach, the address has a token.
     """
     session = LazySession(master=spark_master, conf=spark_conf, spark=spark)
     made = Instance(
@@ -85,6 +92,12 @@ def instance(
         durable=durable,
         peers=peers,
     )
+    if ui is not False:
+        try:
+            made.open_page(ui)
+        except BaseException:
+            made.close()
+            raise
     if start_spark:
         session.starting()
     return made
@@ -145,6 +158,9 @@ class Instance(Closing):
         self._closed = False
         self._has_closed = threading.Event()
         self._recording = recording_from_environment()
+        if self._durable is not None and self._recording is not None:
+            self._recording.remember("durable", self._durable.known_as)
+        self._page: Page | None = None
         self._telemetry = from_environment()
         repair_after_fork(self)
 
@@ -256,6 +272,8 @@ class Instance(Closing):
                 metrics=normal.metrics,
                 progress=normal.progress,
                 timings=normal.timings,
+                members=normal.members,
+                page=normal.page,
             )
             self._register(execution)
             normal.begin(service.threads.run)
@@ -282,6 +300,24 @@ class Instance(Closing):
         if self._cluster is not None:
             return self._cluster.light_jobs()
         return [execution for execution in self._running.copy().values() if execution.job.is_light]
+
+    def open_page(self, ui: bool | str = True) -> str:
+        """Serves a page that shows the jobs of this process, until the instance is closed. Returns
+        its address, and prints it. As `pyrite.instance(ui=...)` does."""
+        self._check_open()
+        if self._page is None:
+            from pyrite.ui.opening import page_at  # the server is loaded by whoever uses it
+
+            self._page = page_at(ui)
+            if self._durable is not None:
+                self._page.remember("durable", self._durable.known_as)
+            print(f"watch the jobs at {self._page.url}", file=sys.stderr, flush=True)
+        return self._page.url
+
+    @property
+    def ui_url(self) -> str | None:
+        """The address of the page; None if there is none."""
+        return None if self._page is None else self._page.url
 
     def spark(self) -> SparkSession:
         """The Spark session that normal jobs run on. Starts it if necessary."""
@@ -339,8 +375,9 @@ class Instance(Closing):
         try:
             self._wait_and_stop(running)
         finally:
-            if self._recording is not None:
-                self._recording.close()
+            for each in (self._page, self._recording):
+                if each is not None:
+                    each.close()
             self._has_closed.set()
 
     def _wait_and_stop(self, running: Sequence[Execution]) -> None:

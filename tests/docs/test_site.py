@@ -3,6 +3,7 @@ network."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import pyrite
-from pyrite import agg, cluster, processors, workload
+from pyrite import agg, cluster, processors, telemetry, workload
 from tests.docs.site import Page, broken, build, pages_of, project
 
 
@@ -36,7 +37,7 @@ def test_a_page_loads_nothing_from_the_network(site: dict[Path, Page]) -> None:
     assert classes.isdisjoint({"mermaid", "glightbox", "pyodide"})
 
 
-@pytest.mark.parametrize("module", [pyrite, agg, processors, workload, cluster])
+@pytest.mark.parametrize("module", [pyrite, agg, processors, workload, cluster, telemetry])
 def test_the_reference_has_all_public_names(module: ModuleType, site: dict[Path, Page]) -> None:
     anchors = {anchor for page in site.values() for anchor in page.anchors}
     prefix = "pyrite.agg" if module is agg else module.__name__
@@ -54,8 +55,8 @@ def test_the_reference_has_all_public_names(module: ModuleType, site: dict[Path,
 )
 def test_a_link_that_leads_nowhere_is_an_error(text: str, said: str, tmp_path: Path) -> None:
     folder = project(tmp_path / "project")
-    for page in (folder / "docs").rglob("*.md"):
-        page.unlink()
+    shutil.rmtree(folder / "docs")
+    (folder / "docs").mkdir()
     (folder / "docs" / "index.md").write_text(f"# Title\n\n{text}\n")
     done = build(folder)
     assert done.returncode != 0

@@ -25,7 +25,7 @@ class Gate:
 
 
 class _AfterEvent:
-    """One item at least, then items until the event is set, so that the source never blocks a thread."""
+    """An item, and then more until the event is set: the source never blocks a thread."""
 
     def __init__(self, event: threading.Event) -> None:
         self._event = event

@@ -1,8 +1,10 @@
-"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads."""
+"""The commands: `demo`, `run`, `show`, `version`; those of clusters, durable jobs and workloads;
+`ui`."""
 
 from __future__ import annotations
 
 import logging
+import os
 from enum import Enum
 from typing import Annotated
 
@@ -22,8 +24,11 @@ from pyrite.cli.peers import app as peers_app
 from pyrite.cli.progress import opened, run_to_end, show_outcome
 from pyrite.cli.settings import Settings
 from pyrite.cli.showing.answers import JsonOption, QuietOption, answering
+from pyrite.cli.ui import ui as ui_command
 from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
+from pyrite.telemetry.logs import VARIABLE as LOG_VARIABLE
+from pyrite.telemetry.logs import from_environment as log_from_environment
 
 app = typer.Typer(
     help="Write a DAG of Python processors once; run it anywhere.",
@@ -40,6 +45,7 @@ app.add_typer(peers_app, name="peers")
 app.command()(submit_command.submit)
 app.command()(jobs_commands.jobs)
 app.command()(jobs_commands.cancel)
+app.command()(ui_command)
 
 DagArgument = Annotated[
     str,
@@ -49,6 +55,11 @@ DagArgument = Annotated[
         "returns one.",
     ),
 ]
+
+
+class LogFormat(str, Enum):
+    text = "text"
+    json = "json"
 
 
 class Format(str, Enum):
@@ -64,13 +75,26 @@ def options(
         bool,
         typer.Option("--verbose", "-v", help="Log details, and the whole traceback of an error."),
     ] = False,
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option(
+            help="The format of the log on stderr. With json, each record is one line of JSON, "
+            "with its job and vertex.",
+            envvar=LOG_VARIABLE,
+            show_envvar=True,
+        ),
+    ] = None,
 ) -> None:
-    handler = RichHandler(console=Console(stderr=True), show_path=False)
+    handler: logging.Handler = RichHandler(console=Console(stderr=True), show_path=False)
+    if log_format is LogFormat.json:
+        os.environ[LOG_VARIABLE] = "json"  # for the processes that this one starts
+        handler = logging.StreamHandler()
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,
         format="%(message)s",
         handlers=[handler],
     )
+    log_from_environment()
 
 
 @app.command()

@@ -8,7 +8,7 @@ has failed."""
 
 from __future__ import annotations
 
-import atexit
+import concurrent.futures.thread  # noqa: F401  # it cannot be imported while the process ends
 import logging
 import threading
 import time
@@ -29,6 +29,10 @@ IDLE_SECONDS: Final = 0.2
 """How long the thread waits for more before it ends."""
 CLOSING_SECONDS: Final = 2.0
 """How long a close may wait for a receiver that has not failed yet."""
+PREPARING_SECONDS: Final = 10.0
+"""How long it may wait until the library is imported, which has to be done once."""
+STUCK_SECONDS: Final = 0.05
+"""How long it may wait for a thread whose receiver does not answer; the thread ends later."""
 
 
 class Courier(Generic[T]):
@@ -40,16 +44,19 @@ class Courier(Generic[T]):
         *,
         pause: float = 0.0,
         again: Callable[[], float | None] = lambda: None,
+        settle: Callable[[], object] = lambda: None,
     ) -> None:
         """`prepare` is called once, on the thread of the courier: it imports the library and
         returns the function that sends. `receiver` is what warnings name. The thread rests for
         `pause` seconds after it has sent something. `again` says after how many seconds it sends
-        again though there is nothing new; None if it need not."""
+        again though there is nothing new; None if it need not. `settle` is called before the last
+        things are sent: it posts what nobody has posted yet."""
         self._name = name
         self._receiver = receiver
         self._prepare = prepare
         self._pause = pause
         self._again = again
+        self._settle = settle
         self._send: Callable[[list[T]], object] | None = None
         self._waiting: deque[T] = deque()
         self._changed = threading.Condition()
@@ -71,16 +78,30 @@ class Courier(Generic[T]):
                 self._waiting.popleft()
                 self._warn_of_drops()
             self._waiting.append(thing)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            self._start()
+
+    def wake(self) -> None:
+        """Has the thread ask `again`, though there is nothing to send."""
+        with self._changed:
+            if not self._closed:
+                self._start()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def flush(self, seconds: float = CLOSING_SECONDS) -> bool:
         """Waits until all is sent. Returns False if that takes longer, or if sending fails."""
+        self._settle()
         with self._changed:
             self._hurries += 1
             self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: self._send is not None or self._fails or not self._has_more(),
+                PREPARING_SECONDS,
+            )
             self._changed.wait_for(lambda: self._fails or not self._has_more(), seconds)
             self._hurries -= 1
             return not self._has_more() and not self._fails
@@ -92,16 +113,16 @@ class Courier(Generic[T]):
             self._closed = True
             self._waiting.clear()
             thread = self._thread
-            is_stuck = self._is_sending
             self._changed.notify_all()
-        if thread is not None and not is_stuck and thread is not threading.current_thread():
-            thread.join(1.0)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(STUCK_SECONDS)
 
     def after_fork(self) -> None:
         """What waits here is sent by the parent."""
         self._waiting.clear()
         self._changed = threading.Condition()
         self._thread = None
+        self._send = None  # its connections are the parent's
         self._is_sending = False
         self._hurries = 0
 
@@ -111,13 +132,19 @@ class Courier(Generic[T]):
     def _run(self) -> None:
         while (things := self._next()) is not None:
             try:
-                if self._send is None:
-                    self._send = self._prepare()
-                self._send(things)
+                send = self._send or self._prepared()
+                send(things)
                 failed = None
             except Exception as error:
                 failed = error
             self._sent(failed)
+
+    def _prepared(self) -> Callable[[list[T]], object]:
+        send = self._prepare()
+        with self._changed:
+            self._send = send
+            self._changed.notify_all()
+        return send
 
     def _next(self) -> list[T] | None:
         """What to send next; None if the thread is to end."""
@@ -161,9 +188,13 @@ class Courier(Generic[T]):
 _couriers: weakref.WeakSet[Courier[Any]] = weakref.WeakSet()
 
 
-@atexit.register
 def _flush_all() -> None:
     """A process that ends without closing anything still sends what it has."""
     until = time.monotonic() + CLOSING_SECONDS
     for courier in list(_couriers):
         courier.flush(max(0.0, until - time.monotonic()))
+
+
+# As the thread pools of the standard library do: what is registered with atexit is called later,
+# when no thread can be started any more.
+threading._register_atexit(_flush_all)  # type: ignore[attr-defined]

@@ -64,7 +64,8 @@ class Pushing(Closing):
             f"the push gateway at {parts.hostname}",
             lambda: lambda _: self._push(url),
             pause=1.0,
-            again=lambda: PUSH_SECONDS if COUNTING.is_busy else None,
+            settle=COUNTING.settle,
+            again=lambda: PUSH_SECONDS if COUNTING.running else None,
         )
         COUNTING.use(self._changed)
 

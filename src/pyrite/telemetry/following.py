@@ -1,0 +1,60 @@
+"""Following: an observer that is told of the beginning and, once, of the end of each run.
+
+A run may end just before its process does, before any thread has called what waits for the end. So
+whoever sends something at the end of the process asks first which runs have ended."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+
+from pyrite.forks import repair_after_fork
+from pyrite.job import Execution
+from pyrite.watching.observers import add_observer, remove_observer
+
+
+class Following:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[str, Execution] = {}
+        repair_after_fork(self)
+
+    def on_begin(self, execution: Execution) -> None:
+        """Called on the thread that executes the job: it must return at once."""
+
+    def on_end(self, execution: Execution) -> None:
+        """Called once, on a thread that may block."""
+
+    def follow(self) -> None:
+        add_observer(self)
+
+    def unfollow(self) -> None:
+        """Runs that are running are still followed to their end."""
+        remove_observer(self)
+
+    @property
+    def running(self) -> tuple[Execution, ...]:
+        return tuple(self._running.copy().values())
+
+    def settle(self) -> None:
+        """Looks at the ends that no thread has looked at yet."""
+        for execution in self.running:
+            if execution.done():
+                self._ended(execution)
+
+    def began(self, execution: Execution) -> None:
+        self._running[execution.id] = execution
+        self.on_begin(execution)
+        execution.add_done_callback(self._ended)
+
+    def after_fork(self) -> None:
+        """The runs of the parent do not end here."""
+        self._lock = threading.Lock()
+        self._running = {}
+
+    def _ended(self, execution: Future[None]) -> None:
+        assert isinstance(execution, Execution)
+        with self._lock:
+            if self._running.pop(execution.id, None) is None:
+                return
+        self.on_end(execution)

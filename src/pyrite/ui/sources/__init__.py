@@ -1,0 +1,1 @@
+"""Where the page reads from: runs, workloads and deployments of durable jobs."""

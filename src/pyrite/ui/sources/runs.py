@@ -1,0 +1,70 @@
+"""The runs of all sources as one list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrite.watching.rows import RunRow, RunSource
+from pyrite.watching.views import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run, and the source that knows most about it."""
+
+    source: RunSource
+    view: RunView
+    can_cancel: bool
+
+    def to_json(self) -> dict[str, Any]:
+        view = self.view
+        return {
+            **view.to_json(),
+            "seconds": view.seconds,
+            "items_in": view.items_in,
+            "items_out": view.items_out,
+            "can_cancel": self.can_cancel,
+            "history": self.source.history(view.id),
+        }
+
+
+class Runs:
+    """A run may be in several sources: the process that runs it, the journal that it writes, the
+    deployment that keeps it. The first source that knows how it goes on is taken; one that has lost
+    it only if no other knows more."""
+
+    def __init__(self, sources: Callable[[], Sequence[RunSource]]) -> None:
+        self._sources = sources
+
+    def rows(
+        self, *, search: str = "", states: Sequence[str] = (), kinds: Sequence[str] = ()
+    ) -> list[RunRow]:
+        """The newest first."""
+        found: dict[str, RunRow] = {}
+        for source in self._sources():
+            for row in source.rows():
+                if row.id not in found or found[row.id].state == "lost":
+                    found[row.id] = row
+        words = search.lower().split()
+        chosen = [
+            row
+            for row in found.values()
+            if (not states or row.state in states)
+            and (not kinds or row.kind in kinds)
+            and all(word in f"{row.name} {row.id} {row.host}".lower() for word in words)
+        ]
+        return sorted(chosen, key=lambda row: (row.submitted, row.id), reverse=True)
+
+    def find(self, id: str) -> Found | None:
+        lost: Found | None = None
+        for source in self._sources():
+            view = source.view(id)
+            if view is None:
+                continue
+            found = Found(source, view, not view.has_ended)
+            if view.state != "lost":
+                return found
+            lost = lost or found
+        return lost
