@@ -235,6 +235,7 @@ class Client(Closing):
             progress=lambda: figures.now().progress,
             timings=lambda: figures.now().timings,
             members=lambda: figures.now().members,
+            page=lambda: figures.now().page,
         )
         self._figures[id] = figures
         return begun(

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyrite.engine.metrics import added_up
@@ -27,6 +27,7 @@ class Figures:
     progress: list[tuple[str, int, int]] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     members: list[dict[str, Any]] = field(default_factory=list)
+    page: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,7 @@ class RemoteFigures:
         def once() -> Figures:
             with self._lock:
                 if not read:
-                    seen = Figures(self._seen.metrics, self._seen.progress, self._seen.timings)
-                    read.append(last() or seen)
+                    read.append(last() or replace(self._seen, members=[]))
                 return read[0]
 
         self._last = once

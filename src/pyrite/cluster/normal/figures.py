@@ -13,7 +13,9 @@ from pyrite.wire.messages import Payload
 
 def figures_of_run(run: NormalRun | None) -> Figures:
     """Those of a run; nothing yet if the run has not been made."""
-    return Figures() if run is None else Figures(run.metrics(), run.progress(), run.timings())
+    if run is None:
+        return Figures()
+    return Figures(run.metrics(), run.progress(), run.timings(), run.members(), run.page())
 
 
 @dataclass(frozen=True, slots=True)
