@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +15,7 @@ from pyrite.instances import Instance
 from pyrite.watching.notebook.runs import ROWS_SHOWN, run_html
 from pyrite.watching.observing import view_of
 from pyrite.watching.views import EdgeView, HeavyKey, RunView, StageView, VertexView
-from pyrite.workload import Schedule, Workload
+from pyrite.workload import Run, Schedule, Workload
 
 
 def _pipeline(name: str = "out") -> Pipeline:
@@ -156,7 +155,7 @@ def test_a_large_run_stays_small() -> None:
 
 
 @pytest.fixture
-def run_of_three(tmp_path: Path) -> Iterator[object]:
+def run_of_three(tmp_path: Path) -> Run:
     def fails() -> None:
         raise ValueError("no <data>")
 
@@ -168,11 +167,11 @@ def run_of_three(tmp_path: Path) -> Iterator[object]:
     run = Workload.from_table(jobs).run(
         Schedule([("a", "b"), ("b", "c")]), workers=1, kind="transient", store=tmp_path / "run"
     )
-    yield run.wait()
+    return run.wait()
 
 
-def test_a_run_of_a_workload_is_drawn_with_the_states_of_its_jobs(run_of_three: object) -> None:
-    html = run_of_three._repr_html_()  # type: ignore[attr-defined]
+def test_a_run_of_a_workload_is_drawn_with_the_states_of_its_jobs(run_of_three: Run) -> None:
+    html = run_of_three._repr_html_()
     text = shown(html)
     assert "3 of 3 jobs have ended: 1 done, 1 failed, 1 blocked" in text
     assert "ValueError: no <data>" in text
