@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import pyrite
-from pyrite import agg, cluster, processors, workload
+from pyrite import agg, cluster, processors, telemetry, workload
 from tests.docs.site import Page, broken, build, pages_of, project
 
 
@@ -37,7 +37,7 @@ def test_a_page_loads_nothing_from_the_network(site: dict[Path, Page]) -> None:
     assert classes.isdisjoint({"mermaid", "glightbox", "pyodide"})
 
 
-@pytest.mark.parametrize("module", [pyrite, agg, processors, workload, cluster])
+@pytest.mark.parametrize("module", [pyrite, agg, processors, workload, cluster, telemetry])
 def test_the_reference_has_all_public_names(module: ModuleType, site: dict[Path, Page]) -> None:
     anchors = {anchor for page in site.values() for anchor in page.anchors}
     prefix = "pyrite.agg" if module is agg else module.__name__

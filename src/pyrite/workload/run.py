@@ -41,6 +41,7 @@ from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
+from pyrite.workload.views.reasons import Reasons
 from pyrite.workload.workers.running.replaying import replay
 
 POLL_SECONDS = 0.1
@@ -65,6 +66,7 @@ class Run(DrawsItself):
         self._transient = _started.master if _started is not None else None
         self._session = self._last_status.session
         self._final: tuple[int, dict[str, Entry]] | None = None
+        self._reasons = Reasons(self._store)
         if _started is not None and _started.process is not None:
             # Without this, the master would stay a zombie process if the user never waits for it.
             threading.Thread(
@@ -286,6 +288,18 @@ class Run(DrawsItself):
         seconds = {n: entry.seconds or 0.0 for n, entry in enumerate(entries)}
         paths = remaining_paths(self._plan.order, self._plan.downstream, seconds)
         return (max(ends) - min(begins) if begins and ends else 0.0), max(paths, default=0.0)
+
+    def edges(self) -> list[tuple[str, str]]:
+        """Which job is directly upstream of which, by their ids."""
+        self._entries()  # the branches of maps may just have become known
+        return self._plan.edges
+
+    def reasons(self) -> dict[str, str | None]:
+        """By job id: why the job ran or runs, why it was skipped, or why it did not run, as a
+        sentence; None if that is not known yet."""
+        entries = self._entries()
+        rerun = bool(self.status.options.get("rerun"))
+        return self._reasons.of(self._plan, entries, is_rerun=rerun)
 
     # Actions
 
