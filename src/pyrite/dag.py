@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from pyrite import drawing
 from pyrite.bad_records import FAIL, ErrorPolicy, OnError, checked_policy, skip
 from pyrite.deadlocks import check_priorities
+from pyrite.drawing.notebooks import DrawsItself
 from pyrite.errors import InvalidDAG
 from pyrite.functions import describe, same, shorten
 from pyrite.retries import Retry, checked_retry
@@ -403,7 +404,7 @@ def vertex_on(edge: Edge) -> str:
     return edge.name.strip("'")
 
 
-class DAG:
+class DAG(DrawsItself):
     """Vertices, and the edges between them. Iterating yields the vertices in topological order.
 
     >>> dag = DAG()
@@ -616,6 +617,15 @@ class DAG:
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
+
+    def _repr_html_(self) -> str:
+        return self.drawn_as("DAG")
+
+    def drawn_as(self, title: str, *, problem: str | None = None) -> str:
+        """The DAG as HTML for a notebook, with a title and what is wrong with it."""
+        from pyrite.watching.notebook.graphs import graph_html
+
+        return graph_html(title, *self._shape(), problem=problem)
 
     def __iter__(self) -> Iterator[Vertex]:
         return iter(self._topological_order())

@@ -158,6 +158,8 @@ class Instance(Closing):
         self._closed = False
         self._has_closed = threading.Event()
         self._recording = recording_from_environment()
+        if self._durable is not None and self._recording is not None:
+            self._recording.remember("durable", self._durable.known_as)
         self._page: Page | None = None
         self._telemetry = from_environment()
         repair_after_fork(self)
@@ -270,6 +272,8 @@ class Instance(Closing):
                 metrics=normal.metrics,
                 progress=normal.progress,
                 timings=normal.timings,
+                members=normal.members,
+                page=normal.page,
             )
             self._register(execution)
             normal.begin(service.threads.run)
@@ -305,6 +309,8 @@ class Instance(Closing):
             from pyrite.ui.opening import page_at  # the server is loaded by whoever uses it
 
             self._page = page_at(ui)
+            if self._durable is not None:
+                self._page.remember("durable", self._durable.known_as)
             print(f"watch the jobs at {self._page.url}", file=sys.stderr, flush=True)
         return self._page.url
 

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from pyrite.dag import DAG, MakesDAG, dag_of
+from pyrite.drawing.notebooks import DrawsItself
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.forks import repair_after_fork
 from pyrite.functions import shorten
@@ -183,7 +184,7 @@ def _checked_dag(dag: Any) -> DAG:
     return with_dead_letters(found)
 
 
-class Execution(Future[None]):
+class Execution(Future[None], DrawsItself):
     """One run of a job: a future that is done once every processor has stopped and is closed.
 
     It is a `concurrent.futures.Future`, so `concurrent.futures.wait`, `as_completed` and
@@ -296,6 +297,16 @@ class Execution(Future[None]):
 
     def __repr__(self) -> str:
         return f"<Execution {self.id} of {self.job.name}: {self._status.value}>"
+
+    def _repr_html_(self) -> str:
+        from pyrite.watching.notebook.executions import execution_html
+
+        return execution_html(self)
+
+    def _ipython_display_(self) -> None:
+        from pyrite.watching.notebook.executions import show_execution
+
+        show_execution(self)
 
     def _check_wait(self, timeout: float | None) -> None:
         """Refuses a wait on a thread that the job itself needs. With several cooperative threads

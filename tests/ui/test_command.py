@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyrite.watching.journal.known import known_places
 from tests.ui.http import Http
 
 
@@ -43,8 +44,32 @@ def test_the_page_is_there_until_ctrl_c_whoever_looks(tmp_path: Path) -> None:
         assert time.monotonic() - began < 2
 
 
-def test_elsewhere_the_address_has_a_token(tmp_path: Path) -> None:
-    with _started("--host", "0.0.0.0", "--port", "0", "--runs", str(tmp_path)) as (_, url):
-        assert Http(url).get("/api/runs").status == 401
-        path = "/" + url.partition("?")[1] + url.partition("?")[2]
-        assert Http(url).get(path).status == 303
+def test_a_workload_is_shown_while_it_runs_and_its_store_is_found_again(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text(
+        "import os, time\n"
+        "from pyrite.workload import Workload\n"
+        "def wait():\n"
+        "    while not os.path.exists('go'): time.sleep(0.01)\n"
+        "workload = Workload().add('wait', wait)\n"
+    )
+    command = [sys.executable, "-m", "pyrite", "workload", "run", "work.py", "--ui"]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYRITE_RUNS": str(tmp_path / "runs")},
+    )
+    try:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        key = url.rpartition("/")[2]
+        found = Http(url).get(f"/api/workloads/{key}").json
+        assert [job["job"] for job in found["jobs"]] == ["wait"]
+        (tmp_path / "go").touch()
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert [known.key for known in known_places(tmp_path / "runs", "workload")] == [key]

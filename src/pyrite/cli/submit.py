@@ -77,7 +77,7 @@ def submit(
     from pyrite.durable.hosts.places import is_folder
 
     with answering(json, quiet=quiet) as answer, ExitStack() as closing:
-        closing.enter_context(open_recorder())
+        recording = closing.enter_context(open_recorder())
         console = answer.console
         place = place_of(durable, durable_file)
         url = collections_at(collections, collections_file)
@@ -93,6 +93,7 @@ def submit(
             place, peers=peers, collections=redis, run_callback=_on_a_thread, starts=False
         )
         closing.callback(jobs.close)
+        recording.remember("durable", jobs.known_as)
         config = JobConfig(name=dag if name is None else name, members=members)
         with Console(stderr=True, quiet=quiet).status("submitting the job"):
             execution = durable_job(found, config, jobs.execute).execute()

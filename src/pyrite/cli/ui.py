@@ -6,13 +6,18 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
+from pyrite.cli.durable import place_of
 from pyrite.cli.errors import reporting_errors, say
 from pyrite.errors import PyriteError
+
+if TYPE_CHECKING:
+    from pyrite.ui.server import UiServer
+    from pyrite.ui.sources.sources import Sources
 
 PORT: Final = 8470
 """If it is taken and none was asked for, any free one is used."""
@@ -27,6 +32,28 @@ def ui(
             "of this user.",
             file_okay=False,
         ),
+    ] = None,
+    workload: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="STORE",
+            help="The store of a workload. Those that commands have used are found by themselves. "
+            "May be given several times.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
+    durable: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FOLDER_OR_URL",
+            help="A folder with durable jobs, or zk://HOST:PORT,.../CLUSTER?nats=nats://HOST:PORT. "
+            "May be given several times.",
+        ),
+    ] = None,
+    durable_file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file with such a URL, if that has a secret.", dir_okay=False),
     ] = None,
     host: Annotated[
         str, typer.Option(help="Where to listen. On any host but loopback, a token is needed.")
@@ -52,30 +79,34 @@ def ui(
 ) -> None:
     """Serve a page that shows runs, workloads and durable jobs, until Ctrl-C."""
     from pyrite.cluster.hosts.signals import EndingSignals
-    from pyrite.ui.opening import serve, sources_of
+    from pyrite.ui.opening import sources_of
 
     console = Console()
     with reporting_errors(), EndingSignals() as signals:
-        sources = sources_of(runs)
-        try:
-            server = serve(
-                sources,
-                host=host,
-                port=PORT if port is None else port,
-                token=token,
-                is_read_only=read_only,
-            )
-        except PyriteError:
-            if port is not None:
-                raise
-            server = serve(sources, host=host, token=token, is_read_only=read_only)
-        with server:
+        places = [place_of(place, None) for place in durable or ()]
+        places += [place_of(None, file) for file in durable_file or ()]
+        sources = sources_of(runs, workloads=workload or (), durable=places)
+        with _served(sources, host, port, token=token, is_read_only=read_only) as server:
             for url in server.urls:
                 console.print(f"the page is at {url}", soft_wrap=True, highlight=False)
             if open and _has_a_screen():
                 webbrowser.open(server.url)
             say("press Ctrl-C to stop it")
             signals.wait()
+
+
+def _served(
+    sources: Sources, host: str, port: int | None, *, token: str | None, is_read_only: bool
+) -> UiServer:
+    from pyrite.ui.opening import serve
+
+    options: dict[str, Any] = {"host": host, "token": token, "is_read_only": is_read_only}
+    try:
+        return serve(sources, port=PORT if port is None else port, **options)
+    except PyriteError:
+        if port is not None:
+            raise
+        return serve(sources, **options)
 
 
 def _has_a_screen() -> bool:

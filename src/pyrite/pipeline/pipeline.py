@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrite.bad_records import FAIL, ErrorPolicy
 from pyrite.dag import DAG
+from pyrite.drawing.notebooks import DrawsItself
 from pyrite.errors import InvalidDAG, PyriteWarning
 from pyrite.functions import shorten
 from pyrite.pipeline import run
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Pipeline:
+class Pipeline(DrawsItself):
     """A typed way to write a DAG. Start with `read_from`, chain the methods of its stages, and end
     with `write_to`, or with `collect`. All that takes a DAG takes a pipeline.
 
@@ -252,6 +253,14 @@ class Pipeline:
                 f"the pipeline that reads '{self._sources[0].name}', added in "
                 f"{self._sources[0].where}, has no sink; end it with write_to(sink)"
             )
+
+    def _repr_html_(self) -> str:
+        """The DAG that it makes. A pipeline that is not finished is drawn as far as it is."""
+        try:
+            return self.to_dag().drawn_as("Pipeline")
+        except InvalidDAG as error:
+            nodes = [*self._sinks, *(node for node, _ in self._ends)]
+            return compiled(nodes).drawn_as("Pipeline", problem=f"It cannot run yet: {error}.")
 
     def __repr__(self) -> str:
         sources = ", ".join(node.name for node in self._sources) or "nothing yet"

@@ -17,9 +17,12 @@ from starlette.types import ASGIApp
 
 from pyrite.ui.guarding import Guarded
 from pyrite.ui.routes.answering import ERRORS, missing
+from pyrite.ui.routes.durable import DurableRoutes
 from pyrite.ui.routes.runs import RunRoutes
+from pyrite.ui.routes.workloads import WorkloadRoutes
 from pyrite.ui.security import Guard
 from pyrite.ui.sources.sources import Sources
+from pyrite.ui.streaming import in_thread
 from pyrite.version import __version__
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -36,10 +39,7 @@ def make_app(sources: Sources, guard: Guard, stopping: asyncio.Event) -> ASGIApp
             {
                 "version": __version__,
                 "host": socket.gethostname(),
-                "sources": [
-                    {"kind": kind, "key": key, "label": label}
-                    for kind, key, label in sources.labels
-                ],
+                "sources": await in_thread(sources.labels),
                 "read_only": guard.is_read_only,
             }
         )
@@ -54,6 +54,8 @@ def make_app(sources: Sources, guard: Guard, stopping: asyncio.Event) -> ASGIApp
     routes: list[BaseRoute] = [
         Route("/api/about", about),
         *RunRoutes(sources.runs, stopping).routes(),
+        *WorkloadRoutes(sources.workloads, stopping).routes(),
+        *DurableRoutes(sources, stopping).routes(),
         Route("/api/{path:path}", unknown, methods=["GET", "POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/{path:path}", page),

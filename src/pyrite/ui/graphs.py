@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from pyrite import drawing
+from pyrite.drawing import layered
 from pyrite.watching.views import RunView
 
 
@@ -37,4 +38,5 @@ def _drawn(
 ) -> str:
     """Where the boxes are depends on their names and edges alone, and takes a while to find."""
     boxes = [drawing.Box(name) for name in names]
-    return drawing.svg(boxes, [drawing.Arrow(*edge) for edge in edges])
+    arrows = [drawing.Arrow(*edge) for edge in edges]
+    return layered.svg(boxes, arrows, unfold=unfold, noun=noun)

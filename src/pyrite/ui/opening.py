@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyrite.closing import Closing
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
-from pyrite.ui.sources.runs import Runs
 from pyrite.ui.sources.sources import Sources
-from pyrite.watching.journal import Journal, runs_folder
+from pyrite.watching.journal import runs_folder
+from pyrite.watching.journal.known import KnownKind
 from pyrite.watching.recorders import Recording, open_recorder
 from pyrite.watching.recording import Recorder
-from pyrite.watching.rows import RunSource
 
 if TYPE_CHECKING:
     from pyrite.ui.server import UiServer
@@ -35,6 +35,9 @@ class Page(Closing):
             raise
         self.url = self._server.url
 
+    def remember(self, kind: KnownKind, place: str | None) -> None:
+        self._recording.remember(kind, place)
+
     def close(self) -> None:
         """The server first: it sends how the runs have ended to those who look."""
         self._server.close()
@@ -51,12 +54,17 @@ def sources_of(
     folder: Path | None = None,
     *,
     recorder: Recorder | None = None,
+    workloads: Sequence[Path] = (),
+    durable: Sequence[str] = (),
 ) -> Sources:
-    """What a page shows: the runs of this process, and those of the journal."""
-    folder = folder or runs_folder()
-    runs: list[RunSource] = [] if recorder is None else [recorder]
-    runs.append(Journal(folder))
-    return Sources(runs=Runs(runs), labels=[("runs", "runs", os.fspath(folder))])
+    """What a page shows; see Sources. The default folder is that of PYRITE_RUNS, or one in the
+    user's home."""
+    return Sources(
+        (folder or runs_folder()).absolute(),
+        recorder=recorder,
+        workloads=[each.absolute() for each in workloads],
+        durable=durable,
+    )
 
 
 def _address(ui: object) -> tuple[str, int]:
@@ -81,13 +89,16 @@ def serve(
     is_read_only: bool = False,
 ) -> UiServer:
     """Serves the page on a thread, until the server is closed."""
-    try:
-        from pyrite.ui.server import UiServer
-    except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn", "anyio"):
-            raise
-        raise PyriteError(
-            f"the page needs the package {error.name}, which is not installed; install it with: "
-            "pip install 'pyrite[ui]'"
-        ) from None
+    check_installed()
+    from pyrite.ui.server import UiServer
+
     return UiServer(sources, host=host, port=port, token=token, is_read_only=is_read_only)
+
+
+def check_installed() -> None:
+    for name in ("starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise PyriteError(
+                f"the page needs the package {name}, which is not installed; install it with: "
+                "pip install 'pyrite[ui]'"
+            )

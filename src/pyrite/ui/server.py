@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlencode
 
@@ -25,8 +24,8 @@ STARTING_SECONDS: Final = 10.0
 
 
 class UiServer(Closing):
-    """Port 0 is any free one. On a host that is not loopback, there is a token. `on_close` is
-    called when it is closed."""
+    """Port 0 is any free one. On a host that is not loopback, there is a token. The sources are
+    closed with it."""
 
     def __init__(
         self,
@@ -36,11 +35,9 @@ class UiServer(Closing):
         port: int = 0,
         token: str | None = None,
         is_read_only: bool = False,
-        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._socket = _bound(host, port)
         self.host, self.port = host, self._socket.getsockname()[1]
-        self._on_close = on_close
         self._is_closed = False
         try:
             self._guard = guard_for(host, self.port, token, is_read_only=is_read_only)
@@ -89,7 +86,7 @@ class UiServer(Closing):
                 pass
             self._thread.join(CLOSING_SECONDS)
         self._socket.close()
-        self._on_close()
+        self._sources.close()
 
     def after_fork(self) -> None:
         """The page is the parent's. The child must not keep its port in use."""

@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 import anyio.to_thread
 from starlette.responses import StreamingResponse
 
+from pyrite.errors import PyriteError
+
 T = TypeVar("T")
 
 EVENT_SECONDS: Final = 1.0
@@ -32,8 +34,9 @@ async def in_thread(read: Callable[[], T]) -> T:
 
 
 def stream(name: str, read: Callable[[], Moment], stopping: asyncio.Event) -> StreamingResponse:
-    """Reads about once a second, and sends the event `name` with each new document. After the last
-    one comes the event `end`. When the server stops, the newest document is sent once more."""
+    """Reads about once a second, and sends the event `name` with each new document, or `problem`
+    with {"error": sentence} if it cannot be read. After the last one comes the event `end`. When
+    the server stops, the newest document is sent once more."""
     return StreamingResponse(
         _events(name, read, stopping),
         media_type="text/event-stream",
@@ -47,10 +50,14 @@ async def _events(
     sent, silent = "", 0.0
     while True:
         is_stopping = stopping.is_set()
-        moment = await in_thread(read)
-        text = json.dumps(moment.document)
+        try:
+            moment = await in_thread(read)
+            text = f"event: {name}\ndata: {json.dumps(moment.document)}\n\n"
+        except PyriteError as error:  # a store that cannot be read now
+            moment = Moment(None)
+            text = f"event: problem\ndata: {json.dumps({'error': str(error)})}\n\n"
         if text != sent:
-            yield f"event: {name}\ndata: {text}\n\n"
+            yield text
             sent, silent = text, 0.0
         elif silent >= SILENCE_SECONDS:
             yield ": still here\n\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyrite.closing import Closing
 from pyrite.forks import repair_after_fork
+from pyrite.watching.journal.known import KnownKind, remember
 from pyrite.watching.journal.places import default_folder, folder_in_environment
 from pyrite.watching.recording import Recorder
 
@@ -31,6 +32,11 @@ class Recording(Closing):
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self._is_closed = False
+
+    def remember(self, kind: KnownKind, place: str | None) -> None:
+        """Notes the store of a workload, or a place of durable jobs, for pages to find it again."""
+        if place is not None and self.recorder.folder is not None:
+            remember(self.recorder.folder, kind, place)
 
     def close(self) -> None:
         if not self._is_closed:

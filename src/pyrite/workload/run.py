@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrite import drawing
+from pyrite.drawing.notebooks import DrawsItself
 from pyrite.errors import PyriteError, RunBroken
 from pyrite.functions import did_you_mean, shorten
 from pyrite.workload.input.branches import GrowingPlan
@@ -40,12 +41,13 @@ from pyrite.workload.storage.temporary import remove_with
 from pyrite.workload.views.documents import phase_of
 from pyrite.workload.views.failures import raise_for_failures
 from pyrite.workload.views.following import Piece, follow
+from pyrite.workload.views.reasons import Reasons
 from pyrite.workload.workers.running.replaying import replay
 
 POLL_SECONDS = 0.1
 
 
-class Run:
+class Run(DrawsItself):
     """A run of a workload. `Workload.run` returns one; `Run.attach` makes one from a store."""
 
     def __init__(self, store: str | os.PathLike[str], *, _started: Started | None = None) -> None:
@@ -64,6 +66,7 @@ class Run:
         self._transient = _started.master if _started is not None else None
         self._session = self._last_status.session
         self._final: tuple[int, dict[str, Entry]] | None = None
+        self._reasons = Reasons(self._store)
         if _started is not None and _started.process is not None:
             # Without this, the master would stay a zombie process if the user never waits for it.
             threading.Thread(
@@ -286,6 +289,18 @@ class Run:
         paths = remaining_paths(self._plan.order, self._plan.downstream, seconds)
         return (max(ends) - min(begins) if begins and ends else 0.0), max(paths, default=0.0)
 
+    def edges(self) -> list[tuple[str, str]]:
+        """Which job is directly upstream of which, by their ids."""
+        self._entries()  # the branches of maps may just have become known
+        return self._plan.edges
+
+    def reasons(self) -> dict[str, str | None]:
+        """By job id: why the job ran or runs, why it was skipped, or why it did not run, as a
+        sentence; None if that is not known yet."""
+        entries = self._entries()
+        rerun = bool(self.status.options.get("rerun"))
+        return self._reasons.of(self._plan, entries, is_rerun=rerun)
+
     # Actions
 
     def cancel(self, timeout: float | None = 30.0) -> Run:
@@ -377,6 +392,16 @@ class Run:
             for id, entry in self._entries().items()
         ]
         return boxes, [drawing.Arrow(a, b) for a, b in self._plan.edges]
+
+    def _repr_html_(self) -> str:
+        from pyrite.workload.views.notebook import html_of
+
+        return html_of(self)
+
+    def _ipython_display_(self) -> None:
+        from pyrite.watching.notebook.live import show
+
+        show(self.__repr__, self._repr_html_, self.wait_for_master)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {state}" for state, count in self.counts().items())

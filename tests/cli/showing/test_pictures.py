@@ -11,7 +11,8 @@ from rich.console import Console, RenderableType
 
 from pyrite.cli.showing.columns import Column, fitting
 from pyrite.cli.showing.pictures import line_of, picture_of
-from pyrite.cli.showing.vertices import most_active, vertices_table
+from pyrite.cli.showing.vertices import vertices_table
+from pyrite.watching.choosing import most_active
 from pyrite.watching.rates import Rates
 from pyrite.watching.views import EdgeView, RunView, StageView, VertexState, VertexView
 

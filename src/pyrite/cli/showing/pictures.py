@@ -9,7 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from pyrite.cli.showing.vertices import most_active, vertices_table
+from pyrite.cli.showing.vertices import vertices_table
+from pyrite.watching.choosing import most_active, open_first
 from pyrite.watching.views import RunView, StageView
 from pyrite.watching.words import duration, rate, size
 
@@ -19,7 +20,7 @@ def picture_of(view: RunView, *, width: int, height: int) -> Group:
     has less than `height` lines."""
     room = max(6, height - 2)
     parts: list[RenderableType] = []
-    stages = _open_first(view.stages, max(2, room // 3))
+    stages = open_first(view.stages, max(2, room // 3))
     if stages:
         parts.append(_stages_table(stages, width))
         parts.extend(_left_out(len(view.stages) - len(stages), "stages"))
@@ -91,15 +92,6 @@ def _stages_table(stages: Sequence[StageView], width: int) -> Table:
         progress = ProgressBar(total=max(each.total, 1), completed=each.done, width=bar)
         table.add_row(Text(each.label), progress, count, speed)
     return table
-
-
-def _open_first(stages: Sequence[StageView], most: int) -> list[StageView]:
-    """At most so many stages, in their order. Of stages that are done, the last ones."""
-    count = len(stages)
-    ranked = sorted(
-        range(count), key=lambda n: (stages[n].done >= stages[n].total, -stages[n].done, -n)
-    )
-    return [stages[n] for n in sorted(ranked[:most])]
 
 
 def _left_out(count: int, what: str) -> list[Text]:

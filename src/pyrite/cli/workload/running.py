@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from typing import Annotated, Any
 
@@ -24,8 +26,14 @@ from pyrite.cli.workload.arguments import (
 from pyrite.cli.workload.ending import cancel_run
 from pyrite.cli.workload.files import read
 from pyrite.cli.workload.shown import show
+from pyrite.watching.journal import runs_folder
+from pyrite.watching.journal.known import key_of, remember
 from pyrite.workload import JobState, Run
 from pyrite.workload.progress import progress_line
+
+UiOption = Annotated[
+    bool, typer.Option("--ui", help="Serve a page that shows the run, until it has ended.")
+]
 
 
 class Kind(str, Enum):
@@ -57,6 +65,7 @@ def run(
     to: ToOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
+    ui: UiOption = False,
 ) -> None:
     """Run the jobs of a file until all have ended. Jobs that are up to date are skipped."""
     with answering(json, quiet=quiet) as answer:
@@ -68,8 +77,11 @@ def run(
             on_error=on_error and on_error.value,
             rerun=rerun or None,
         )
+        if ui:
+            _check_page()
         part: dict[str, Any] = {"only": only or None, "from_": from_ or None, "to": to or None}
-        _see_through(written.workload.run(written.schedule, **written.options, **part), answer)
+        run = written.workload.run(written.schedule, **written.options, **part)
+        _see_through(run, answer, has_page=ui)
 
 
 def resume(
@@ -79,18 +91,23 @@ def resume(
     ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
+    ui: UiOption = False,
 ) -> None:
     """Continue a run that was cancelled, broken or killed."""
     with answering(json, quiet=quiet) as answer:
+        if ui:
+            _check_page()
         changes = {"workers": workers} if workers is not None else {}
-        _see_through(Run.resume(store, **changes), answer)
+        _see_through(Run.resume(store, **changes), answer, has_page=ui)
 
 
-def _see_through(run: Run, answer: Answer) -> None:
+def _see_through(run: Run, answer: Answer, *, has_page: bool) -> None:
     """Waits for a run and shows its jobs. Exits with code 1 if a job failed. On Ctrl-C, cancels the
     run first."""
+    remember(runs_folder(), "workload", str(run.store))
     try:
-        _wait(run, is_quiet=answer.is_quiet)
+        with _page_of(run) if has_page else nullcontext():
+            _wait(run, is_quiet=answer.is_quiet)
     except KeyboardInterrupt:
         end_at_next_interrupt()
         cancel_run(run)
@@ -99,6 +116,24 @@ def _see_through(run: Run, answer: Answer) -> None:
     show(run, answer)
     if any(state not in (JobState.DONE, JobState.SKIPPED) for state in run.counts()):
         raise typer.Exit(1)
+
+
+def _check_page() -> None:
+    """Before the run is started."""
+    from pyrite.ui.opening import check_installed
+
+    check_installed()
+
+
+@contextmanager
+def _page_of(run: Run) -> Iterator[None]:
+    """A page that shows the run, until the run has ended."""
+    from pyrite.ui.opening import serve, sources_of
+
+    with serve(sources_of(workloads=[run.store])) as server:
+        address = f"{server.url}workloads/{key_of('workload', str(run.store))}"
+        say(escape(f"watch the run at {address}"))
+        yield
 
 
 def _wait(run: Run, *, is_quiet: bool) -> None:

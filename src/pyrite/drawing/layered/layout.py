@@ -260,7 +260,7 @@ class _Points:
                 (abs(x[point] - x[other]) for point in layer for other in self.below[point]),
                 default=0.0,
             )
-            y += height + min(max(26.0 if self._step == 1 else 20.0, 0.12 * aside), 72.0)
+            y += height + min(max(26.0 if self._step == 1 else 15.0, 0.12 * aside), 72.0)
         return tops, heights
 
     def _ports(self, x: Sequence[float]) -> tuple[list[float], list[float]]:

@@ -34,9 +34,10 @@ def svg(
     unfold: Collection[str] = (),
     noun: str = "vertices",
     live: bool = True,
+    meters: bool = True,
 ) -> str:
     """The graph as an SVG document. `live` is for a page: there are no colours in it, but room for
-    a line below the note of each box, and for a meter on each edge. A vertex is
+    a line below the note of each box, and, with `meters`, for one on each edge. A vertex is
     `<g class="vertex" data-vertex="NAME">`, and an edge is
     `<g class="edge" data-source="NAME" data-destination="NAME">`. A group also has the class
     `group`, and `data-members` with the names in it as JSON. The groups named in `unfold` are not
@@ -48,7 +49,7 @@ def svg(
     found = layout(
         [_size(box, live=live, group=box.name in graph.members) for box in graph.boxes],
         [(number[arrow.source], number[arrow.destination]) for arrow in arrows],
-        [_label_size(arrow, live=live) if labelled else None for arrow in arrows],
+        [_label_size(arrow, meters=live and meters) if labelled else None for arrow in arrows],
     )
     paint = _Paint(live)
     width, height = found.width + 2 * _MARGIN, found.height + 2 * _MARGIN
@@ -57,7 +58,10 @@ def svg(
             f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="{-_MARGIN:.0f} {-_MARGIN:.0f} {width:.0f} '
             f'{height:.0f}" font-family="sans-serif" font-size="{_NAME:.0f}">',
-            *(_edge(arrow, route, paint) for arrow, route in zip(arrows, found.routes)),
+            *(
+                _edge(arrow, route, paint, meters=meters)
+                for arrow, route in zip(arrows, found.routes)
+            ),
             *_vertices(graph.boxes, graph.members, found, paint),
             "</svg>",
         ]
@@ -95,15 +99,15 @@ def _size(box: Box, *, live: bool, group: bool) -> Size:
     )
 
 
-def _label_size(arrow: Arrow, *, live: bool) -> Size | None:
-    meter = _METER if live else (0.0, 0.0)
+def _label_size(arrow: Arrow, *, meters: bool) -> Size | None:
+    meter = _METER if meters else (0.0, 0.0)
     if not arrow.label:
-        return (meter[0], meter[1] + 6) if live else None
+        return (meter[0], meter[1] + 4) if meters else None
     text = width_of(shortened(arrow.label, _NOTE, _WIDEST_TEXT), _NOTE)
-    return max(text, meter[0]), 13 + (meter[1] + 3 if live else 0)
+    return max(text, meter[0]), 13 + (meter[1] + 3 if meters else 0)
 
 
-def _edge(arrow: Arrow, route: Route, paint: _Paint) -> str:
+def _edge(arrow: Arrow, route: Route, paint: _Paint, *, meters: bool) -> str:
     kind = "edge distributed" if arrow.crosses_members else "edge"
     ends = f'data-source="{escape(arrow.source)}" data-destination="{escape(arrow.destination)}"'
     thickness = "2.5" if arrow.crosses_members else "1.3"
@@ -115,11 +119,11 @@ def _edge(arrow: Arrow, route: Route, paint: _Paint) -> str:
         parts.append(f'<path class="line" fill="none"{line} d="{_path(route.points, gap)}"/>')
         parts.append(f'<path class="tip"{paint(fill="#7d7d7d")} d="{_tip(route.points)}"/>')
     if route.label is not None:
-        parts.append(_label(arrow, route.label, paint))
+        parts.append(_label(arrow, route.label, paint, meters=meters))
     return "".join([*parts, "</g>"])
 
 
-def _label(arrow: Arrow, place: Place, paint: _Paint) -> str:
+def _label(arrow: Arrow, place: Place, paint: _Paint, *, meters: bool) -> str:
     parts = []
     if arrow.label:
         parts.append(
@@ -127,7 +131,7 @@ def _label(arrow: Arrow, place: Place, paint: _Paint) -> str:
             f'text-anchor="middle" font-size="{_NOTE:.0f}"{paint(fill="#7d7d7d")}>'
             f"{escape(shortened(arrow.label, _NOTE, _WIDEST_TEXT))}</text>"
         )
-    if paint.live:
+    if paint.live and meters:
         width, height = _METER
         at = f'x="{place.middle - width / 2:.1f}" y="{place.bottom - height - 1:.1f}"'
         parts.append(
@@ -144,8 +148,10 @@ def _path(points: Sequence[Point], gap: Place | None) -> str:
     parts = [f"M{x:.1f} {y:.1f}"]
     for n, (x2, y2) in enumerate(rest):
         if n % 2:
-            is_label = gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2
-            parts.append(f"{'M' if is_label else 'L'}{x2:.1f} {y2:.1f}")
+            if gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2:
+                below = min(gap.y + 14, gap.bottom)
+                parts.append(f"L{x2:.1f} {gap.y:.1f}M{x2:.1f} {below:.1f}")
+            parts.append(f"L{x2:.1f} {y2:.1f}")
         elif abs(x - x2) < 0.5:
             parts.append(f"L{x2:.1f} {y2:.1f}")
         else:

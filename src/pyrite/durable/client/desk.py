@@ -36,9 +36,10 @@ class Desk:
         self._closed = False
         repair_after_fork(self)
 
-    def ask(self, act: Callable[[Store], T]) -> T:
+    def ask(self, act: Callable[[Store], T], *, seconds: float | None = None) -> T:
         """What `act` returns or raises, on the thread of the store. It is called again if the
-        session is lost meanwhile, so it must be harmless to repeat it."""
+        session is lost meanwhile, so it must be harmless to repeat it. Raises TimeoutError after
+        `seconds`."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -52,7 +53,7 @@ class Desk:
             store = self._store
         if store is not None:
             store.wake()
-        return future.result()
+        return future.result(seconds)
 
     def watch(self, path: str, tell: Callable[[str | None], bool]) -> None:
         """Calls `tell` with the data of a node, now and whenever it changes, until it returns
@@ -96,14 +97,15 @@ class Desk:
         self._store = None
         self._thread = None
 
-    def close(self) -> None:
+    def close(self, *, seconds: float = 5.0) -> None:
+        """Waits up to `seconds` for what is being done."""
         with self._lock:
             self._closed = True
             store, thread = self._store, self._thread
         if store is not None:
             store.wake()
         if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout=5)
+            thread.join(seconds)
 
     def _run(self) -> None:
         while not self._closed:

@@ -14,6 +14,7 @@ from pyrite.durable.collections.collections import FolderCollections
 from pyrite.durable.folder.locks import remove_dead
 from pyrite.durable.hosts.keeper import Keeper
 from pyrite.durable.hosts.places import is_folder, open_agreed_store, open_queues
+from pyrite.durable.store.deployment import hidden
 from pyrite.errors import PyriteError
 from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
@@ -66,6 +67,8 @@ class Durable:
                 )
             self.collections = collections
             url = collections.server.url
+        self.known_as = where if hidden(where) == where else None
+        """The place, if it may be noted for others to find; None if its URL has a secret."""
         self._jobs = DurableJobs(
             partial(open_agreed_store, where, url),
             partial(open_queues, where),

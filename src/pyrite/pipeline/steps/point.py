@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrite.bad_records import FAIL
+from pyrite.drawing.notebooks import DrawsItself
 from pyrite.pipeline import edges
 from pyrite.pipeline.building import Options, in_two_steps, node_after
+from pyrite.pipeline.compiling import compiled
 from pyrite.pipeline.nodes import Inlet, Node
 from pyrite.processors.selecting import inspect
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", covariant=True)
 
 
-class Point(Generic[T]):
+class Point(DrawsItself, Generic[T]):
     """The output of a node; of a split, one of its two branches."""
 
     __slots__ = ("_branch", "_in_order", "node", "pipeline")
@@ -77,6 +79,10 @@ class Point(Generic[T]):
         knows nothing of it."""
         stage: Any = type(self)(self.pipeline, node, branch=branch, in_order=in_order)
         return stage  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str:
+        """What leads to it."""
+        return compiled([self.node]).drawn_as(f"Stage '{self.node.name}'")
 
     def __repr__(self) -> str:
         return f"<Stage '{self.node.name}', {self.node.where}>"

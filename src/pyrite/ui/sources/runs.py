@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ class Runs:
     deployment that keeps it. The first source that knows how it goes on is taken; one that has lost
     it only if no other knows more."""
 
-    def __init__(self, sources: Sequence[RunSource]) -> None:
+    def __init__(self, sources: Callable[[], Sequence[RunSource]]) -> None:
         self._sources = sources
 
     def rows(
@@ -43,7 +43,7 @@ class Runs:
     ) -> list[RunRow]:
         """The newest first."""
         found: dict[str, RunRow] = {}
-        for source in self._sources:
+        for source in self._sources():
             for row in source.rows():
                 if row.id not in found or found[row.id].state == "lost":
                     found[row.id] = row
@@ -59,7 +59,7 @@ class Runs:
 
     def find(self, id: str) -> Found | None:
         lost: Found | None = None
-        for source in self._sources:
+        for source in self._sources():
             view = source.view(id)
             if view is None:
                 continue

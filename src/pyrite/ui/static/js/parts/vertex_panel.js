@@ -1,0 +1,97 @@
+// All that is known of one vertex, or of a group of them.
+
+import { h } from "../dom.js";
+import { bytes, count, percent, plural, rate, seconds } from "../format.js";
+import { bar, badge, pairs } from "./pieces.js";
+import { spark } from "./spark.js";
+
+export function vertexDetail(vertex, history, run, onChoose) {
+  const ran = Math.max(1e-9, run.seconds) * Math.max(1, vertex.processor_count);
+  return [
+    vertex.step && h("code", { class: "step" }, vertex.step),
+    history && history.t.length > 1
+      ? section("Rates", spark(history.t, [["in", "spark-in", history.received_rate], ["out", "spark-out", history.emitted_rate]]))
+      : null,
+    pairs([
+      ["Received", `${count(vertex.received)} (${rate(vertex.received_rate)})`],
+      ["Emitted", `${count(vertex.emitted)} (${rate(vertex.emitted_rate)})`],
+      ["Waits in queues", plural(vertex.queue_fill, "item")],
+      ["Busy", `${seconds(vertex.busy_seconds)} (${percent(Math.min(1, vertex.busy_seconds / ran))} of its processors' time)`],
+      vertex.skipped ? ["Errors", `${plural(vertex.skipped, "item")} could not be processed`] : null,
+      vertex.dead_letters ? ["Dead letters", count(vertex.dead_letters)] : null,
+      vertex.held_bytes ? ["In memory", bytes(vertex.held_bytes)] : null,
+      vertex.spilled_bytes ? ["Spilled to files", bytes(vertex.spilled_bytes)] : null,
+      vertex.origin ? ["Added at", h("code", {}, vertex.origin)] : null,
+    ]),
+    processors(vertex),
+    heaviest(vertex.heaviest_keys),
+    vertex.fused_with.length
+      ? section("Runs in one loop with", h("div", { class: "chips" }, vertex.fused_with.map((name) => h("button", { type: "button", onclick: () => onChoose(name) }, name))))
+      : null,
+  ];
+}
+
+export function groupDetail(names, stateOf, onChoose, onUnfold) {
+  return [
+    h("p", { class: "note" }, `${plural(names.length, "vertex", "vertices")} shown as one box. A double click on it unfolds it.`),
+    h("button", { type: "button", onclick: onUnfold }, "Unfold"),
+    h(
+      "div",
+      {},
+      names.slice(0, 100).map((name) =>
+        h("div", {}, h("button", { class: "quiet-button", type: "button", onclick: () => onChoose(name) }, badge(stateOf(name)), name)),
+      ),
+      names.length > 100 ? h("p", { class: "note" }, `And ${count(names.length - 100)} others.`) : null,
+    ),
+  ];
+}
+
+const section = (title, ...children) => h("section", {}, h("h3", {}, title), children);
+
+function processors(vertex) {
+  if (vertex.processors.length < 2) return null;
+  const load = (each) => each.received || each.emitted;
+  const most = Math.max(1, ...vertex.processors.map(load));
+  const words =
+    vertex.skew > 1.5
+      ? `The busiest one has ${vertex.skew.toFixed(1)} times the mean: the items are spread unevenly.`
+      : `The items are spread evenly (the busiest one has ${vertex.skew.toFixed(1)} times the mean).`;
+  return section(
+    plural(vertex.processor_count, "processor"),
+    h(
+      "div",
+      { class: "processors", role: "img", "aria-label": words },
+      vertex.processors.map((each) =>
+        h("i", {
+          css: { height: `${(load(each) / most) * 100}%` },
+          title: `${count(each.received)} in, ${count(each.emitted)} out, busy ${seconds(each.busy_seconds)}`,
+        }),
+      ),
+    ),
+    h("p", { class: "note" }, words),
+  );
+}
+
+function heaviest(keys) {
+  if (!keys.length) return null;
+  return section(
+    "Heaviest keys",
+    h(
+      "table",
+      { class: "keys" },
+      h(
+        "tbody",
+        {},
+        keys.map((each) =>
+          h(
+            "tr",
+            { title: each.edge },
+            h("td", {}, h("code", {}, each.key)),
+            h("td", { class: "n" }, `≈ ${count(each.count)}`),
+            h("td", { class: "n" }, percent(each.share), bar(each.share)),
+          ),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,98 @@
+"""Durable jobs on the page: a deployment, its jobs among the runs, and how one is cancelled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pyrite import DAG, between, processors
+from pyrite.errors import JobCancelled
+from pyrite.ui.opening import serve, sources_of
+from pyrite.watching.journal.known import key_of, known_places, remember
+from tests.durable.threads import running
+from tests.ui.http import Http
+
+GATE = threading.Event()
+REACHED = threading.Event()
+
+
+def hold(item: int) -> int:
+    REACHED.set()
+    assert GATE.wait(20)
+    return item
+
+
+@pytest.fixture
+def closed_gate() -> Iterator[None]:
+    GATE.clear()
+    REACHED.clear()
+    yield
+    GATE.set()
+
+
+def _held() -> DAG:
+    dag = DAG()
+    source = dag.vertex("read", processors.read_items(range(5)))
+    work = dag.vertex("work", processors.map(hold))
+    return dag.edge(between(source, work).distributed())
+
+
+def test_a_durable_job_is_seen_and_cancelled(tmp_path: Path, closed_gate: None) -> None:
+    place = str(tmp_path / "jobs")
+    sources = sources_of(tmp_path / "runs", durable=[place])
+    with running(Path(place), peers=2) as threads, serve(sources) as server:
+        http, key = Http(server.url), key_of("durable", place)
+        execution = threads.execute(_held(), name="held", members=1)
+        assert REACHED.wait(20)
+        [row] = http.get("/api/runs").json["runs"]
+        assert (row["id"], row["name"], row["kind"]) == (execution.id, "held", "durable")
+        assert (row["state"], row["can_cancel"]) == ("running", True)
+        run = http.get(f"/api/runs/{execution.id}").json
+        assert [vertex["name"] for vertex in run["vertices"]] == ["read", "work"]
+        view = http.get(f"/api/durable/{key}").json
+        assert (view["key"], len(view["peers"])) == (key, 2)
+        assert {"coordinators", "queues", "problem"} <= view.keys()
+        assert {"t", "peer", "state", "part"} <= view["history"][0].keys()
+        assert [job["id"] for job in view["jobs"]] == [execution.id]
+        with http.events(f"/api/durable/{key}/events") as events:
+            assert next(events)[0] == "durable"
+        assert http.post(f"/api/runs/{execution.id}/cancel").status == 202
+        GATE.set()
+        with pytest.raises(JobCancelled):
+            execution.result(20)
+        assert http.get(f"/api/runs/{execution.id}").json["state"] == "cancelled"
+        assert http.post(f"/api/runs/{execution.id}/cancel").status == 409
+
+
+def test_a_deployment_that_cannot_be_reached_hides_no_other_run(tmp_path: Path) -> None:
+    place = str(tmp_path / "gone")
+    with serve(sources_of(tmp_path, durable=[place])) as server:
+        assert Http(server.url).get("/api/runs").json == {"runs": [], "total": 0}
+        answer = Http(server.url).get(f"/api/durable/{key_of('durable', place)}")
+        assert (answer.status, "does not exist" in answer.json["error"]) == (503, True)
+        assert Http(server.url).get("/api/durable/none").status == 404
+
+
+def test_the_secret_of_a_url_is_not_shown(tmp_path: Path) -> None:
+    url = "zk://127.0.0.1:1/prod?secret=tell-nobody&nats=nats://me:word@127.0.0.1:1"
+    with serve(sources_of(tmp_path, durable=[url])) as server:
+        about = Http(server.url).get("/api/about").body.decode()
+    assert "zk://127.0.0.1:1/prod" in about
+    assert "nobody" not in about
+    assert "word" not in about
+
+
+def test_places_that_were_used_are_found_again_until_they_are_gone(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    remember(tmp_path, "durable", str(jobs))
+    remember(tmp_path, "workload", str(tmp_path / "gone"))
+    (tmp_path / "known" / "broken.json").write_text("{")
+    assert [known.place for known in known_places(tmp_path, "durable")] == [str(jobs)]
+    assert known_places(tmp_path, "workload") == []
+    with serve(sources_of(tmp_path)) as server:
+        sources = Http(server.url).get("/api/about").json["sources"]
+    assert [source["label"] for source in sources if source["kind"] == "durable"] == [str(jobs)]
