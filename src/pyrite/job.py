@@ -242,6 +242,7 @@ class Execution(Future[None], DrawsItself):
 
     @property
     def status(self) -> JobStatus:
+        """Where the job is now."""
         return self._status
 
     def cancel(self) -> bool:
