@@ -148,8 +148,10 @@ def _path(points: Sequence[Point], gap: Place | None) -> str:
     parts = [f"M{x:.1f} {y:.1f}"]
     for n, (x2, y2) in enumerate(rest):
         if n % 2:
-            is_label = gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2
-            parts.append(f"{'M' if is_label else 'L'}{x2:.1f} {y2:.1f}")
+            if gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2:
+                below = min(gap.y + 14, gap.bottom)
+                parts.append(f"L{x2:.1f} {gap.y:.1f}M{x2:.1f} {below:.1f}")
+            parts.append(f"L{x2:.1f} {y2:.1f}")
         elif abs(x - x2) < 0.5:
             parts.append(f"L{x2:.1f} {y2:.1f}")
         else:

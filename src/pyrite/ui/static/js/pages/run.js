@@ -11,9 +11,9 @@ import { spark } from "../parts/spark.js";
 import { Table, searchBox } from "../parts/table.js";
 import { groupDetail, vertexDetail } from "../parts/vertex_panel.js";
 
-export async function run(main, [id]) {
+export async function run(main, [id], about) {
   const path = `/api/runs/${encodeURIComponent(id)}`;
-  const page = new RunPage(id, path, await get(path));
+  const page = new RunPage(id, path, await get(path), about.read_only);
   document.title = `${page.doc.name} · Pyrite`;
   main.replaceChildren(...page.shown);
   await page.start();
@@ -23,8 +23,9 @@ export async function run(main, [id]) {
 const isOver = (doc) => !["starting", "running"].includes(doc.state);
 
 class RunPage {
-  constructor(id, path, doc) {
+  constructor(id, path, doc, isReadOnly) {
     this.path = path;
+    this.isReadOnly = isReadOnly;
     this.doc = doc;
     this.chosen = null;
     this.stops = [];
@@ -91,6 +92,7 @@ class RunPage {
     this.stops.push(
       listen(`${this.path}/events`, {
         run: (doc) => {
+          if (!doc.id) return; // it was deleted in the meantime
           this.update(doc);
           n += 1;
           if (n % 2 === 0) this.log.more();
@@ -141,7 +143,7 @@ class RunPage {
     const { doc } = this;
     setContent(this.actions, `${doc.page}|${doc.can_cancel}`, () => [
       isHttp(doc.page) ? h("a", { class: "button", href: doc.page, target: "_blank", rel: "noopener noreferrer" }, "Spark’s page ↗") : null,
-      doc.can_cancel
+      doc.can_cancel && !this.isReadOnly
         ? cancelButton({
             what: "run",
             name: doc.name,

@@ -15,9 +15,9 @@ const BARS_MAX = 3000;
 const LANES_MAX = 60;
 const IMPORTANT = ["RUNNING", "FAILED", "CRASHED", "TIMEOUT", "ASSIGNED", "READY", "BLOCKED", "WAITING", "CANCELLED", "DONE", "SKIPPED"];
 
-export async function workload(main, [key]) {
+export async function workload(main, [key], about) {
   const path = `/api/workloads/${encodeURIComponent(key)}`;
-  const page = new WorkloadPage(path, await get(path));
+  const page = new WorkloadPage(path, await get(path), about.read_only);
   document.title = `${page.name} · Pyrite`;
   main.replaceChildren(...page.shown.flat());
   await page.start();
@@ -27,8 +27,9 @@ export async function workload(main, [key]) {
 const isOver = (doc) => !["starting", "running"].includes(doc.phase);
 
 class WorkloadPage {
-  constructor(path, doc) {
+  constructor(path, doc, isReadOnly) {
     this.path = path;
+    this.isReadOnly = isReadOnly;
     this.doc = doc;
     this.name = doc.label || doc.store.split("/").pop();
     this.chosen = null;
@@ -83,11 +84,9 @@ class WorkloadPage {
     document.addEventListener("keydown", this.keys);
     this.update(this.doc);
     await this.loadGraph();
-    if (isOver(this.doc)) return;
     this.stops.push(
       listen(`${this.path}/events`, {
-        workload: (doc) => this.update(doc),
-        end: async () => this.update(await get(this.path).catch(() => this.doc)),
+        workload: (doc) => doc.jobs && this.update(doc),
       }),
     );
   }
@@ -131,7 +130,7 @@ class WorkloadPage {
     this.shares.update(counts, "job");
     this.states.update(Object.entries(counts).map(([state, n]) => [state, state.toLowerCase(), n]));
     setContent(this.actions, String(doc.can_cancel), () => [
-      doc.can_cancel
+      doc.can_cancel && !this.isReadOnly
         ? cancelButton({ what: "workload", name: this.name, path: `${this.path}/cancel`, consequence: "The jobs that run now are stopped, and no others start. Results that are there stay; the run can be resumed." })
         : null,
     ]);

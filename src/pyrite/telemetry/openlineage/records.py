@@ -1,0 +1,73 @@
+"""What happened to a run, as plain data, until it becomes an event of OpenLineage."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pyrite.dag import DAG
+from pyrite.watching.views import FailureView
+
+EventType = Literal["START", "COMPLETE", "FAIL", "ABORT"]
+
+PARENT: Final = "OPENLINEAGE_PARENT_ID"
+ROOT: Final = "OPENLINEAGE_ROOT_PARENT_ID"
+_RUNS: Final = uuid.UUID("6f1d8a43-0a5e-5c55-9d4e-3f7e3a4e5b10")
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A run of another job, as the variables of OpenLineage name it."""
+
+    namespace: str
+    job: str
+    run: str
+
+    @staticmethod
+    def of(text: str | None) -> Parent | None:
+        """
+        >>> Parent.of("default/nightly/load/0190c9a0-0000-7000-8000-000000000000").job
+        'nightly/load'
+        """
+        namespace, _, rest = (text or "").partition("/")
+        job, _, run = rest.rpartition("/")
+        try:
+            uuid.UUID(run)
+        except ValueError:
+            return None
+        return Parent(namespace, job, run) if namespace and job else None
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.job}/{self.run}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    type: EventType
+    time: float
+    run: str
+    job: str
+    kind: str
+    """Of job: what `jobType` says."""
+    namespace: str
+    parent: Parent | None = None
+    root: Parent | None = None
+    execution: str = ""
+    dag: DAG | None = None
+    source: str | None = None
+    """The file with the source code."""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    failure: FailureView | None = None
+
+
+def run_id(text: str) -> str:
+    """A UUID for a run, always the same for the same text: processes that know the text need not
+    tell each other."""
+    return str(uuid.uuid5(_RUNS, text))
+
+
+def namespace_of_jobs() -> str:
+    return os.environ.get("OPENLINEAGE_NAMESPACE") or "default"
