@@ -199,7 +199,7 @@ def modes() -> str:
     for i, lines in enumerate(ways):
         boxes[lines[0]] = Box(580, 52 + 92 * i, lines, width=200)
     boxes["pipeline"] = Box(110, 190, ("pipeline", "typed steps"))
-    boxes["dag"] = Box(310, 190, ("DAG", "plain data"))
+    boxes["dag"] = Box(330, 190, ("DAG", "plain data"))
     boxes["result"] = Box(850, 190, ("result", "the same for all"), "disk")
     arrows = [Arrow("pipeline", "dag", "compiles"), *(Arrow("dag", way[0]) for way in ways)]
     arrows += [Arrow(way[0], "result") for way in ways]
