@@ -122,7 +122,7 @@ export class Graph {
       const text = textOf(names);
       setState(element, state);
       if (rate) setText(rate, text);
-      element.setAttribute("aria-label", [name, state, text].join(", "));
+      element.setAttribute("aria-label", [...new Set([name, state, text])].join(", "));
       if (shares && members) drawShares(shares, counts, names.length);
     }
   }
