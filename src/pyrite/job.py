@@ -358,10 +358,6 @@ class Execution(Future[None], DrawsItself):
         self._read_members = members
         self._read_page = page
 
-    def has_metrics(self, metrics: dict[str, Any]) -> None:
-        """Sets the metrics of an execution that has ended elsewhere."""
-        self._read_metrics = lambda: metrics
-
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING
 

@@ -61,6 +61,7 @@ export function go(path) {
   history.pushState(null, "", path);
   scrollTo(0, 0);
   show();
+  main.focus({ preventScroll: true }); // so that a screen reader goes on there
 }
 
 document.addEventListener("click", (event) => {

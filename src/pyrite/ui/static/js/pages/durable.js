@@ -36,7 +36,7 @@ export async function durable(main, [key], about) {
   const path = `/api/durable/${encodeURIComponent(key)}`;
   const label = about.sources.find((source) => source.kind === "durable" && source.key === key)?.label || key;
   const page = new DurablePage(label, await get(path));
-  document.title = `${label} · Pyrite`;
+  document.title = `${nameOf(label)} · Pyrite`;
   main.replaceChildren(...page.shown);
   page.update(page.doc);
   return listen(`${path}/events`, { durable: (doc) => page.update(doc) });
@@ -60,7 +60,7 @@ class DurablePage {
     this.jobs = new Table({ columns: jobColumns(), id: (row) => row.id, caption: "Jobs", kind: "cards" });
     const search = searchBox("Find a job", (text) => this.jobs.only((row) => `${row.name || ""} ${row.id} ${row.failure || ""}`.toLowerCase().includes(text)));
     this.shown = [
-      h("div", { class: "title" }, h("div", { class: "words" }, h("p", { class: "crumbs" }, h("a", { href: "/durable" }, "Durable")), h("h1", {}, label))),
+      h("div", { class: "title" }, h("div", { class: "words" }, h("p", { class: "crumbs" }, h("a", { href: "/durable" }, "Durable"), nameOf(label) === label ? null : ` / ${label}`), h("h1", {}, nameOf(label)))),
       this.figures.shown,
       this.trouble,
       card("Jobs", { end: search, body: false }, this.jobs.shown),
@@ -113,7 +113,7 @@ class DurablePage {
         last.set(each.peer, span);
       }
       const seenStates = new Set();
-      const rows = [...lanes].map(([name, spans]) => [short(name, peers), spans.filter((span) => span.end > start)]).filter(([, spans]) => spans.length);
+      const rows = [...lanes].map(([name, spans]) => [laneName(name, peers), spans.filter((span) => span.end > start)]).filter(([, spans]) => spans.length);
       rows.forEach(([, spans]) => spans.forEach((span) => seenStates.add(span.state)));
       return [
         laneChart({ lanes: rows.slice(0, LANES_MAX), start, end, label: "The states of the peers over time", absolute: true, draw: (span, left, width) => this.span(span, left, width) }),
@@ -146,13 +146,21 @@ class DurablePage {
   }
 }
 
-// Peers of one process have long names; the address says more.
-const short = (name, peers) => peers.find((peer) => peer.name === name)?.label || name;
+// Of a folder, its last part; of a URL, all of it.
+const nameOf = (label) => (label.startsWith("/") ? label.split("/").filter(Boolean).pop() || label : label);
+
+// The address of a peer says more than its name, unless several peers have the same.
+function laneName(name, peers) {
+  const found = peers.find((peer) => peer.name === name);
+  if (!found) return name;
+  const isOnly = peers.filter((peer) => peer.address === found.address).length === 1;
+  return isOnly ? found.address : `${found.address} · ${name.slice(-4)}`;
+}
 
 function peerColumns(jobName) {
   return [
     { key: "name", label: "Peer", kind: "wrap wide", value: (row) => row.name, show: (row) => ({ key: `${row.name}|${row.address}`, make: () => [h("span", { class: "main" }, row.name), h("span", { class: "sub" }, row.address)] }) },
-    { key: "state", label: "State", value: (row) => row.state, show: (row) => ({ key: row.state, make: () => h("span", { title: STATES[row.state] }, badge(row.state)) }) },
+    { key: "state", label: "State", kind: "peer-state", value: (row) => row.state, show: (row) => ({ key: row.state, make: () => h("span", { title: STATES[row.state] }, badge(row.state)) }) },
     {
       key: "part",
       label: "Works on",

@@ -263,15 +263,21 @@ function failureCard(failure, onChoose) {
 }
 
 function busiest(doc) {
-  const found = doc.vertices.map((vertex) => [vertex.name, busyShare(vertex, doc)]);
+  const seen = new Set(); // vertices in one loop have one time
+  const found = [];
+  for (const vertex of doc.vertices) {
+    if (seen.has(vertex.name)) continue;
+    vertex.fused_with.forEach((name) => seen.add(name));
+    found.push([vertex.name, busyShare(vertex, doc), vertex.fused_with.length]);
+  }
   return found.filter(([, share]) => share >= 0.01).sort(([, a], [, b]) => b - a).slice(0, 4);
 }
 
-function busyRow(name, share, onChoose) {
+function busyRow(name, share, others, onChoose) {
   return h(
     "div",
     { class: "progress", title: "The share of the time of the run that its processors have worked" },
-    h("button", { type: "button", class: "what plain-button", onclick: () => onChoose(name) }, name),
+    h("button", { type: "button", class: "what plain-button", onclick: () => onChoose(name) }, others ? `${name} and ${count(others)} in its loop` : name),
     bar(share),
     h("span", { class: "how" }, percent(share)),
   );
@@ -286,7 +292,7 @@ function overview(doc, hint, onChoose) {
   return [
     hint ? h("p", { class: "note" }, hint) : null,
     chart ? section("Items per second", chart) : null,
-    busiest(doc).length ? section("Busiest vertices", busiest(doc).map(([name, share]) => busyRow(name, share, onChoose))) : null,
+    busiest(doc).length ? section("Busiest vertices", busiest(doc).map((row) => busyRow(...row, onChoose))) : null,
     doc.stages.length ? section(doc.kind === "durable" ? "Tasks and their parts" : "Stages and their tasks", doc.stages.map(progress)) : null,
     doc.members.length ? section(doc.members.length === 1 ? "Process" : `${count(doc.members.length)} processes`, members(doc.members)) : null,
     timings.length ? section("Where the time went", pairs(timings.map(([name, value]) => [name.replaceAll("_", " "), seconds(value)]))) : null,

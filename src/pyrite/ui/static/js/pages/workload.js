@@ -7,7 +7,7 @@ import { cancelButton } from "../parts/cancel.js";
 import { Graph } from "../parts/graph.js";
 import { JobLog, jobDetail, jobGroup } from "../parts/job_panel.js";
 import { laneChart } from "../parts/lanes.js";
-import { badge, card, figures, setBadge, shares } from "../parts/pieces.js";
+import { badge, card, figures, outcome, setBadge, shares } from "../parts/pieces.js";
 import { Table, chips, searchBox } from "../parts/table.js";
 import { panelHead } from "./run.js";
 
@@ -36,7 +36,7 @@ class WorkloadPage {
     this.stops = [];
     this.graph = new Graph({ path: `${path}/graph.svg`, label: "The jobs", onChoose: (name) => this.choose(name) });
     this.graph.repaint = () => this.paint();
-    this.badge = badge(doc.phase, { pill: true });
+    this.badge = badge(outcome(doc), { pill: true });
     this.figures = figures([
       ["seconds", "Duration"],
       ["critical", "Critical path"],
@@ -51,7 +51,7 @@ class WorkloadPage {
     this.log = new JobLog(path);
     this.time = card("Time", {}, h("div"));
     this.wanted = { search: "", state: "" };
-    this.table = new Table({ columns: columns(), id: (row) => row.job, caption: "Jobs", kind: "cards", onChoose: (row) => this.choose(row.job, { show: true }) });
+    this.table = new Table({ columns: columns(), id: (row) => row.job, caption: "Jobs", kind: "cards", sort: ["state", "ascending"], onChoose: (row) => this.choose(row.job, { show: true }) });
     this.states = chips("State", (state) => {
       this.wanted.state = state;
       this.filter();
@@ -116,7 +116,7 @@ class WorkloadPage {
       push(this.above, to, from);
       push(this.below, from, to);
     }
-    setBadge(this.badge, doc.phase);
+    setBadge(this.badge, outcome(doc));
     const { set, hide } = this.figures;
     set("seconds", seconds(doc.seconds));
     set("critical", seconds(doc.critical_path_seconds));

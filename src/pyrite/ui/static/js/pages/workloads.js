@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { h } from "../dom.js";
 import { count, moment, seconds } from "../format.js";
-import { badge, empty, shares } from "../parts/pieces.js";
+import { badge, empty, outcome, shares } from "../parts/pieces.js";
 import { Table } from "../parts/table.js";
 
 const EVERY = 3000;
@@ -58,7 +58,7 @@ function columns() {
         ],
       }),
     },
-    { key: "phase", label: "State", value: (row) => row.phase, show: (row) => ({ key: row.phase, make: () => badge(row.phase) }) },
+    { key: "phase", label: "State", value: outcome, show: (row) => ({ key: outcome(row), make: () => badge(outcome(row)) }) },
     { key: "started", label: "Started", number: true, short: "started", value: (row) => row.started, show: (row) => moment(row.started) },
     { key: "seconds", label: "Duration", number: true, short: "took", value: (row) => row.seconds, show: (row) => seconds(row.seconds) },
     { key: "jobs", label: "Jobs", number: true, short: "jobs", value: jobs, show: (row) => count(jobs(row)) },

@@ -51,7 +51,7 @@ export class Graph {
     this.whole = { x, y, width, height };
     this.svg.removeAttribute("width");
     this.svg.removeAttribute("height");
-    this.svg.setAttribute("role", "img");
+    this.svg.setAttribute("role", "group");
     this.vertices = new Map();
     this.groupOf = new Map();
     for (const element of this.svg.querySelectorAll(".vertex")) {
@@ -67,6 +67,7 @@ export class Graph {
       });
       for (const member of members || []) this.groupOf.set(member, name);
     }
+    this.stopAt(this.svg.querySelector(".vertex"));
     this.edges = [...this.svg.querySelectorAll(".edge")].map((element) => ({
       element,
       source: element.dataset.source,
@@ -84,6 +85,11 @@ export class Graph {
     this.fit();
     this.choose(this.chosen);
     if (this.repaint) this.repaint();
+  }
+
+  // The tab key stops at one vertex, and the arrow keys go from there: there may be hundreds.
+  stopAt(vertex) {
+    for (const { element } of this.vertices.values()) element.setAttribute("tabindex", element === vertex ? "0" : "-1");
   }
 
   async toggleAll() {
@@ -111,8 +117,11 @@ export class Graph {
         const state = String(stateOf(each) || "waiting").toLowerCase();
         counts[state] = (counts[state] || 0) + 1;
       }
-      setState(element, together(counts));
-      if (rate) setText(rate, textOf(names));
+      const state = together(counts);
+      const text = textOf(names);
+      setState(element, state);
+      if (rate) setText(rate, text);
+      element.setAttribute("aria-label", [name, state, text].join(", "));
       if (shares && members) drawShares(shares, counts, names.length);
     }
   }
@@ -286,6 +295,7 @@ export class Graph {
       if (along > 4 && (!best || cost < best.cost)) best = { cost, element, name };
     }
     if (!best) return;
+    this.stopAt(best.element);
     best.element.focus({ preventScroll: true });
     this.show(best.name);
   }

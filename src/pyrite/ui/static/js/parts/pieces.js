@@ -14,6 +14,13 @@ export function setBadge(shown, state) {
   setText(shown.lastChild, String(state).toLowerCase());
 }
 
+// A workload that has ended is not simply green: some of its jobs may have failed.
+export function outcome({ phase, counts }) {
+  if (phase !== "ended") return phase;
+  const failures = ["FAILED", "CRASHED", "TIMEOUT", "BLOCKED"].some((state) => (counts || {})[state]);
+  return failures ? "failed" : "completed";
+}
+
 export function card(title, { end = [], body = true, kind = "" } = {}, ...children) {
   const tools = h("div", { class: "end" }, end);
   const inside = body ? h("div", { class: "body" }, children) : children;
