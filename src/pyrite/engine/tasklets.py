@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
+from types import FrameType
 from typing import Any, Final
 
 from pyrite.bad_records import Handler
@@ -18,6 +19,8 @@ from pyrite.engine.queues import Done, SpscQueue
 from pyrite.engine.routing import Route, RoutingFailed
 from pyrite.pace import Pace
 from pyrite.processor import FailedAt, Processor, wrong_answer
+from pyrite.processors.loops.fused import FusedProcessor
+from pyrite.watching.whereabouts import Whereabouts, found_in
 from pyrite.weights import count_of, is_batch
 
 IDLE: Final = 0
@@ -530,3 +533,18 @@ class ReceiverTasklet(Tasklet):
         route.drain(packet.items)
         self._waiting = route
         return PROGRESS
+
+
+@found_in(ProcessorTasklet.call)
+def _whereabouts(frame: FrameType, inner: Sequence[FrameType]) -> Whereabouts | None:
+    """For the log: which vertex of a chain is at work, the stack says."""
+    tasklet: ProcessorTasklet = frame.f_locals["self"]
+    if tasklet.halt.run is None:
+        return None
+    job, execution = tasklet.halt.run
+    processor = tasklet.processor
+    vertex = None
+    if isinstance(processor, FusedProcessor):
+        vertex = next(filter(None, map(processor.vertex_at, inner)), None)
+    vertex = vertex or processor.failed_at(tasklet.inbox).vertex or tasklet.vertex
+    return Whereabouts(job, execution, vertex)

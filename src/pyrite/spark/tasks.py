@@ -39,6 +39,7 @@ from pyrite.spark.live.telling import Telling, Where
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.suppliers import ProcessorSupplier
+from pyrite.telemetry.logs import from_environment as log_from_environment
 
 logger = logging.getLogger("pyrite.spark")
 
@@ -142,6 +143,7 @@ def run_section(
     attempt: str,
 ) -> Iterator[pa.RecordBatch]:
     """Runs one section of a job for the member of this task."""
+    log_from_environment()
     work: SectionWork = pickle.loads(packed)
     member, batches = _member_of(acknowledged_at_once(batches), partition)
     writer = PacketWriter(member, open_bytes_held())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
-from types import CoroutineType
+from types import CoroutineType, FrameType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from pyrite.bad_records import DeadLetter, Handler, with_text
@@ -354,6 +354,12 @@ class ChainProcessor(FusedProcessor):
             first.count if first else 0,
             counted=self._loop.counted,
         )
+
+    def vertex_at(self, frame: FrameType) -> str | None:
+        if frame.f_code is not self._loop.run.__code__:
+            return None
+        place = self._loop.places[frame.f_lineno - 1]
+        return self.chain.links[self.chain.link_at(place.index)].vertex
 
     def vertex_memory(self) -> list[tuple[int, int]]:
         others = [(0, 0)] * (len(self.chain.links) - 1)
