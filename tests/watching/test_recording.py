@@ -117,11 +117,11 @@ def test_the_log_of_a_run_has_the_lines_of_its_time(pyr: Instance, recorder: Rec
         assert source.log(execution.id, after=lines[0].n + 1) == lines[1:]
 
 
-def test_many_short_jobs_leave_the_newest_in_memory(
+def test_of_many_short_jobs_the_newest_are_kept(
     pyr: Instance, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(followed, "SHORT_SECONDS", 100.0)
-    monkeypatch.setattr(recording_module, "ENDED_KEPT", 5)
+    monkeypatch.setattr(recording_module, "SHORT_PER_LOOK", 5)
     job = pyr.new_light_job(_quick())
     ids = []
     for _ in range(12):
