@@ -20,6 +20,7 @@ from benchmarks import (
     on_spark,
     pipelines,
     scale,
+    seeing,
     spots,
     workloads,
 )
@@ -36,6 +37,7 @@ COMPARISONS = {
     "pipelines": pipelines.run,
     "scale": scale.run,
     "columns": columns.run,
+    "seeing": seeing.run,
     "memory": memory.run,
     "workloads": workloads.run,
     "durable": durable.run,

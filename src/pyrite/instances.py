@@ -272,6 +272,8 @@ class Instance(Closing):
                 metrics=normal.metrics,
                 progress=normal.progress,
                 timings=normal.timings,
+                members=normal.members,
+                page=normal.page,
             )
             self._register(execution)
             normal.begin(service.threads.run)

@@ -14,4 +14,18 @@ def users_line() -> str:
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
         frame = frame.f_back
-    return f"{os.path.basename(frame.f_code.co_filename)} line {frame.f_lineno}"
+    path = frame.f_code.co_filename
+    line = f"{os.path.basename(path)} line {frame.f_lineno}"
+    _paths[line] = path
+    return line
+
+
+def path_of(line: str) -> str | None:
+    """The whole path of the file of a line that `users_line` has named in this process. If files of
+    two folders have the same name, it is the last one."""
+    path = _paths.get(line)
+    return path if path is None else os.path.abspath(path)
+
+
+_paths: dict[str, str] = {}
+"""By lines of the program, of which there are not many."""

@@ -1,4 +1,5 @@
-"""One browser and one stub server for all tests of the page; a new tab for each test."""
+"""One browser and one stub server for all tests of the page; a new tab for each test. And the real
+server, in an instance."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+import pyrite
+from pyrite.instances import Instance
 from tests.ui.stub import Stub
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -60,3 +63,11 @@ def page(browser: Browser) -> Iterator[Page]:
     yield page
     context.close()
     assert not [each for each in problems if "Failed to load resource" not in each]
+
+
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
+    """An instance with a page."""
+    monkeypatch.setenv("PYRITE_RUNS", str(tmp_path / "runs"))
+    with pyrite.instance(ui=True) as instance:
+        yield instance

@@ -22,14 +22,6 @@ from tests.ui.http import Http
 from tests.watching.jobs import Gate, failing
 
 
-@pytest.fixture
-def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
-    """An instance with a page."""
-    monkeypatch.setenv("PYRITE_RUNS", str(tmp_path / "runs"))
-    with pyrite.instance(ui=True) as instance:
-        yield instance
-
-
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     """A page without runs."""

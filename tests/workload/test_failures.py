@@ -220,7 +220,10 @@ def test_a_second_master_is_refused(tmp_path: Path) -> None:
     assert len(commands.lines(said)) == 1
 
 
-def test_a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [6, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_run_that_is_killed_again_and_again_ends_like_an_undisturbed_one(
+    tmp_path: Path, times: int
+) -> None:
     """Kills the master or a worker at random times, and resumes the run. Jobs that were recorded do
     not run again."""
     rng = random.Random(7)
@@ -240,7 +243,7 @@ def test_a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path
     schedule = Schedule([*edges, *((f"j{n}", f"j{n}") for n in range(count))])
     run = workload.run(schedule, workers=2, store=tmp_path / "run", crashes_max=100)
     kills = 0
-    while kills < 20 and not run.wait_for_master(0.2 + rng.random() * 0.3):
+    while kills < times and not run.wait_for_master(0.2 + rng.random() * 0.3):
         victims = (
             [run.pid]
             if kills % 4
@@ -258,7 +261,7 @@ def test_a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path
             recorded = {row["job"] for row in run.table() if row["state"].has_result}
             run = Run.resume(tmp_path / "run")
             assert recorded <= {row["job"] for row in run.table() if row["state"].has_result}
-    assert kills == 20
+    assert kills == times
     run.wait()
     assert dict(run.results) == {f"j{n}": n * n for n in range(count)}
     assert {row["state"] for row in run.table()} == {JobState.DONE}

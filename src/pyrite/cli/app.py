@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated
 
@@ -26,6 +28,8 @@ from pyrite.cli.showing.answers import JsonOption, QuietOption, answering
 from pyrite.cli.ui import ui as ui_command
 from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
+from pyrite.telemetry.logs import VARIABLE as LOG_VARIABLE
+from pyrite.telemetry.logs import from_environment as log_from_environment
 
 app = typer.Typer(
     help="Write a DAG of Python processors once; run it anywhere.",
@@ -54,6 +58,11 @@ DagArgument = Annotated[
 ]
 
 
+class LogFormat(str, Enum):
+    text = "text"
+    json = "json"
+
+
 class Format(str, Enum):
     mermaid = "mermaid"
     dot = "dot"
@@ -67,13 +76,26 @@ def options(
         bool,
         typer.Option("--verbose", "-v", help="Log details, and the whole traceback of an error."),
     ] = False,
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option(
+            help="The format of the log on stderr. With json, each record is one line of JSON, "
+            "with its job and vertex.",
+            envvar=LOG_VARIABLE,
+            show_envvar=True,
+        ),
+    ] = None,
 ) -> None:
-    handler = RichHandler(console=Console(stderr=True), show_path=False)
+    handler: logging.Handler = RichHandler(console=Console(stderr=True), show_path=False)
+    if log_format is LogFormat.json:
+        os.environ[LOG_VARIABLE] = "json"  # for the processes that this one starts
+        handler = logging.StreamHandler()
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,
         format="%(message)s",
         handlers=[handler],
     )
+    log_from_environment()
 
 
 @app.command()
@@ -119,10 +141,12 @@ def run(
     with answering(json, quiet=quiet) as answer:
         found = find_dag(dag, settings or ())
         with opened(spark_master=master, cooperative_threads=threads) as pyr:
+            config = JobConfig(name=dag, members=members)
+            # A light job takes no name from users, but those who watch should know what it is.
             job = (
-                pyr.new_light_job(found)
+                replace(pyr.new_light_job(found), config=config)
                 if light
-                else pyr.new_job(found, JobConfig(name=dag, members=members))
+                else pyr.new_job(found, config)
             )
             show_outcome(pyr, run_to_end(job, answer), answer)
 

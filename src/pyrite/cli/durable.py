@@ -13,6 +13,7 @@ import typer
 
 from pyrite.cli.errors import reporting_errors
 from pyrite.errors import PyriteError
+from pyrite.telemetry.logs import formatter
 
 PATIENCE: Final = 2.0
 """Seconds for a program to end by itself, after a signal."""
@@ -93,7 +94,7 @@ def place_of(durable: str | None, file: Path | None) -> str:
 def log_to_stderr(logger: str, *, name: str) -> None:
     """One line for each important thing, also without --verbose."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s"))
+    handler.setFormatter(formatter(f"%(asctime)s {name}: %(message)s"))
     chosen = logging.getLogger(logger)
     chosen.addHandler(handler)
     chosen.propagate = False

@@ -86,13 +86,15 @@ class Halt:
     """The stop flag that all tasklets of an execution check. The first failure is kept; it takes
     precedence over a cancel."""
 
-    __slots__ = ("_lock", "_sealed", "cancelled", "failure", "is_set")
+    __slots__ = ("_lock", "_sealed", "cancelled", "failure", "is_set", "run")
 
     def __init__(self) -> None:
         self.is_set = False
         self.cancelled = False
         self._sealed = False
         self.failure: Failed | None = None
+        self.run: tuple[str, str] | None = None
+        """The name of the job and the id of the execution, for the log."""
         self._lock = threading.Lock()
 
     def fail(self, failure: Failed) -> None:

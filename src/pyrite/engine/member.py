@@ -59,6 +59,12 @@ class RunContext:
     _made: dict[Hashable, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def __post_init__(self) -> None:
+        name = self.job_name
+        if name.startswith("job '"):  # as messages have it
+            name = name.removeprefix("job '").removesuffix("'")
+        self.halt.run = name, self.execution_id
+
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
         """The fields that all kinds of contexts have."""
         return {

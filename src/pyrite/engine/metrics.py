@@ -114,21 +114,94 @@ def plus(
 def without_times(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
     """Metrics without what depends on the time and on the free memory, so that the same work always
     gives the same metrics."""
-    zeros: Any = dict.fromkeys(DEPENDS_ON_THE_RUN, 0)
+    return {
+        name: cast(VertexMetrics, _with(vertex, DEPENDS_ON_THE_RUN, 0))
+        for name, vertex in metrics.items()
+    }
+
+
+DEPENDS_ON_THE_RUN: Final = ("busy_seconds", "held_bytes", "spilled_bytes")
+
+
+def highest(
+    before: Mapping[str, VertexMetrics], now: Mapping[str, VertexMetrics]
+) -> dict[str, VertexMetrics]:
+    """Metrics of the same work, which was begun again: what is counted never becomes less. The rest
+    is as it is now."""
+    return {
+        name: _highest(before[name], vertex) if name in before else vertex
+        for name, vertex in {**before, **now}.items()
+    }
+
+
+def _highest(before: VertexMetrics, now: VertexMetrics) -> VertexMetrics:
+    def numbers(later: Any, earlier: Any, counted: Sequence[str]) -> dict[str, Any]:
+        return {**later, **{key: max(later[key], earlier[key]) for key in counted}}
+
+    inbound = {
+        source: numbers(edge, before["inbound"].get(source, edge), ("received",))
+        for source, edge in {**before["inbound"], **now["inbound"]}.items()
+    }
+    further = now if now["received"] >= before["received"] else before
+    parts = [
+        numbers(later, earlier, _COUNTED)
+        for later, earlier in zip(now["processors"], before["processors"])
+    ]
+    return cast(
+        VertexMetrics,
+        {
+            **numbers(now, before, _COUNTED),
+            "processors": parts,
+            "inbound": inbound,
+            "heaviest_keys": further["heaviest_keys"],
+        },
+    )
+
+
+def at_rest(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
+    """The metrics of work whose process is gone: nothing waits, and nothing is held."""
     return {
         name: cast(
             VertexMetrics,
             {
-                **vertex,
-                **zeros,
-                "processors": [{**part, **zeros} for part in vertex["processors"]],
+                **_with(vertex, _NOW, 0),
+                "inbound": {
+                    source: {**edge, "fill": 0, "capacity": 0}
+                    for source, edge in vertex["inbound"].items()
+                },
             },
         )
         for name, vertex in metrics.items()
     }
 
 
-DEPENDS_ON_THE_RUN: Final = ("busy_seconds", "held_bytes", "spilled_bytes")
+def with_times(
+    metrics: Mapping[str, VertexMetrics], told: Mapping[str, VertexMetrics]
+) -> dict[str, VertexMetrics]:
+    """The inverse of `without_times`, with times from metrics of the same work."""
+    return {
+        name: _with_times(vertex, told[name]) if name in told else vertex
+        for name, vertex in metrics.items()
+    }
+
+
+def _with_times(vertex: VertexMetrics, told: VertexMetrics) -> VertexMetrics:
+    def times(of: Any) -> dict[str, Any]:
+        return {key: of[key] for key in DEPENDS_ON_THE_RUN}
+
+    parts = zip(vertex["processors"], told["processors"])
+    processors = [{**part, **times(of)} for part, of in parts]
+    return cast(VertexMetrics, {**vertex, **times(told), "processors": processors})
+
+
+def _with(vertex: VertexMetrics, names: Sequence[str], value: int) -> dict[str, Any]:
+    """The same metrics with this value for some numbers, in total and of each processor."""
+    values = dict.fromkeys(names, value)
+    return {
+        **vertex,
+        **values,
+        "processors": [{**part, **values} for part in vertex["processors"]],
+    }
 
 
 def added_up(tasks: Sequence[Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
@@ -227,7 +300,9 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
         received, emitted = processor.vertex_counts()[position]
         held, spilled = processor.vertex_memory()[position]
     if position == length - 1:  # only the last of fused vertices has queues, for each of its edges
-        emitted = sum(route.moved for route in tasklet.routes[: len(tasklet.outbox.buckets)])
+        edges = len(tasklet.outbox.buckets)
+        moved = sum(route.moved for route in tasklet.routes[:edges])
+        emitted = moved if tasklet.has_finished else max(moved, emitted * edges)
     handler = tasklet.handlers[position] if tasklet.handlers else None
     bad = 0 if handler is None else handler.count
     return {
@@ -236,7 +311,7 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
         "skipped": 0 if handler is None or handler.keeps else bad,
         "dead_letters": bad if handler is not None and handler.keeps else 0,
         "queue_fill": sum(edge.rows for edge in tasklet.inbound) if position == 0 else 0,
-        "busy_seconds": tasklet.busy,
+        "busy_seconds": tasklet.busy_until_now,
         "held_bytes": 0 if tasklet.has_finished else held,
         "spilled_bytes": spilled,
         "done": int(tasklet.has_finished),

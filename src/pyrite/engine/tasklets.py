@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
+from types import FrameType
 from typing import Any, Final
 
 from pyrite.bad_records import Handler
@@ -18,6 +19,8 @@ from pyrite.engine.queues import Done, SpscQueue
 from pyrite.engine.routing import Route, RoutingFailed
 from pyrite.pace import Pace
 from pyrite.processor import FailedAt, Processor, wrong_answer
+from pyrite.processors.loops.fused import FusedProcessor
+from pyrite.watching.whereabouts import Whereabouts, found_in
 from pyrite.weights import count_of, is_batch
 
 IDLE: Final = 0
@@ -134,6 +137,7 @@ class ProcessorTasklet(Tasklet):
 
     __slots__ = (
         "_at",
+        "_began",
         "_buckets",
         "_call",
         "_group",
@@ -191,6 +195,8 @@ class ProcessorTasklet(Tasklet):
         self.is_steady = False
         """Whether the clock must not decide what goes together."""
         self.busy = 0.0
+        self._began: tuple[float, float] | None = None
+        """While the processor is called: how long it was busy before, and when the call began."""
         self.has_finished = False
         self._undrained = False
         self._processing = False
@@ -224,6 +230,7 @@ class ProcessorTasklet(Tasklet):
                 self.let_go(older_than=LONGEST_HELD)
             return answer
         except BaseException as error:
+            self.busy, self._began = self.busy_until_now, None
             self.halt.fail(self._located(error))
             return DONE_NOW
 
@@ -273,6 +280,7 @@ class ProcessorTasklet(Tasklet):
         inbox = self.inbox
         count = len(inbox)
         started = perf_counter()
+        self._began = (self.busy, started)
         self._processing = True
         self.processor.process(self._at.ordinal, inbox)
         self._processing = False
@@ -342,6 +350,12 @@ class ProcessorTasklet(Tasklet):
         return held
 
     @property
+    def busy_until_now(self) -> float:
+        """How long it was busy, with a call that goes on."""
+        began = self._began
+        return self.busy if began is None else began[0] + perf_counter() - began[1]
+
+    @property
     def received(self) -> int:
         return sum(edge.received for edge in self.inbound)
 
@@ -395,6 +409,7 @@ class ProcessorTasklet(Tasklet):
 
     def _timed(self, method: Callable[..., bool | None], *arguments: int) -> bool:
         started = perf_counter()
+        self._began = (self.busy, started)
         answer = method(*arguments)
         self._took(perf_counter() - started)
         if answer is None or answer is True:
@@ -405,6 +420,7 @@ class ProcessorTasklet(Tasklet):
 
     def _took(self, seconds: float) -> None:
         self.busy += seconds
+        self._began = None
         if seconds > SLOW_CALL and self.processor.cooperative:
             self._warn_slow(self.label, seconds)
 
@@ -517,3 +533,18 @@ class ReceiverTasklet(Tasklet):
         route.drain(packet.items)
         self._waiting = route
         return PROGRESS
+
+
+@found_in(ProcessorTasklet.call)
+def _whereabouts(frame: FrameType, inner: Sequence[FrameType]) -> Whereabouts | None:
+    """For the log: which vertex of a chain is at work, the stack says."""
+    tasklet: ProcessorTasklet = frame.f_locals["self"]
+    if tasklet.halt.run is None:
+        return None
+    job, execution = tasklet.halt.run
+    processor = tasklet.processor
+    vertex = None
+    if isinstance(processor, FusedProcessor):
+        vertex = next(filter(None, map(processor.vertex_at, inner)), None)
+    vertex = vertex or processor.failed_at(tasklet.inbox).vertex or tasklet.vertex
+    return Whereabouts(job, execution, vertex)

@@ -29,6 +29,10 @@ class NormalRun(Protocol):
 
     def timings(self) -> dict[str, float]: ...
 
+    def members(self) -> list[dict[str, Any]]: ...
+
+    def page(self) -> str | None: ...
+
 
 class Driver(Protocol):
     def new_run(

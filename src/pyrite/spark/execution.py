@@ -7,6 +7,7 @@ import logging
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import step_of
 from pyrite.engine.limits import too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
-from pyrite.engine.metrics import added_up
+from pyrite.engine.metrics import added_up, with_times
 from pyrite.engine.plan import EdgePlan, Topology, choose_single_partitions, plan_topology
 from pyrite.errors import InvalidDAG, JobCancelled, PyriteError
 from pyrite.exchange.deployment import Deployment
@@ -50,9 +51,11 @@ from pyrite.spark.failures import (
 from pyrite.spark.frames import ROWS, arrow_schema_of, as_rows, frame_of_rows, schema_of
 from pyrite.spark.job_frame import job_frame
 from pyrite.spark.job_session import job_session
+from pyrite.spark.live.hearing import Hearing
+from pyrite.spark.live.telling import Where
 from pyrite.spark.liveness import is_connect
 from pyrite.spark.packets import COLLECTED, REPORT, driver_rows
-from pyrite.spark.progress import progress_of, section_of_number, stages_of_group
+from pyrite.spark.progress import page_of, progress_of, section_of_number, stages_of_group
 from pyrite.spark.redis import InRedis
 from pyrite.spark.session import LazySession, default_members
 from pyrite.spark.tasks import SectionWork, TaskReport, failure_in
@@ -90,8 +93,11 @@ class SparkRun:
         self._on_end = on_end
         self._on_running = on_running
         self._metrics: dict[str, Any] = {}
+        """What the tasks have reported, when all are done."""
+        self._hearing = Hearing()
         self._timings: dict[str, float] = {}
         self._spark: SparkSession | None = None
+        self._ran_on: weakref.ref[SparkSession] | None = None
         self._sections: tuple[Section, ...] = ()
         self._lock = threading.Lock()
         self._cancelled: Future[None] = Future()
@@ -125,7 +131,17 @@ class SparkRun:
             time.sleep(CANCEL_SECONDS)
 
     def metrics(self) -> dict[str, Any]:
-        return self._metrics
+        """What the tasks have told so far; at the end, what they have reported."""
+        return self._metrics or self._hearing.metrics([vertex.name for vertex in self._dag])
+
+    def members(self) -> list[dict[str, Any]]:
+        """The Python workers that run tasks now."""
+        return self._hearing.members()
+
+    def page(self) -> str | None:
+        """The address of Spark's page of the job."""
+        spark = None if self._ran_on is None else self._ran_on()
+        return None if spark is None else page_of(spark, self._run.execution_id)
 
     def timings(self) -> dict[str, float]:
         """The seconds spent on waiting for the session, running the stages, and committing the
@@ -177,7 +193,13 @@ class SparkRun:
                 self._run_on(
                     spark,
                     topology,
-                    self._works(spark, topology, suppliers, by_member),
+                    self._works(
+                        spark,
+                        topology,
+                        suppliers,
+                        by_member,
+                        self._hearing.open(spark, self._run.member_count),
+                    ),
                     meta_suppliers,
                 )
         except LifeCycleFailed as failed:
@@ -186,6 +208,7 @@ class SparkRun:
             if not halt.cancelled:
                 halt.fail(self._explained(raised, spark))
         finally:
+            self._hearing.close()
             error = halt.error(self._run.job_name)
             if meta_suppliers is not None and (error is not None or self._hand_over is None):
                 meta_suppliers.close(error)
@@ -237,6 +260,7 @@ class SparkRun:
         topology: Topology,
         suppliers: Mapping[str, Any],
         by_member: Sequence[Mapping[str, Any]],
+        tells: Where | None,
     ) -> list[SectionWork]:
         steps: dict[str, Any] = {}
         parallelism = {vertex.name: vertex.local_parallelism for vertex in topology.vertices}
@@ -258,6 +282,7 @@ class SparkRun:
             self._run,
             self._collections.store,
             start="" if self._hand_over is None else self._hand_over.start,
+            tells=tells,
         )
 
     def _run_on(
@@ -312,15 +337,19 @@ class SparkRun:
         """Takes the metrics from the reports of the tasks, and returns the reports of the sinks'
         writers."""
         reports: dict[str, list[Any]] = {}
-        metrics: list[TaskReport] = []
+        metrics: list[Mapping[str, Any]] = []
         for _, message in driver_rows(table, (REPORT,)):
-            metrics.append(message)
+            metrics.append(self._with_times(message))
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
-        self._metrics = added_up(
-            [report.metrics for report in metrics], [vertex.name for vertex in self._dag]
-        )
+        self._metrics = added_up(metrics, [vertex.name for vertex in self._dag])
         return reports
+
+    def _with_times(self, report: TaskReport) -> Mapping[str, Any]:
+        """The metrics of a task. A report that must be the same in each attempt has no times."""
+        if not self._sections[report.section].in_order:
+            return report.metrics
+        return with_times(report.metrics, self._hearing.of_task(report.section, report.member))
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -336,6 +365,7 @@ class SparkRun:
         Spark's web interface."""
         with self._lock:
             self._spark = spark
+            self._ran_on = weakref.ref(spark)
             if self._run.halt.is_set:
                 raise JobCancelled(self._run.job_name)
         if is_connect(spark):
@@ -382,6 +412,7 @@ def section_works(
     run: RunContext,
     store: Store | None = None,
     start: str = "",
+    tells: Where | None = None,
 ) -> list[SectionWork]:
     """What the tasks of each section need to know."""
     ranks = {edge: rank for section in sections for edge, rank in section.turns.items()}
@@ -403,6 +434,7 @@ def section_works(
                 execution_id=run.execution_id,
                 store=store,
                 start=start,
+                tells=tells,
             )
         )
     return works

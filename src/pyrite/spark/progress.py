@@ -56,6 +56,23 @@ def progress_of(
     ]
 
 
+def page_of(spark: SparkSession, group: str) -> str | None:
+    """The address of Spark's web page of a job group: of its last job, or of all jobs if it has
+    none yet. None if there is no such page."""
+    if is_connect(spark):
+        return None
+    try:
+        context = spark.sparkContext
+        address = context.uiWebUrl
+        jobs = context.statusTracker().getJobIdsForGroup(group) if address else ()
+    except Exception:
+        logger.debug("asking Spark for the page of a job raised", exc_info=True)
+        return None
+    if not address:
+        return None
+    return f"{address}/jobs/job/?id={max(jobs)}" if jobs else f"{address}/jobs/"
+
+
 def section_of_number(
     sections: Sequence[Section], known: Sequence[SparkStageInfo], number: int
 ) -> Section | None:

@@ -25,7 +25,7 @@ from pyrite.engine.failure import Failed
 from pyrite.engine.fusion import fuse
 from pyrite.engine.inline import run_inline
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
-from pyrite.engine.metrics import gather, without_times
+from pyrite.engine.metrics import VertexMetrics, gather, without_times
 from pyrite.engine.plan import Topology
 from pyrite.engine.routing import RoutingFailed
 from pyrite.engine.tasklets import Tasklet
@@ -35,9 +35,11 @@ from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.sections import Section
 from pyrite.spark.collections import Store, TaskCollections
 from pyrite.spark.links import ExchangeLinks
+from pyrite.spark.live.telling import Telling, Where
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.suppliers import ProcessorSupplier
+from pyrite.telemetry.logs import from_environment as log_from_environment
 
 logger = logging.getLogger("pyrite.spark")
 
@@ -68,12 +70,16 @@ class SectionWork:
     store: Store | None = None
     start: str = ""
     """Names this start of the job, if another process may start it again."""
+    tells: Where | None = None
+    """Where the driver listens to what its tasks have done so far, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """The message that a task sends to the driver when it has completed."""
 
+    section: int
+    member: int
     metrics: dict[str, Any]
     reports: dict[str, list[Any]]
     """By vertex, the return values of `complete` of the sink's writers."""
@@ -137,6 +143,7 @@ def run_section(
     attempt: str,
 ) -> Iterator[pa.RecordBatch]:
     """Runs one section of a job for the member of this task."""
+    log_from_environment()
     work: SectionWork = pickle.loads(packed)
     member, batches = _member_of(acknowledged_at_once(batches), partition)
     writer = PacketWriter(member, open_bytes_held())
@@ -181,11 +188,24 @@ def run_section(
         links=ExchangeLinks(reader, writer, work.ranks, work.topology, member),
         grouped=work.section.grouped,
     )
+
+    def metrics_now() -> dict[str, VertexMetrics]:
+        return gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+
     error: BaseException | None = None
+    telling: Telling | None = None
     thresholds = gc.get_threshold()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         member_run.prepare(_warn_slow)
+        if work.tells is not None:
+            telling = Telling(
+                work.tells,
+                section=work.section.index,
+                member=member,
+                attempt=attempt,
+                metrics=metrics_now,
+            )
         if work.section.in_order:
             member_run.keep_steady_pace()
         yield from _run_tasklets(member_run, writer, woken)
@@ -205,10 +225,11 @@ def run_section(
         except PyriteError as unwritten:
             raise TaskFailed(Failed(unwritten)) from unwritten
         member_run.complete()
-        metrics = gather(part, [(member_run.stretch_of, member_run.processor_tasklets)])
+        metrics = metrics_now()
         if work.section.in_order:
             metrics = without_times(metrics)
-        writer.tell_driver(REPORT, TaskReport(dict(metrics), member_run.reports()))
+        report = TaskReport(work.section.index, member, metrics, member_run.reports())
+        writer.tell_driver(REPORT, report)
         yield from writer.rest()
     except RoutingFailed as unpacked:  # an item of the last packets cannot be pickled
         error = unpacked
@@ -228,6 +249,8 @@ def run_section(
         error = other
         raise
     finally:
+        if telling is not None:
+            telling.end()
         member_run.close(error)
         collections.close()
         gc.set_threshold(*thresholds)

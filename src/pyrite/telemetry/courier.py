@@ -29,6 +29,8 @@ IDLE_SECONDS: Final = 0.2
 """How long the thread waits for more before it ends."""
 CLOSING_SECONDS: Final = 2.0
 """How long a close may wait for a receiver that has not failed yet."""
+PREPARING_SECONDS: Final = 10.0
+"""How long it may wait until the library is imported, which has to be done once."""
 STUCK_SECONDS: Final = 0.05
 """How long it may wait for a thread whose receiver does not answer; the thread ends later."""
 
@@ -96,6 +98,10 @@ class Courier(Generic[T]):
         with self._changed:
             self._hurries += 1
             self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: self._send is not None or self._fails or not self._has_more(),
+                PREPARING_SECONDS,
+            )
             self._changed.wait_for(lambda: self._fails or not self._has_more(), seconds)
             self._hurries -= 1
             return not self._has_more() and not self._fails
@@ -126,13 +132,19 @@ class Courier(Generic[T]):
     def _run(self) -> None:
         while (things := self._next()) is not None:
             try:
-                if self._send is None:
-                    self._send = self._prepare()
-                self._send(things)
+                send = self._send or self._prepared()
+                send(things)
                 failed = None
             except Exception as error:
                 failed = error
             self._sent(failed)
+
+    def _prepared(self) -> Callable[[list[T]], object]:
+        send = self._prepare()
+        with self._changed:
+            self._send = send
+            self._changed.notify_all()
+        return send
 
     def _next(self) -> list[T] | None:
         """What to send next; None if the thread is to end."""

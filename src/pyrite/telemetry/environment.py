@@ -41,6 +41,10 @@ class Held:
 
 def from_environment() -> Held:
     """Starts what the variables say, unless it runs already."""
+    if os.environ.get("PYRITE_LOG"):
+        from pyrite.telemetry.logs import from_environment as log_from_environment
+
+        log_from_environment()
     keys = tuple(
         (name, value) for name, read in _READ.items() if (value := read(os.environ)) is not None
     )
@@ -116,8 +120,20 @@ def _open_traces(_: str) -> Closable:
     return traces()
 
 
+def _open_lineage(_: str) -> Closable:
+    from pyrite.telemetry.openlineage.lineage import lineage
+
+    return lineage()
+
+
 def _variable(name: str) -> Callable[[Mapping[str, str]], str | None]:
     return lambda environ: environ.get(name, "").strip() or None
+
+
+def _wants_endpoint(environ: Mapping[str, str]) -> str | None:
+    """A worker of a workload does not live long enough to be scraped, and its master has the
+    port."""
+    return None if "PYRITE_WORKLOAD_RUN" in environ else _variable("PYRITE_PROMETHEUS")(environ)
 
 
 def _wants_traces(environ: Mapping[str, str]) -> str | None:
@@ -135,18 +151,35 @@ def _wants_traces(environ: Mapping[str, str]) -> str | None:
     )
 
 
+def _wants_lineage(environ: Mapping[str, str]) -> str | None:
+    """What the variables of OpenLineage say, if they say where events go."""
+    if environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+        return None
+    found = [
+        f"{name}={environ.get(name)}"
+        for name in sorted(environ)
+        if name in ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG")
+        # The client adds those of the default transport itself, for a moment.
+        or (name.startswith("OPENLINEAGE__TRANSPORT") and "__DEFAULT_HTTP__" not in name)
+    ]
+    return "\n".join(found) or None
+
+
 _READ: Final[Mapping[str, Callable[[Mapping[str, str]], str | None]]] = {
-    "prometheus": _variable("PYRITE_PROMETHEUS"),
+    "prometheus": _wants_endpoint,
     "gateway": _variable("PYRITE_PUSHGATEWAY"),
     "traces": _wants_traces,
+    "lineage": _wants_lineage,
 }
 _OPEN: Final[Mapping[str, Callable[[str], Closable]]] = {
     "prometheus": _open_prometheus,
     "gateway": _open_gateway,
     "traces": _open_traces,
+    "lineage": _open_lineage,
 }
 _VARIABLES: Final[Mapping[str, str]] = {
     "prometheus": "PYRITE_PROMETHEUS",
     "gateway": "PYRITE_PUSHGATEWAY",
     "traces": "OTEL_*",
+    "lineage": "OPENLINEAGE_*",
 }

@@ -1,4 +1,5 @@
-"""Following: an observer that is told of the beginning and, once, of the end of each run.
+"""Following: an observer that is told of the beginning and, once, of the end of each run of a job,
+and of what happens in workloads.
 
 A run may end just before its process does, before any thread has called what waits for the end. So
 whoever sends something at the end of the process asks first which runs have ended."""
@@ -6,11 +7,19 @@ whoever sends something at the end of the process asks first which runs have end
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 
 from pyrite.forks import repair_after_fork
 from pyrite.job import Execution
 from pyrite.watching.observers import add_observer, remove_observer
+from pyrite.watching.workloads import (
+    Attempt,
+    Outcome,
+    WorkloadRun,
+    add_workload_observer,
+    remove_workload_observer,
+)
 
 
 class Following:
@@ -25,12 +34,25 @@ class Following:
     def on_end(self, execution: Execution) -> None:
         """Called once, on a thread that may block."""
 
+    def run_began(self, run: WorkloadRun) -> None:
+        """A run of a workload has begun, and so on: as a WorkloadObserver is told."""
+
+    def attempted(self, run: WorkloadRun, attempt: Attempt) -> None: ...
+
+    def counted(self, run: WorkloadRun, states: Mapping[str, int]) -> None: ...
+
+    def run_ended(
+        self, run: WorkloadRun, outcome: Outcome, at: float, problem: str | None
+    ) -> None: ...
+
     def follow(self) -> None:
         add_observer(self)
+        add_workload_observer(self)
 
     def unfollow(self) -> None:
         """Runs that are running are still followed to their end."""
         remove_observer(self)
+        remove_workload_observer(self)
 
     @property
     def running(self) -> tuple[Execution, ...]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from pyrite.functions import shorten_text
+from pyrite.watching.whereabouts import whereabouts
 
 LINES_KEPT: Final = 5000
 LONGEST_MESSAGE: Final = 10_000
@@ -57,6 +58,7 @@ class LogLines(logging.Handler):
             text = self.format(record)  # with the traceback, if there is one
         except Exception:
             text = str(record.msg)
+        about = whereabouts()
         self._lines.append(
             LogLine(
                 n=self._next,
@@ -64,8 +66,8 @@ class LogLines(logging.Handler):
                 level=record.levelname,
                 logger=record.name,
                 message=shorten_text(text, LONGEST_MESSAGE),
-                vertex=getattr(record, "vertex", None),
-                execution=getattr(record, "execution", None),
+                vertex=getattr(record, "vertex", about and about.vertex),
+                execution=getattr(record, "execution", about and about.execution),
             )
         )
         self._next += 1

@@ -57,10 +57,7 @@ class Context:
         `file` is a socket that listens there already; then that one is used and stays open."""
         socket = self._bounded(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        if self._keys is not None:
-            self._authenticate()
-            socket.curve_server = True
-            socket.zap_domain = ZAP_DOMAIN.encode()
+        self._serve(socket)
         if file is not None:
             socket.setsockopt(zmq.USE_FD, file)
         monitor = self._monitor(socket)  # first: a peer may be accepted as soon as it is bound
@@ -71,8 +68,7 @@ class Context:
             monitor.close(linger=0)
             socket.close(linger=0)
             raise
-        endpoint: Any = socket.getsockopt(zmq.LAST_ENDPOINT)
-        return socket, monitor, int(endpoint.rstrip(b"\0").rpartition(b":")[2])
+        return socket, monitor, _port_of(socket)
 
     def dialer(self, address: str) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
         """A socket that connects to a member, and its monitor."""
@@ -84,6 +80,13 @@ class Context:
         monitor = self._monitor(socket, _AGREED)
         socket.connect(f"tcp://{address}")
         return socket, monitor
+
+    def ear(self, host: str) -> tuple[zmq.Socket[bytes], int]:
+        """A socket on a free port that only receives, and that port."""
+        socket = self._bounded(zmq.PULL)
+        self._serve(socket)
+        socket.bind(f"tcp://{host}:*")
+        return socket, _port_of(socket)
 
     def close(self) -> None:
         if self._authenticator is not None:
@@ -110,6 +113,13 @@ class Context:
             socket.curve_publickey, socket.curve_secretkey = self._keys
         return socket
 
+    def _serve(self, socket: zmq.Socket[bytes]) -> None:
+        """With keys, the socket accepts only peers that have them."""
+        if self._keys is not None:
+            self._authenticate()
+            socket.curve_server = True
+            socket.zap_domain = ZAP_DOMAIN.encode()
+
     def _authenticate(self) -> None:
         """From now on, only peers with our own public key are accepted."""
         if self._authenticator is None:
@@ -120,6 +130,11 @@ class Context:
             self._authenticator.configure_curve_callback(
                 domain=ZAP_DOMAIN, credentials_provider=_OnlyOurKey(self._keys.public)
             )
+
+
+def _port_of(socket: zmq.Socket[bytes]) -> int:
+    endpoint: Any = socket.getsockopt(zmq.LAST_ENDPOINT)
+    return int(endpoint.rstrip(b"\0").rpartition(b":")[2])
 
 
 class _OnlyOurKey:

@@ -152,6 +152,6 @@ class FewerFaults(Interleavings):
 
 SETTINGS = settings(stateful_step_count=50, deadline=None, report_multiple_bugs=False)
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(SETTINGS, max_examples=80)
+TestInterleavings.settings = settings(SETTINGS, max_examples=50)
 TestFewerFaults = FewerFaults.TestCase
-TestFewerFaults.settings = settings(SETTINGS, max_examples=60)
+TestFewerFaults.settings = settings(SETTINGS, max_examples=40)

@@ -185,6 +185,7 @@ def test_a_server_of_three_is_killed_and_nothing_is_lost(ensemble: Ensemble) -> 
     place.close()
 
 
+@pytest.mark.soak
 def test_all_servers_are_killed_one_after_another_while_a_leader_writes(
     ensemble: Ensemble,
 ) -> None:

@@ -52,7 +52,9 @@ def executor(request: pytest.FixtureRequest) -> Any:
     }[request.param]
 
 
-@pytest.fixture(params=["own processes", "process pool", "spark"])
+@pytest.fixture(
+    params=["own processes", "process pool", pytest.param("spark", marks=pytest.mark.soak)]
+)
 def executor_of_processes(request: pytest.FixtureRequest) -> Any:
     if request.param == "spark":
         return request.getfixturevalue("spark_executor")

@@ -141,10 +141,10 @@ def test_a_pool_of_processes_that_a_job_left_open_ends_and_the_next_job_can_make
     tmp_path: Path,
 ) -> None:
     workload = Workload()
-    methods = ["fork", "spawn", "forkserver", "forkserver"]
+    methods = ["fork", "forkserver", "forkserver"]
     for n, method in enumerate(methods):
         workload.add(f"j{n}", leave_a_pool, args=[method], after=[f"j{n - 1}"] if n else [])
-    workload.add("look", lambda j3: [*map(is_alive, j3)], after=["j3"])
+    workload.add("look", lambda j2: [*map(is_alive, j2)], after=["j2"])
     run = workload.run(workers=1, store=tmp_path / "run").wait()
     assert not run.failed()
     assert run.results["look"] == [False]

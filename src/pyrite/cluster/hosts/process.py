@@ -15,6 +15,7 @@ import zmq
 from pyrite.cluster.member import Member
 from pyrite.exchange.driving import Driver
 from pyrite.owners import die_with_parent
+from pyrite.telemetry.logs import from_environment as log_from_environment
 from pyrite.wire.keys import keys_from
 from pyrite.wire.sockets import Limits
 
@@ -32,6 +33,7 @@ def run_member(
     logging.basicConfig(
         level=config["log_level"], format="%(levelname)s %(name)s member %(process)d: %(message)s"
     )
+    log_from_environment()
     member = Member(
         keys_from(config["secret"]),
         cooperative_threads=config["cooperative_threads"],

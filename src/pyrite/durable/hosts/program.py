@@ -18,6 +18,7 @@ from pyrite.durable.parts.environment import own_this_process
 from pyrite.durable.parts.spark_part import NewDriver
 from pyrite.errors import PyriteError
 from pyrite.owners import die_with_parent
+from pyrite.telemetry.logs import from_environment as log_from_environment
 
 logger = logging.getLogger("pyrite.durable")
 
@@ -36,6 +37,7 @@ def main(arguments: list[str], orders: TextIO, new_driver: NewDriver) -> None:
         level=config["log_level"],
         format=f"%(asctime)s %(levelname)s %(name)s {role} %(process)d: %(message)s",
     )
+    log_from_environment()
     try:
         _run(role, config, new_driver)
     except PyriteError as error:  # such that to try again is for whoever has corrected something

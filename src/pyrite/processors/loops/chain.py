@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
-from types import CoroutineType
+from types import CoroutineType, FrameType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from pyrite.bad_records import DeadLetter, Handler, with_text
@@ -195,6 +195,9 @@ class ChainProcessor(FusedProcessor):
         self._pauses = chain.loop.pauses
         self._counts = [0] * chain.step_count
         self._received = 0
+        self._passing: tuple[int, int, Any] | None = None
+        """While a loop runs: how many items had come before, how many the loop has got, and its
+        iterator, which tells other threads how many of them are left."""
         self._result_count = 0
         self._state: Any = None
         self._results: list[Any] | None = None
@@ -340,13 +343,23 @@ class ChainProcessor(FusedProcessor):
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
         first = self._handlers[0] if self._handlers else None
+        received, passing = self._received, self._passing
+        if passing is not None:
+            before, count, left = passing
+            received = before + count - left.__length_hint__()
         return self.chain.emitted(
-            self._received,
+            received,
             self._counts,
             self._result_count,
             first.count if first else 0,
             counted=self._loop.counted,
         )
+
+    def vertex_at(self, frame: FrameType) -> str | None:
+        if frame.f_code is not self._loop.run.__code__:
+            return None
+        place = self._loop.places[frame.f_lineno - 1]
+        return self.chain.links[self.chain.link_at(place.index)].vertex
 
     def vertex_memory(self) -> list[tuple[int, int]]:
         others = [(0, 0)] * (len(self.chain.links) - 1)
@@ -410,27 +423,41 @@ class ChainProcessor(FusedProcessor):
             out.extend(items)
         else:
             try:
-                self._run(items, out, room, self._counts, self._state, self._spill)
+                self._run(self._watched(items), out, room, self._counts, self._state, self._spill)
             except BaseException as error:
                 self._raise_located(error)
         if not self._received and out and type(out[-1]) is CoroutineType:
             self._raise_not_awaited(out)
         self._received += count_of(items)
+        self._passing = None
         self._deliver()
         return len(items)
+
+    def _watched(self, items: list[Any]) -> Iterator[Any]:
+        """The items for a loop, in which other threads see how far it is, at no cost."""
+        iterator = iter(items)
+        if not is_batch(items[0]):
+            self._passing = (self._received, len(items), iterator)
+        return iterator
 
     def _pass_with_pauses(self, items: list[Any], room: int) -> int:
         """Returns 0 until the loop has processed all items. Until then they stay in the inbox,
         because a snapshot of the state is only consistent between two batches."""
         if self._paused is None:
             self._paused = self._run(
-                items, self._out, len(self._out) + room, self._counts, self._state, self._spill
+                self._watched(items),
+                self._out,
+                len(self._out) + room,
+                self._counts,
+                self._state,
+                self._spill,
             )
         try:
             next(self._paused)
         except StopIteration:
             self._paused = None
             self._received += count_of(items)
+            self._passing = None
             return len(items)
         except BaseException as error:
             self._raise_located(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Protocol
 
 from pyrite.bad_records import Handling
@@ -50,6 +51,11 @@ class FusedProcessor(HandlesErrors):
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
         raise NotImplementedError
+
+    def vertex_at(self, frame: FrameType) -> str | None:
+        """The vertex whose step runs in a frame of the stack; None if that is no frame of the
+        chain's own loop."""
+        return None
 
     def vertex_memory(self) -> list[tuple[int, int]]:
         """(held, spilled) bytes of each vertex of the chain."""

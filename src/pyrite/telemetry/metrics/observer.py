@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,6 +11,7 @@ from pyrite.job import Execution
 from pyrite.telemetry.following import Following
 from pyrite.telemetry.metrics.totals import Totals
 from pyrite.watching.observing import failure_of, name_of, read
+from pyrite.watching.workloads import Attempt, Outcome, WorkloadRun
 
 
 class Counting(Following):
@@ -69,6 +70,35 @@ class Counting(Following):
                 seconds=max(0.0, ended - execution.submitted),
                 failed_at=None if error is None else failure_of(error).vertex,
             )
+        self._tell()
+
+    def run_began(self, run: WorkloadRun) -> None:
+        with self._counting:
+            self._totals.began(run.id, run.name)
+        self._tell()
+
+    def attempted(self, run: WorkloadRun, attempt: Attempt) -> None:
+        key = f"{run.id} {attempt.number} {attempt.attempt}"
+        with self._counting:
+            if attempt.outcome is None:
+                self._totals.began(key, f"{run.name}.{attempt.job}")
+            else:
+                self._totals.ended(
+                    key,
+                    state=attempt.outcome,
+                    at=attempt.ended,
+                    seconds=max(0.0, attempt.ended - attempt.started),
+                )
+
+    def counted(self, run: WorkloadRun, states: Mapping[str, int]) -> None:
+        with self._counting:
+            self._totals.workloads[run.name] = dict(states)
+        self._tell()
+
+    def run_ended(self, run: WorkloadRun, outcome: Outcome, at: float, problem: str | None) -> None:
+        seconds = max(0.0, at - run.started)
+        with self._counting:
+            self._totals.ended(run.id, state=outcome, at=at, seconds=seconds)
         self._tell()
 
     def after_fork(self) -> None:

@@ -17,6 +17,7 @@ from pyrite.workload.input.sources.marks import marked_source
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.masters.up_to_date import UpToDate
+from pyrite.workload.masters.watched import Watched
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
@@ -40,11 +41,13 @@ class Conductor:
         options: Options,
         *,
         hooks: Hooks | None = None,
+        watched: Watched | None = None,
         depth: int = DEPTH,
         folder: str = "",
     ) -> None:
         """`folder` is the working directory of the run, unless it is that of this process."""
         self._hooks = hooks
+        self._watched = watched
         self._store = store
         self._journal = journal
         self._journal_plan = journal.plan
@@ -78,6 +81,8 @@ class Conductor:
             # In a resumed run, jobs that were running or failed start again.
             if entry.state is not state and entry.state is not JobState.SKIPPED:
                 self._scheduler.changed[job] = None
+        if watched is not None:
+            watched.tell(plan.ids, enumerate(self._entries))
 
     # State and decisions
 
@@ -305,6 +310,8 @@ class Conductor:
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)
+        if self._watched is not None:
+            self._watched.tell(self._plan.ids, batch)
         if scheduler.ended and self._hooks is not None:
             self._hooks.tell([(job, self._entries[job]) for job in scheduler.ended])
             scheduler.ended.clear()
