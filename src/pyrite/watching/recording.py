@@ -62,7 +62,6 @@ class Recorder(Closing):
         self._has_warned = False
         self._begun = self._looks = 0
         self._is_closed = False
-        logging.getLogger("pyrite").addHandler(self._lines)
         add_observer(self)
         atexit.register(self.close)
         repair_after_fork(self)
@@ -118,7 +117,7 @@ class Recorder(Closing):
         if thread is not None and thread is not threading.current_thread():
             thread.join(CLOSING_SECONDS)
         self.look()
-        logging.getLogger("pyrite").removeHandler(self._lines)
+        self._lines.close()
 
     def after_fork(self) -> None:
         """The child records its own runs alone; its thread starts with the first of them."""
@@ -127,6 +126,7 @@ class Recorder(Closing):
         self._wake = threading.Event()
         self._running, self._ended = {}, OrderedDict()
         self._thread = self._writer = None
+        self._lines.after_fork()
 
     def __repr__(self) -> str:
         return f"<recorder of runs in {self.folder or 'memory'}>"
