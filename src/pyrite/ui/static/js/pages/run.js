@@ -105,7 +105,10 @@ class RunPage {
         h("p", { class: "loading" }, "The DAG of this run is not known yet."),
       );
     this.log.more();
-    if (isOver(this.doc)) return;
+    if (isOver(this.doc)) {
+      this.log.end();
+      return;
+    }
     let n = 0;
     this.stops.push(
       listen(`${this.path}/events`, {
@@ -122,6 +125,7 @@ class RunPage {
 
   async finish() {
     this.update(await get(this.path).catch(() => this.doc));
+    this.log.end();
     this.log.more();
   }
 
@@ -240,18 +244,14 @@ class RunPage {
         ),
       ]);
     } else {
-      setContent(
-        this.panel,
-        JSON.stringify([doc.history, doc.stages, doc.members, doc.timings, doc.seconds]),
-        () => [
-          h("div", { class: "head" }, h("h2", {}, "Overview")),
-          h(
-            "div",
-            { class: "body" },
-            overview(doc, this.hint(), (name) => this.choose(name, { show: true })),
-          ),
-        ],
-      );
+      setContent(this.panel, `overview|${doc.state}|${doc.seconds}`, () => [
+        h("div", { class: "head" }, h("h2", {}, "Overview")),
+        h(
+          "div",
+          { class: "body" },
+          overview(doc, this.hint(), (name) => this.choose(name, { show: true })),
+        ),
+      ]);
     }
   }
 

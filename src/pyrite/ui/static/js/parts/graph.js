@@ -30,7 +30,7 @@ export class Graph {
       this.folding,
       tool("−", "Zoom out (-)", () => this.zoom(1 / 1.3)),
       tool("+", "Zoom in (+)", () => this.zoom(1.3)),
-      tool("Fit", "Show all of it (0)", () => this.fit(true)),
+      tool("Fit", "Fit all of it (0)", () => this.fit(true)),
     );
     this.view.addEventListener("keydown", (event) => this.key(event));
     this.resized = new ResizeObserver(() => this.svg && (this.moved ? this.apply() : this.fit()));
@@ -83,7 +83,8 @@ export class Graph {
     this.view.replaceChildren(this.svg);
     this.moved = false;
     this.fit();
-    this.choose(this.chosen);
+    if (this.chosen !== null && !this.boxOf(this.chosen)) this.onChoose(null);
+    else this.choose(this.chosen);
     if (this.repaint) this.repaint();
   }
 
