@@ -145,7 +145,7 @@ def test_names_and_errors_of_users_are_text(page: Page, stub: Stub) -> None:
     expect(page.locator(".panel .name")).to_have_text(scenes.HOSTILE)
     expect(page.locator("main img, .panel img, svg img")).to_have_count(0)
     expect(page.get_by_role("link", name="page ↗")).to_have_count(0)
-    assert scenes.HOSTILE in page.title()
+    assert page.title() == f"{scenes.HOSTILE} (failed) · Pyrite"
 
 
 def test_a_large_graph_is_folded_and_can_be_unfolded(page: Page, stub: Stub) -> None:

@@ -224,8 +224,9 @@ def _shares(members: Sequence[Box], place: Place, paint: _Paint) -> str:
     x, y, width = place.x + 10, place.bottom - _SHARES - 6, place.width - 20
     parts = [f'<g class="shares" data-x="{x:.1f}" data-y="{y:.1f}" data-width="{width:.1f}">']
     colors = Counter(box.color for box in members if box.color and not paint.live)
-    for color, count in sorted(colors.items()):
-        share = width * count / len(members)
+    wide = {color: max(count / len(members), 0.03) for color, count in sorted(colors.items())}
+    for color, part in wide.items():  # one of a thousand is seen, too
+        share = width * part / sum(wide.values())
         parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{share:.1f}" height="{_SHARES:.0f}" '
             f'fill="{escape(color)}"/>'

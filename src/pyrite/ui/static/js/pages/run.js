@@ -17,7 +17,6 @@ import { vertexDetail } from "../parts/vertex_panel.js";
 export async function run(main, [id], about) {
   const path = `/api/runs/${encodeURIComponent(id)}`;
   const page = new RunPage(id, path, await get(path), about.read_only);
-  document.title = `${page.doc.name} · Pyrite`;
   main.replaceChildren(...page.shown);
   await page.start();
   return () => page.stop();
@@ -140,6 +139,7 @@ class RunPage {
     this.doc = doc;
     this.byName = new Map(doc.vertices.map((vertex) => [vertex.name, vertex]));
     setBadge(this.badge, doc.state);
+    document.title = `${doc.name} (${doc.state}) · Pyrite`;
     const { set, hide } = this.figures;
     set("seconds", seconds(doc.seconds));
     set("in", short(doc.items_in), throughput(doc, "in"));

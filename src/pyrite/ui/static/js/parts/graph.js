@@ -342,18 +342,19 @@ function drawShares(shares, counts, total) {
   shares.drawn = key;
   const width = Number(shares.dataset.width);
   let x = Number(shares.dataset.x);
-  const parts = Object.entries(counts)
-    .sort()
-    .map(([state, n]) => {
-      const part = s("rect", {
-        class: `s-${state}`,
-        x,
-        y: shares.dataset.y,
-        width: (width * n) / total,
-        height: 5,
-      });
-      x += (width * n) / total;
-      return part;
+  const wide = Object.entries(counts).map(([state, n]) => [state, Math.max(n / total, 0.03)]);
+  const sum = wide.reduce((all, [, part]) => all + part, 0); // one of a thousand is seen, too
+  const parts = wide.sort().map(([state, part]) => {
+    const share = (width * part) / sum;
+    const shown = s("rect", {
+      class: `s-${state}`,
+      x,
+      y: shares.dataset.y,
+      width: share,
+      height: 5,
     });
+    x += share;
+    return shown;
+  });
   shares.replaceChildren(...parts);
 }
