@@ -7,7 +7,6 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-import click
 import typer
 
 from pyrite.cli import app
@@ -25,45 +24,51 @@ def formatted(*_: Any, **__: Any) -> str:
 
 def help_of(name: list[str]) -> str:
     """What a command does, how it is called, and a table of its arguments and options."""
-    command, context = _found(name)
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    command = typer.main.get_command(app)
+    for word in name:
+        command = _below(command)[word]
+    shown = [found for found in command.params if not getattr(found, "hidden", False)]
+    words = ["pyrite", *name, *(_written(found) for found in shown if not _is_option(found))]
+    usage = " ".join([*words, "[OPTIONS]"] if any(map(_is_option, shown)) else words)
     lines = [f"<p>{escape(_one_line(command.help or ''))}</p>", _code(usage)]
-    rows = [_row(found, context) for found in command.params if not getattr(found, "hidden", False)]
-    if rows:
-        lines += ["<table><tbody>", *rows, "</tbody></table>"]
+    if shown:
+        lines += ["<table><tbody>", *map(_row, shown), "</tbody></table>"]
     return "\n".join(lines)
 
 
-def commands(command: click.Command | None = None, path: tuple[str, ...] = ()) -> list[str]:
+def commands(command: Any = None, path: tuple[str, ...] = ()) -> list[str]:
     """The names of all commands, such as "workload run"."""
     command = command or typer.main.get_command(app)
-    if not isinstance(command, click.Group):
-        return [" ".join(path)]
-    own = [" ".join(path)] if path and command.invoke_without_command else []
-    below = [commands(found, (*path, name)) for name, found in command.commands.items()]
-    return own + [name for names in below for name in names]
+    below = _below(command)
+    names = [" ".join(path)] if not below or (path and command.invoke_without_command) else []
+    for name, found in below.items():
+        names += commands(found, (*path, name))
+    return names
 
 
-def _found(name: list[str]) -> tuple[click.Command, click.Context]:
-    command = typer.main.get_command(app)
-    context = click.Context(command, info_name="pyrite")
-    for word in name:
-        assert isinstance(command, click.Group)
-        command = command.commands[word]
-        context = click.Context(command, parent=context, info_name=word)
-    return command, context
+def _below(command: Any) -> dict[str, Any]:
+    return getattr(command, "commands", {})
+
+
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "option")
+
+
+def _written(parameter: Any) -> str:
+    """How a parameter is written: its options, or the name of the argument."""
+    if _is_option(parameter):
+        return ", ".join([*parameter.opts, *parameter.secondary_opts])
+    return str(parameter.metavar or parameter.human_readable_name)
 
 
 def _anchor(name: str) -> str:
     return f"pyrite-{name.replace(' ', '-')}"
 
 
-def _row(parameter: click.Parameter, context: click.Context) -> str:
-    if isinstance(parameter, click.Option):
-        names, text = ", ".join([*parameter.opts, *parameter.secondary_opts]), parameter.help or ""
-    else:
-        names, text = parameter.make_metavar(context), getattr(parameter, "help", None) or ""
-    return f"<tr><td><code>{escape(names)}</code></td><td>{escape(_one_line(text))}</td></tr>"
+def _row(parameter: Any) -> str:
+    text = _one_line(getattr(parameter, "help", None) or "")
+    written = f"<code>{escape(_written(parameter))}</code>"
+    return f"<tr><td>{written}</td><td>{escape(text)}</td></tr>"
 
 
 def _code(text: str) -> str:

@@ -9,6 +9,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 import pytest
+from scripts.help_of_commands import commands
 
 import pyrite
 from pyrite import agg, cluster, processors, telemetry, workload
@@ -44,6 +45,12 @@ def test_the_reference_has_all_public_names(module: ModuleType, site: dict[Path,
     modules = {"agg", "processors", "testing", "telemetry", "__version__"}
     names = {f"{prefix}.{name}" for name in module.__all__ if name not in modules}
     assert names - anchors == set()
+
+
+def test_the_reference_has_all_commands(site: dict[Path, Page]) -> None:
+    [page] = [page for path, page in site.items() if path.name == "cli.html"]
+    assert {"pyrite-run", "pyrite-workload-run", "pyrite-peers-status"} <= page.anchors
+    assert {f"pyrite-{name.replace(' ', '-')}" for name in commands()} <= page.anchors
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +53,7 @@ def test_a_failed_run_says_where_and_at_which_item(shown: Instance) -> None:
     run = _http(shown).get(f"/api/runs/{execution.id}").json
     assert (run["state"], run["failure"]["vertex"]) == ("failed", "step")
     assert "no such day" in run["failure"]["traceback"]
-    [row] = _http(shown).get("/api/runs?state=failed&search=STEP").json["runs"]
+    [row] = _http(shown).get("/api/runs?state=failed&search=STEP+such+day").json["runs"]
     assert "no such day" in row["failure"]
 
 
@@ -97,6 +100,46 @@ def test_the_server_stops_soon_though_streams_are_open(tmp_path: Path) -> None:
             took = time.monotonic() - began
             assert list(of_run)[-2][1]["state"] == "cancelled"
     assert took < 2
+
+
+def test_a_client_that_does_not_read_does_not_keep_the_server(shown: Instance) -> None:
+    http = _http(shown)
+    shown.new_light_job(Gate().dag()).execute()
+    with socket.create_connection((http.host, http.port)) as silent:
+        silent.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        half = socket.create_connection((http.host, http.port))
+        half.sendall(b"GET / HTTP/1.1\r\nHost:")
+        assert silent.recv(10)
+        began = time.monotonic()
+        shown.close()
+        half.close()
+    assert time.monotonic() - began < 2
+
+
+def test_a_forked_child_does_not_keep_the_port(tmp_path: Path) -> None:
+    """In a process of its own: the fork of one with the threads of all tests would warn."""
+    script = """
+import os, signal, socket, pyrite
+pyr = pyrite.instance(ui=True)
+port = int(pyr.ui_url.rpartition(":")[2].strip("/"))
+child = os.fork()
+if not child:
+    assert pyr.ui_url
+    pyr.close()
+    signal.pause()
+pyr.close()
+try:
+    socket.create_connection(("127.0.0.1", port)).close()
+    raise SystemExit("the port is still open")
+except ConnectionRefusedError:
+    pass
+finally:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_graph_is_a_picture_with_all_vertices(shown: Instance) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,12 +15,16 @@ import pytest
 
 import pyrite
 from pyrite import DAG, between, processors
+from pyrite.cli.progress import opened
 from pyrite.errors import JobCancelled
 from pyrite.instances import Instance
-from pyrite.watching import followed, recording
+from pyrite.watching import followed
+from pyrite.watching import recording as recording_module
 from pyrite.watching.journal import Journal
+from pyrite.watching.observers import begun
 from pyrite.watching.recorders import open_recorder
 from pyrite.watching.recording import Recorder
+from tests.durable.threads import running
 from tests.watching.jobs import Gate, failing
 
 
@@ -27,8 +32,8 @@ from tests.watching.jobs import Gate, failing
 def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     """It writes each run to the journal, however short."""
     monkeypatch.setattr(followed, "SHORT_SECONDS", 0.0)
-    with open_recorder(tmp_path / "runs") as opened:
-        yield opened.recorder
+    with open_recorder(tmp_path / "runs") as recording:
+        yield recording.recorder
 
 
 def _quick() -> DAG:
@@ -64,9 +69,9 @@ def test_another_process_finds_the_run_in_the_journal(pyr: Instance, recorder: R
 
 
 def test_a_light_job_of_a_moment_costs_no_file(pyr: Instance, tmp_path: Path) -> None:
-    with open_recorder(tmp_path / "runs") as opened:
+    with open_recorder(tmp_path / "runs") as recording:
         pyr.new_light_job(_quick()).execute().result(10)
-        assert [row.state for row in opened.recorder.rows()] == ["completed"]
+        assert [row.state for row in recording.recorder.rows()] == ["completed"]
     assert not (tmp_path / "runs").exists()
 
 
@@ -116,7 +121,7 @@ def test_many_short_jobs_leave_the_newest_in_memory(
     pyr: Instance, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(followed, "SHORT_SECONDS", 100.0)
-    monkeypatch.setattr(recording, "ENDED_KEPT", 5)
+    monkeypatch.setattr(recording_module, "ENDED_KEPT", 5)
     job = pyr.new_light_job(_quick())
     ids = []
     for _ in range(12):
@@ -169,6 +174,7 @@ import os, sys
 sys.path.insert(0, {os.getcwd()!r})
 import pyrite
 from pyrite.watching.journal import Journal
+from tests.durable.threads import running
 from tests.watching.jobs import Gate, failing
 with pyrite.instance() as pyr:
     gate = Gate()
@@ -193,11 +199,63 @@ def test_a_program_that_just_ends_has_recorded_how_its_runs_ended(tmp_path: Path
 import sys
 sys.path.insert(0, {os.getcwd()!r})
 import pyrite
+from tests.durable.threads import running
 from tests.watching.jobs import failing
 pyrite.instance().new_light_job(failing()).execute().exception(10)
 """
     _run(script, tmp_path)
     assert [row.state for row in Journal(tmp_path).rows()] == ["failed"]
+
+
+def test_after_ctrl_c_a_command_has_recorded_how_its_run_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a command does not close its instance, and ends the process at once."""
+    monkeypatch.setattr(followed, "SHORT_SECONDS", 0.0)
+    monkeypatch.setenv("PYRITE_RUNS", str(tmp_path))
+
+    def interrupted() -> None:
+        with opened() as pyr:
+            opened_instances.append(pyr)
+            execution = pyr.new_light_job(Gate().dag()).execute()
+            execution.cancel()
+            execution.exception(10)
+            raise KeyboardInterrupt
+
+    opened_instances: list[Instance] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [row.state for row in Journal(tmp_path).rows()] == ["cancelled"]
+    opened_instances[0].close()
+
+
+def test_a_folder_that_is_deleted_meanwhile_is_made_again(
+    pyr: Instance, recorder: Recorder
+) -> None:
+    assert recorder.folder is not None
+    gate = Gate()
+    execution = pyr.new_light_job(gate.dag()).execute()
+    recorder.look()
+    shutil.rmtree(recorder.folder)
+    gate.open()
+    execution.result(10)
+    recorder.look()
+    assert [row.state for row in Journal(recorder.folder).rows()] == ["completed"]
+
+
+def test_a_durable_job_that_nobody_follows_any_more_is_lost_from_sight(
+    tmp_path: Path, recorder: Recorder
+) -> None:
+    """It goes on, and a page that knows its folder shows it from there."""
+    with running(tmp_path / "jobs", peers=0) as threads:
+        execution = begun(threads.execute(_quick()))
+        assert [row.state for row in recorder.rows()] == ["starting"]
+        threads.jobs.close()
+    view = recorder.view(execution.id)
+    assert view is not None
+    assert view.state == "lost"
+    assert view.failure is not None
+    assert "the job goes on" in view.failure.message
 
 
 def _run(script: str, folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pyrite.dag import Vertex
 from pyrite.errors import JobFailed
-from pyrite.functions import message_of, shorten, shorten_text
+from pyrite.functions import describe, message_of, shorten, shorten_text
 from pyrite.job import Execution, Job, JobStatus
 from pyrite.tracebacks import users_traceback
 from pyrite.watching.views import (
@@ -221,8 +221,12 @@ def step_text(vertex: Vertex) -> str:
     # A class with a repr of its own may hide something.
     if not is_dataclass(step) or not hasattr(type(step).__repr__, "__wrapped__"):
         return shorten(vertex.supplier if step is None else step, LONGEST_STEP)
-    parts = [f"{f.name}={shorten(getattr(step, f.name))}" for f in fields(step) if f.repr]
+    parts = [f"{f.name}={_short(getattr(step, f.name))}" for f in fields(step) if f.repr]
     return shorten_text(f"{type(step).__name__}({', '.join(parts)})", LONGEST_STEP)
+
+
+def _short(value: Any) -> str:
+    return describe(value) if callable(value) else shorten(value)
 
 
 def read(reading: Any, instead: Any) -> Any:

@@ -53,7 +53,7 @@ class Runs:
             for row in found.values()
             if (not states or row.state in states)
             and (not kinds or row.kind in kinds)
-            and all(word in f"{row.name} {row.id} {row.host}".lower() for word in words)
+            and all(word in _text(row) for word in words)
         ]
         return sorted(chosen, key=lambda row: (row.submitted, row.id), reverse=True)
 
@@ -68,3 +68,8 @@ class Runs:
                 return found
             lost = lost or found
         return lost
+
+
+def _text(row: RunRow) -> str:
+    """What is searched."""
+    return f"{row.name} {row.id} {row.host} {row.pid} {row.failure or ''}".lower()
