@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from pyrite.functions import shorten_text
-from pyrite.watching.whereabouts import whereabouts
+from pyrite.whereabouts import whereabouts
 
 LINES_KEPT: Final = 5000
 LONGEST_MESSAGE: Final = 10_000
