@@ -19,6 +19,7 @@ _LINE: Final = 15.0
 _WIDEST_TEXT: Final = 210.0
 _LEAST_WIDTH: Final = 72.0
 _LEAST_LIVE_WIDTH: Final = 132.0
+_LABEL: Final = 16.0
 _METER: Final[Size] = (44.0, 5.0)
 _SHARES: Final = 5.0
 _MARGIN: Final = 12.0
@@ -104,7 +105,7 @@ def _label_size(arrow: Arrow, *, meters: bool) -> Size | None:
     if not arrow.label:
         return (meter[0], meter[1] + 4) if meters else None
     text = width_of(shortened(arrow.label, _NOTE, _WIDEST_TEXT), _NOTE)
-    return max(text, meter[0]), 13 + (meter[1] + 3 if meters else 0)
+    return max(text, meter[0]), _LABEL + (meter[1] + 2 if meters else 0)
 
 
 def _edge(arrow: Arrow, route: Route, paint: _Paint, *, meters: bool) -> str:
@@ -127,7 +128,7 @@ def _label(arrow: Arrow, place: Place, paint: _Paint, *, meters: bool) -> str:
     parts = []
     if arrow.label:
         parts.append(
-            f'<text class="label" x="{place.middle:.1f}" y="{place.y + 10:.1f}" '
+            f'<text class="label" x="{place.middle:.1f}" y="{place.y + 11.5:.1f}" '
             f'text-anchor="middle" font-size="{_NOTE:.0f}"{paint(fill="#7d7d7d")}>'
             f"{escape(shortened(arrow.label, _NOTE, _WIDEST_TEXT))}</text>"
         )
@@ -149,7 +150,7 @@ def _path(points: Sequence[Point], gap: Place | None) -> str:
     for n, (x2, y2) in enumerate(rest):
         if n % 2:
             if gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2:
-                below = min(gap.y + 14, gap.bottom)
+                below = gap.y + _LABEL
                 parts.append(f"L{x2:.1f} {gap.y:.1f}M{x2:.1f} {below:.1f}")
             parts.append(f"L{x2:.1f} {y2:.1f}")
         elif abs(x - x2) < 0.5:

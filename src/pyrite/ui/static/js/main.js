@@ -26,9 +26,11 @@ let about = { sources: [] };
 async function show() {
   stop();
   stop = () => {};
-  const found = ROUTES.map(([pattern, section, page]) => [location.pathname.match(pattern), section, page]).find(
-    ([match]) => match,
-  );
+  const found = ROUTES.map(([pattern, section, page]) => [
+    location.pathname.match(pattern),
+    section,
+    page,
+  ]).find(([match]) => match);
   document.title = "Pyrite";
   navigation(found ? found[1] : null);
   main.replaceChildren(h("p", { class: "loading" }, "Loading …"));
@@ -50,10 +52,13 @@ async function show() {
 function navigation(section) {
   const kinds = new Set(about.sources.map((source) => source.kind));
   const links = [["runs", "/", "Runs"]];
-  if (kinds.has("workload") || section === "workloads") links.push(["workloads", "/workloads", "Workloads"]);
+  if (kinds.has("workload") || section === "workloads")
+    links.push(["workloads", "/workloads", "Workloads"]);
   if (kinds.has("durable") || section === "durable") links.push(["durable", "/durable", "Durable"]);
   setContent(document.getElementById("nav"), JSON.stringify([links, section]), () =>
-    links.map(([name, href, label]) => h("a", { href, "aria-current": name === section ? "page" : null }, label)),
+    links.map(([name, href, label]) =>
+      h("a", { href, "aria-current": name === section ? "page" : null }, label),
+    ),
   );
 }
 
@@ -66,9 +71,18 @@ export function go(path) {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  if (
+    !link ||
+    event.defaultPrevented ||
+    event.button ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey
+  )
+    return;
   const href = link.getAttribute("href");
-  if (!href.startsWith("/") || href.startsWith("/static") || href.startsWith("/api") || link.target) return;
+  if (!href.startsWith("/") || href.startsWith("/static") || href.startsWith("/api") || link.target)
+    return;
   event.preventDefault();
   go(href);
 });
@@ -86,7 +100,10 @@ addEventListener("popstate", show);
 
 try {
   about = await get("/api/about");
-  document.getElementById("place").textContent = [about.host, about.version && `Pyrite ${about.version}`]
+  document.getElementById("place").textContent = [
+    about.host,
+    about.version && `Pyrite ${about.version}`,
+  ]
     .filter(Boolean)
     .join(" · ");
 } catch {

@@ -89,7 +89,8 @@ export class Graph {
 
   // The tab key stops at one vertex, and the arrow keys go from there: there may be hundreds.
   stopAt(vertex) {
-    for (const { element } of this.vertices.values()) element.setAttribute("tabindex", element === vertex ? "0" : "-1");
+    for (const { element } of this.vertices.values())
+      element.setAttribute("tabindex", element === vertex ? "0" : "-1");
   }
 
   async toggleAll() {
@@ -121,7 +122,7 @@ export class Graph {
       const text = textOf(names);
       setState(element, state);
       if (rate) setText(rate, text);
-      element.setAttribute("aria-label", [name, state, text].join(", "));
+      element.setAttribute("aria-label", [...new Set([name, state, text])].join(", "));
       if (shares && members) drawShares(shares, counts, names.length);
     }
   }
@@ -138,14 +139,20 @@ export class Graph {
       level.setAttribute("width", (share * Number(track.getAttribute("width"))).toFixed(1));
       const title = element.querySelector("title");
       if (element.plainTitle === undefined) element.plainTitle = title.textContent;
-      setText(title, found && found.capacity ? `${element.plainTitle}\n${found.fill} of ${found.capacity} items wait` : element.plainTitle);
+      setText(
+        title,
+        found && found.capacity
+          ? `${element.plainTitle}\n${found.fill} of ${found.capacity} items wait`
+          : element.plainTitle,
+      );
     }
   }
 
   choose(name) {
     this.chosen = name;
     const box = name === null ? null : this.boxOf(name);
-    for (const [each, { element }] of this.vertices) element.classList.toggle("chosen", each === box);
+    for (const [each, { element }] of this.vertices)
+      element.classList.toggle("chosen", each === box);
     if (!this.svg) return;
     this.svg.classList.toggle("has-chosen", Boolean(box));
     for (const { element, source, destination } of this.edges) {
@@ -159,7 +166,13 @@ export class Graph {
     if (!found) return;
     const [x, y, width, height] = found.place;
     const seen = this.seen;
-    if (x >= seen.x && y >= seen.y && x + width <= seen.x + seen.width && y + height <= seen.y + seen.height) return;
+    if (
+      x >= seen.x &&
+      y >= seen.y &&
+      x + width <= seen.x + seen.width &&
+      y + height <= seen.y + seen.height
+    )
+      return;
     seen.x = x + width / 2 - seen.width / 2;
     seen.y = y + height / 2 - seen.height / 2;
     this.moved = true;
@@ -182,7 +195,7 @@ export class Graph {
     this.apply();
   }
 
-  // On a wide window the details stand beside the graph, so its height does not depend on the graph.
+  // On a wide window the details stand beside the graph, so its height is always the same.
   heightFor(natural) {
     const most = Math.max(300, Math.min(innerHeight * 0.62, 820));
     return innerWidth > 1000 ? most : Math.min(most, Math.max(200, natural));
@@ -193,13 +206,17 @@ export class Graph {
     const { x, y, width } = this.seen;
     const scale = this.view.clientWidth / width;
     this.seen.height = this.view.clientHeight / scale;
-    this.svg.setAttribute("viewBox", [x, y, width, this.seen.height].map((n) => n.toFixed(1)).join(" "));
+    this.svg.setAttribute(
+      "viewBox",
+      [x, y, width, this.seen.height].map((n) => n.toFixed(1)).join(" "),
+    );
   }
 
   zoom(factor, at = null) {
     const { clientWidth: width, clientHeight: height } = this.view;
     const scale = width / this.seen.width;
-    const least = Math.min(SMALLEST_TEXT, width / this.whole.width, height / this.whole.height) * 0.9;
+    const least =
+      Math.min(SMALLEST_TEXT, width / this.whole.width, height / this.whole.height) * 0.9;
     const next = Math.min(LARGEST, Math.max(least, scale * factor));
     const [px, py] = at || [width / 2, height / 2];
     const [ux, uy] = [this.seen.x + px / scale, this.seen.y + py / scale];
@@ -255,7 +272,10 @@ export class Graph {
         if (!event.ctrlKey && !event.metaKey) return; // the wheel alone scrolls the page
         event.preventDefault();
         const box = this.view.getBoundingClientRect();
-        this.zoom(Math.exp(-event.deltaY * 0.004), [event.clientX - box.left, event.clientY - box.top]);
+        this.zoom(Math.exp(-event.deltaY * 0.004), [
+          event.clientX - box.left,
+          event.clientY - box.top,
+        ]);
       },
       { passive: false },
     );
@@ -310,7 +330,9 @@ function together(counts) {
   if (states.length === 1) return states[0];
   const found = FIRST.find((state) => counts[state]);
   if (found) return found;
-  return states.every((state) => ["done", "skipped", "completed"].includes(state)) ? "completed" : "running";
+  return states.every((state) => ["done", "skipped", "completed"].includes(state))
+    ? "completed"
+    : "running";
 }
 
 function drawShares(shares, counts, total) {
@@ -322,7 +344,13 @@ function drawShares(shares, counts, total) {
   const parts = Object.entries(counts)
     .sort()
     .map(([state, n]) => {
-      const part = s("rect", { class: `s-${state}`, x, y: shares.dataset.y, width: (width * n) / total, height: 5 });
+      const part = s("rect", {
+        class: `s-${state}`,
+        x,
+        y: shares.dataset.y,
+        width: (width * n) / total,
+        height: 5,
+      });
       x += (width * n) / total;
       return part;
     });

@@ -27,7 +27,12 @@ export class Table {
       h(
         "div",
         { class: tall ? "scroll tall" : "scroll" },
-        h("table", { class: kind, "aria-label": caption }, h("thead", {}, h("tr", {}, this.heads)), this.body),
+        h(
+          "table",
+          { class: kind, "aria-label": caption },
+          h("thead", {}, h("tr", {}, this.heads)),
+          this.body,
+        ),
       ),
       this.more,
     );
@@ -36,7 +41,12 @@ export class Table {
 
   head(column) {
     const kind = column.number ? "n" : "";
-    if (!column.value) return h("th", { class: kind, scope: "col", title: column.title }, h("span", {}, column.label));
+    if (!column.value)
+      return h(
+        "th",
+        { class: kind, scope: "col", title: column.title },
+        h("span", {}, column.label),
+      );
     const button = h("button", { type: "button" }, column.label);
     button.addEventListener("click", () => this.sortBy(column));
     return h("th", { class: kind, scope: "col", title: column.title }, button);
@@ -84,7 +94,9 @@ export class Table {
       if (x === y) return 0;
       if (x === null || x === undefined) return 1;
       if (y === null || y === undefined) return -1;
-      return typeof x === "string" ? sign * x.localeCompare(y, "en", { numeric: true }) : sign * (x - y);
+      return typeof x === "string"
+        ? sign * x.localeCompare(y, "en", { numeric: true })
+        : sign * (x - y);
     };
     return found.sort(order);
   }
@@ -117,13 +129,17 @@ export class Table {
     let kept = this.kept.get(id);
     if (!kept) {
       const cells = this.columns.map((column) =>
-        h("td", { class: `${column.number ? "n " : ""}${column.kind || ""}`.trim(), "data-label": column.short }),
+        h("td", {
+          class: `${column.number ? "n " : ""}${column.kind || ""}`.trim(),
+          "data-label": column.short,
+        }),
       );
       const row = h("tr", { class: this.onChoose ? "row" : null }, cells);
       row.classList.toggle("chosen", id === this.chosen);
       if (this.onChoose) {
         row.addEventListener("click", (event) => {
-          if (!event.target.closest("a") && !String(getSelection())) this.onChoose(this.kept.get(id).data);
+          if (!event.target.closest("a") && !String(getSelection()))
+            this.onChoose(this.kept.get(id).data);
         });
       }
       kept = { row, cells };
@@ -144,7 +160,12 @@ export class Table {
 
 // A box to search in, which "/" goes to.
 export function searchBox(label, onInput) {
-  const box = h("input", { type: "search", placeholder: label, "aria-label": label, "data-shortcut": "/" });
+  const box = h("input", {
+    type: "search",
+    placeholder: label,
+    "aria-label": label,
+    "data-shortcut": "/",
+  });
   box.addEventListener("input", () => onInput(box.value.trim().toLowerCase()));
   box.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && box.value) {
