@@ -151,13 +151,12 @@ def test_the_variable_and_the_command_line_turn_it_on(tmp_path: Path) -> None:
 
 def test_the_log_of_a_run_has_its_vertices(pyr: Instance) -> None:
     lines = LogLines()
-    log.addHandler(lines)
     try:
         pipe = Pipeline()
         pipe.read_from([1]).map(noted, name="noting").write_to(processors.noop())
         execution = pyr.new_light_job(pipe).execute()
         execution.result(10)
     finally:
-        log.removeHandler(lines)
+        lines.close()
     (line,) = lines.of(execution.id, 0.0, None, 0)
     assert (line.vertex, line.execution) == ("noting", execution.id)
