@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -49,6 +50,11 @@ def test_a_line_of_a_users_function_has_its_job_and_vertex(pyr: Instance) -> Non
     assert set(lines[0]) >= {"time", "level", "logger", "message", "job", "execution", "vertex"}
 
 
+async def noted_later(n: int) -> int:
+    await asyncio.sleep(0)
+    return noted(n)
+
+
 class Noting(AbstractProcessor):
     def try_process_any(self, ordinal: int, item: Any) -> bool:
         log.warning("own")
@@ -66,6 +72,7 @@ def noted_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
         ([1], Noting),
         ([pa.record_batch({"n": [1]})], processors.map_batches(noted_batch)),
         ([1], processors.flat_map(lambda n: [noted(n)])),
+        ([1], processors.map_async(noted_later)),
         ([1], processors.accumulate(0, lambda state, n: state + noted(n))),
     ],
 )

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from pyrite.functions import shorten_text
-from pyrite.watching.whereabouts import Whereabouts, whereabouts
+from pyrite.whereabouts import Whereabouts, whereabouts
 
 LINES_KEPT: Final = 5000
 LONGEST_MESSAGE: Final = 10_000
