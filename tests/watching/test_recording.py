@@ -16,7 +16,7 @@ import pytest
 import pyrite
 from pyrite import DAG, between, processors
 from pyrite.cli.progress import opened
-from pyrite.errors import JobCancelled
+from pyrite.errors import JobCancelled, PyriteError
 from pyrite.instances import Instance
 from pyrite.watching import followed
 from pyrite.watching import recording as recording_module
@@ -259,6 +259,29 @@ def test_after_ctrl_c_a_command_has_recorded_how_its_run_ended(
         interrupted()
     assert [row.state for row in Journal(tmp_path).rows()] == ["cancelled"]
     opened_instances[0].close()
+
+
+def test_a_run_that_cannot_be_cancelled_hides_no_other_run(
+    pyr: Instance, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert recorder.folder is not None
+    gates = [Gate(), Gate()]
+    first, second = (pyr.new_light_job(gate.dag()).execute() for gate in gates)
+    recorder.look()
+
+    def fail() -> None:
+        raise PyriteError("the store is gone")
+
+    first._request_cancel = fail
+    assert Journal(recorder.folder).cancel(first.id)
+    gates[1].open()
+    second.result(10)
+    recorder.look()
+    assert "the store is gone" in caplog.text
+    states = {row.id: row.state for row in Journal(recorder.folder).rows()}
+    assert states == {first.id: "running", second.id: "completed"}
+    gates[0].open()
+    first.result(10)
 
 
 def test_a_folder_that_is_deleted_meanwhile_is_made_again(

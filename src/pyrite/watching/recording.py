@@ -146,16 +146,16 @@ class Recorder(Closing):
         pause = LOOK_SECONDS
         while not self._wake.wait(pause):
             began = time.thread_time()
-            try:
-                self.look()
-            except Exception:
-                logger.warning("the runs of this process could not be looked at", exc_info=True)
+            self.look()
             took = time.thread_time() - began
             pause = min(LONGEST_PAUSE, max(LOOK_SECONDS, took / SHARE_OF_TIME))
 
     def _look(self) -> None:
         for each in self._newest():
-            self._look_at(each)
+            try:
+                self._look_at(each)
+            except Exception:  # the others are looked at all the same
+                logger.warning("run %s could not be looked at", each.id, exc_info=True)
         self._looks += 1
         if self._writer is not None and self._looks % LOOKS_BETWEEN_PRUNING == 0:
             self._write(self._prune)
