@@ -9,10 +9,10 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 import pytest
-from scripts.help_of_commands import commands
 
 import pyrite
 from pyrite import agg, cluster, processors, telemetry, workload
+from pyrite.cli.reference import commands
 from tests.docs.site import Page, broken, build, pages_of, project
 
 
