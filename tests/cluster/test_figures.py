@@ -103,6 +103,9 @@ def test_the_job_of_another_client_has_metrics_too(cluster: LocalCluster, client
     with cluster.client() as other:
         (found,) = running(other, 1)
         until(lambda: received(found) > 0)
+        view = view_of(found)
+        assert [vertex.name for vertex in view.vertices] == ["v0", "v1"]
+        assert [(edge.source, edge.destination) for edge in view.edges] == [("v0", "v1")]
         execution.cancel()
         assert isinstance(found.exception(10), JobCancelled)
         assert received(found) > 0

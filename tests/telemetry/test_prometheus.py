@@ -10,7 +10,6 @@ import sys
 import textwrap
 import threading
 import time
-from importlib.machinery import PathFinder
 
 import pytest
 
@@ -136,29 +135,6 @@ def test_a_variable_that_makes_no_sense_is_one_warning(
             instance.new_light_job(chain("bad")).execute().result(10)
     assert [r.levelno for r in caplog.records] == [logging.WARNING]
     assert "PYRITE_PROMETHEUS" in caplog.text
-
-
-def test_a_missing_library_is_one_warning_that_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    _without(monkeypatch, "prometheus_client")
-    monkeypatch.setenv("PYRITE_PROMETHEUS", "1234")
-    with pyrite.instance() as instance:
-        instance.new_light_job(chain("missing")).execute().result(10)
-    assert "pip install 'pyrite[metrics]'" in caplog.text
-    with pytest.raises(PyriteError, match="needs prometheus-client, which is not installed"):
-        push_to("http://127.0.0.1:1")
-
-
-def _without(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
-    find = PathFinder.find_spec
-    monkeypatch.setattr(
-        PathFinder,
-        "find_spec",
-        lambda name, *rest: None if name == library else find(name, *rest),
-    )
-    for name in [name for name in sys.modules if name.partition(".")[0] == library]:
-        monkeypatch.delitem(sys.modules, name)
 
 
 def test_a_forked_child_leaves_the_port_to_its_parent() -> None:

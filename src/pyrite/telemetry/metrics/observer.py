@@ -22,6 +22,7 @@ class Counting(Following):
         super().__init__()
         self._totals = Totals()
         self._counting = threading.Lock()
+        self._looking = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
 
     def use(self, on_change: Callable[[], None]) -> None:
@@ -43,12 +44,20 @@ class Counting(Following):
     def totals(self) -> Iterator[Totals]:
         """What all runs have done until now; only for the time of the block."""
         self.settle()
-        for execution in self.running:  # without the lock: this may ask another process
+        # One at a time: this may ask other processes, which may not answer for a while.
+        if self._looking.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
+        with self._counting:
+            yield self._totals
+
+    def _look(self) -> None:
+        for execution in self.running:
             metrics = read(execution.metrics, {})
             with self._counting:
                 self._totals.saw(execution.id, metrics)
-        with self._counting:
-            yield self._totals
 
     def on_begin(self, execution: Execution) -> None:
         with self._counting:
@@ -104,6 +113,7 @@ class Counting(Following):
     def after_fork(self) -> None:
         super().after_fork()
         self._counting = threading.Lock()
+        self._looking = threading.Lock()
         self._totals = Totals()
 
     def _tell(self) -> None:
