@@ -1,5 +1,5 @@
-"""Fixtures for all tests: an instance per pool size, the profile of hypothesis, and a check that no
-thread is left."""
+"""Fixtures for all tests: an instance per pool size, the profile of hypothesis, a journal of runs
+that is not the user's, and a check that no thread is left."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ import pytest
 
 import pyrite
 from pyrite import Instance
-from tests.java import start_fast
 from tests.postgres import PostgresServer
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from tests.http_server import HttpServer
-
-start_fast()
 
 hypothesis.settings.register_profile(
     "default",
@@ -37,6 +34,16 @@ hypothesis.settings.load_profile("default")
 # A shell lets what it starts in the background ignore SIGINT, and the commands that tests interrupt
 # would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runs_are_recorded_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands record their runs. Those of tests do not belong among the runs of the person who
+    starts them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.delenv("PYRITE_RUNS", raising=False)
+        yield
 
 
 @pytest.fixture

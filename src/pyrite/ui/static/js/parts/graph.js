@@ -30,7 +30,7 @@ export class Graph {
       this.folding,
       tool("−", "Zoom out (-)", () => this.zoom(1 / 1.3)),
       tool("+", "Zoom in (+)", () => this.zoom(1.3)),
-      tool("Fit", "Show all of it (0)", () => this.fit(true)),
+      tool("Fit", "Fit all of it (0)", () => this.fit(true)),
     );
     this.view.addEventListener("keydown", (event) => this.key(event));
     this.resized = new ResizeObserver(() => this.svg && (this.moved ? this.apply() : this.fit()));
@@ -83,7 +83,8 @@ export class Graph {
     this.view.replaceChildren(this.svg);
     this.moved = false;
     this.fit();
-    this.choose(this.chosen);
+    if (this.chosen !== null && !this.boxOf(this.chosen)) this.onChoose(null);
+    else this.choose(this.chosen);
     if (this.repaint) this.repaint();
   }
 
@@ -341,18 +342,19 @@ function drawShares(shares, counts, total) {
   shares.drawn = key;
   const width = Number(shares.dataset.width);
   let x = Number(shares.dataset.x);
-  const parts = Object.entries(counts)
-    .sort()
-    .map(([state, n]) => {
-      const part = s("rect", {
-        class: `s-${state}`,
-        x,
-        y: shares.dataset.y,
-        width: (width * n) / total,
-        height: 5,
-      });
-      x += (width * n) / total;
-      return part;
+  const wide = Object.entries(counts).map(([state, n]) => [state, Math.max(n / total, 0.03)]);
+  const sum = wide.reduce((all, [, part]) => all + part, 0); // one of a thousand is seen, too
+  const parts = wide.sort().map(([state, part]) => {
+    const share = (width * part) / sum;
+    const shown = s("rect", {
+      class: `s-${state}`,
+      x,
+      y: shares.dataset.y,
+      width: share,
+      height: 5,
     });
+    x += share;
+    return shown;
+  });
   shares.replaceChildren(...parts);
 }
