@@ -154,6 +154,60 @@ def stages() -> str:
     return picture(560, 320, boxes, arrows, frames)
 
 
+def edges() -> str:
+    """How the items of two senders go to three receivers, in each pattern."""
+    patterns = {
+        "unicast": [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)],
+        "broadcast": [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)],
+        "partitioned": [(0, 0), (0, 2), (1, 0), (1, 2)],
+        "all_to_one": [(0, 1), (1, 1)],
+        "isolated": [(0, 0), (1, 1)],
+    }
+    notes = {
+        "unicast": "any one of them",
+        "broadcast": "every one",
+        "partitioned": "by key: a or c",
+        "all_to_one": "always the same",
+        "isolated": "the same number",
+    }
+    boxes: dict[str, Box] = {}
+    arrows, frames = [], []
+    for i, (pattern, ways) in enumerate(patterns.items()):
+        left = 10 + 196 * i
+        frames.append(Frame(left, 10, 186, 216, f"{pattern}: {notes[pattern]}"))
+        for sender in (0, 1):
+            boxes[f"{pattern} from {sender}"] = Box(left + 34, 92 + 70 * sender, ("",), width=36)
+        for receiver in (0, 1, 2):
+            name = "abc"[receiver] if pattern == "partitioned" else ""
+            boxes[f"{pattern} to {receiver}"] = Box(
+                left + 152, 62 + 64 * receiver, (name,), width=36
+            )
+        dashed = pattern == "unicast"
+        arrows += [
+            Arrow(f"{pattern} from {a}", f"{pattern} to {b}", dashed=dashed) for a, b in ways
+        ]
+    return picture(990, 236, boxes, arrows, frames)
+
+
+def members() -> str:
+    boxes = {}
+    arrows = []
+    for i, y in enumerate((88, 262)):
+        boxes[f"lines {i}"] = Box(120, y, ("lines", "processors"), width=110)
+        boxes[f"words {i}"] = Box(270, y, ("words", "processors"), width=110)
+        boxes[f"count {i}"] = Box(560, y, ("count", "processors"), width=110)
+        boxes[f"sink {i}"] = Box(710, y, ("sink", "processors"), width=110)
+        arrows += [
+            Arrow(f"lines {i}", f"words {i}"),
+            Arrow(f"words {i}", f"count {i}", "a queue"),
+            Arrow(f"count {i}", f"sink {i}"),
+        ]
+    arrows += [Arrow("words 0", "count 1"), Arrow("words 1", "count 0")]
+    frames = [Frame(30, 20, 770, 120, "member 1"), Frame(30, 194, 770, 120, "member 2")]
+    boxes["network"] = Box(590, 166, ("packets, encrypted",), "note", 150)
+    return picture(830, 330, boxes, arrows, frames)
+
+
 def durable() -> str:
     boxes = {
         "program": Box(
@@ -199,7 +253,7 @@ def modes() -> str:
     for i, lines in enumerate(ways):
         boxes[lines[0]] = Box(580, 52 + 92 * i, lines, width=200)
     boxes["pipeline"] = Box(110, 190, ("pipeline", "typed steps"))
-    boxes["dag"] = Box(310, 190, ("DAG", "plain data"))
+    boxes["dag"] = Box(330, 190, ("DAG", "plain data"))
     boxes["result"] = Box(850, 190, ("result", "the same for all"), "disk")
     arrows = [Arrow("pipeline", "dag", "compiles"), *(Arrow("dag", way[0]) for way in ways)]
     arrows += [Arrow(way[0], "result") for way in ways]
@@ -256,7 +310,9 @@ def rooms() -> str:
 
 DRAWN = {
     "word-count.svg": word_count,
+    "edges.svg": edges,
     "stages.svg": stages,
+    "members.svg": members,
     "durable.svg": durable,
     "modes.svg": modes,
     "rooms.svg": rooms,

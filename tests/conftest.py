@@ -3,7 +3,6 @@ thread is left."""
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -38,13 +37,6 @@ hypothesis.settings.load_profile("default")
 # A shell lets what it starts in the background ignore SIGINT, and the commands that tests interrupt
 # would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def runs_are_not_recorded_at_home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The commands that tests start inherit it."""
-    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
-    os.environ.pop("PYRITE_RUNS", None)
 
 
 @pytest.fixture

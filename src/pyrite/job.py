@@ -242,6 +242,7 @@ class Execution(Future[None], DrawsItself):
 
     @property
     def status(self) -> JobStatus:
+        """Where the job is now."""
         return self._status
 
     def cancel(self) -> bool:
@@ -356,10 +357,6 @@ class Execution(Future[None], DrawsItself):
         self._read_waits_for = waits_for
         self._read_members = members
         self._read_page = page
-
-    def has_metrics(self, metrics: dict[str, Any]) -> None:
-        """Sets the metrics of an execution that has ended elsewhere."""
-        self._read_metrics = lambda: metrics
 
     def running(self) -> bool:
         return self._status is JobStatus.RUNNING

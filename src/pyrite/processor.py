@@ -191,12 +191,16 @@ class AbstractProcessor(Processor):
             self._emits_batches = True
 
     def try_process_any(self, ordinal: int, item: Any) -> bool | None:
+        """Processes an item of any inbound edge that has no `try_process_N` of its own. If it
+        returns False, it is called again later with the same item."""
         raise ProcessorError(
             f"{describe(type(self))} got an item on inbound edge {ordinal} but defines neither "
             f"try_process_{ordinal} nor try_process_any"
         )
 
     def try_process_0(self, item: Any) -> bool | None:
+        """Processes an item of inbound edge 0; so do `try_process_1` to `try_process_4` for their
+        edges. If it returns False, it is called again later with the same item."""
         return self.try_process_any(0, item)
 
     def try_process_1(self, item: Any) -> bool | None:

@@ -269,10 +269,10 @@ def test_a_client_that_closes_leaves_the_light_jobs_of_others_alone(
     assert isinstance(execution.exception(10), JobCancelled)
 
 
-def test_only_joining_and_cancelling_is_possible(client: Client) -> None:
+def test_there_is_no_progress_and_there_are_no_timings(client: Client) -> None:
     execution = client.new_light_job(straight(p.read_items([1]), p.noop())).execute()
     execution.result(10)
-    for what in (execution.metrics, execution.progress, execution.timings):
+    for what in (execution.progress, execution.timings):
         with pytest.raises(PyriteError, match="waited for or cancelled"):
             what()
     with pytest.raises(PyriteError, match="takes no name"):

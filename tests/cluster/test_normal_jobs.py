@@ -113,7 +113,7 @@ def test_a_word_count_gives_what_an_instance_gives(client: Client, local_spark: 
     assert dict(client.map("counts")) == dict(local_spark.map("counts"))
 
 
-def test_status_progress_metrics_and_timings_come_from_the_member(
+def test_status_progress_metrics_members_and_timings_come_from_the_member(
     client: Client, spark_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     gate = Gate(tmp_path)
@@ -123,6 +123,8 @@ def test_status_progress_metrics_and_timings_come_from_the_member(
     until(lambda: bool(execution.progress()))
     assert execution.progress() == [("v0 + v1 + v2", 0, 2)]
     assert execution.member == spark_cluster.addresses[0]
+    until(lambda: bool(execution.members()))
+    assert all(member["memory_bytes"] > 1 << 20 for member in execution.members())
     gate.open()
     execution.result(60)
     assert execution.metrics()["v2"]["received"] == 3

@@ -108,22 +108,40 @@ class Note:
         example.namespace[self._key] = example.parsed
 
 
+FOLDER = tempfile.TemporaryDirectory(prefix="pyrite-pages-", ignore_cleanup_errors=True)
+PLACE = Path(FOLDER.name) / "here"
+"""Where all pages run, one after the other. Spark's Java process lives longer than a page, and its
+working directory is the one of the page that starts it."""
+
+
 def enter(namespace: dict[str, Any]) -> None:
     """Before the first block of a page."""
-    folder = namespace["folder"] = tempfile.TemporaryDirectory(prefix="pyrite-page-")
-    namespace["before"] = Path.cwd(), set(threading.enumerate())
+    namespace["before"] = Path.cwd(), set(threading.enumerate()), spark_session()
     namespace["__name__"] = "__main__"
     namespace["repository"] = ROOT
-    os.chdir(folder.name)
+    PLACE.mkdir(exist_ok=True)
+    os.chdir(PLACE)
 
 
 def leave(namespace: dict[str, Any]) -> None:
-    """After the last block of a page: no thread of Pyrite is left."""
-    place, threads = namespace["before"]
+    """After the last block of a page: its files are moved away, since a process that it has started
+    may still write there; its Spark session is stopped if it has started one itself; and no thread
+    of Pyrite is left."""
+    place, threads, session = namespace["before"]
     os.chdir(place)
-    namespace["folder"].cleanup()
+    away = Path(tempfile.mkdtemp(dir=FOLDER.name))
+    for path in PLACE.iterdir():
+        path.rename(away / path.name)
+    if (left_behind := spark_session()) is not session:
+        left_behind.stop()
     left = [t.name for t in set(threading.enumerate()) - threads if t.name.startswith("pyrite")]
     assert not left
+
+
+def spark_session() -> Any:
+    """The Spark session of this process; None if there is none, or if PySpark was not imported."""
+    pyspark = sys.modules.get("pyspark.sql")
+    return pyspark and pyspark.SparkSession.getActiveSession()
 
 
 PAGES = Sybil(

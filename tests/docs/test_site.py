@@ -12,6 +12,7 @@ import pytest
 
 import pyrite
 from pyrite import agg, cluster, processors, telemetry, workload
+from pyrite.cli.reference import commands
 from tests.docs.site import Page, broken, build, pages_of, project
 
 
@@ -46,11 +47,17 @@ def test_the_reference_has_all_public_names(module: ModuleType, site: dict[Path,
     assert names - anchors == set()
 
 
+def test_the_reference_has_all_commands(site: dict[Path, Page]) -> None:
+    [page] = [page for path, page in site.items() if path.name == "cli.html"]
+    assert {"pyrite-run", "pyrite-workload-run", "pyrite-peers-status"} <= page.anchors
+    assert {f"pyrite-{name.replace(' ', '-')}" for name in commands()} <= page.anchors
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[x](missing.md) [x](index.md#missing) [x][pyrite.missing]", "3 issues found"),
-        ("::: pyrite.missing", "pyrite.missing could not be found"),
+        ("::: missing.name", "No module named 'missing'"),
     ],
 )
 def test_a_link_that_leads_nowhere_is_an_error(text: str, said: str, tmp_path: Path) -> None:

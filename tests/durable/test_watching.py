@@ -97,6 +97,15 @@ def test_a_job_of_another_process_is_seen_while_it_runs(
     assert RunView.from_json(json.loads(json.dumps(view.to_json()))) == view
 
 
+def test_an_execution_has_the_metrics_of_a_job_that_had_ended_when_its_instance_was_closed(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as threads:
+        execution = threads.execute(dag_of(doubled), members=2)
+        execution.result(20)
+    assert execution.metrics()["work"]["received"] == 10
+
+
 def test_a_completed_job_keeps_its_shape_metrics_and_times(
     tmp_path: Path, store: SqliteStore
 ) -> None:

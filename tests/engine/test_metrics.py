@@ -18,7 +18,7 @@ from pyrite.columns.grouping.aggregates import group_spec
 from pyrite.columns.grouping.grouping import Grouping
 from pyrite.columns.joining.joining import Joining, join_spec
 from pyrite.columns.sorting.sorting import Sorting, sort_spec
-from pyrite.engine.metrics import VertexMetrics, added_up, plus, since, without_times
+from pyrite.engine.metrics import VertexMetrics, added_up, plus, since, with_times, without_times
 from pyrite.processors.groups.held import about_bytes
 
 WORDS = ["the"] * 600 + ["of"] * 300 + [f"w{n}" for n in range(100)]
@@ -259,3 +259,10 @@ def test_without_times_equal_work_has_equal_metrics() -> None:
     assert without_times({"v": metrics_of({"a": 1}, 1.0, 5)}) == without_times(
         {"v": metrics_of({"a": 1}, 2.0, 6)}
     )
+
+
+@given(st.floats(0, 9), st.floats(0, 9))
+def test_times_of_the_longest_attempt_are_kept(one: float, two: float) -> None:
+    reported, told = {"v": metrics_of({"a": 1}, one, 0)}, {"v": metrics_of({"a": 1}, two, 5)}
+    assert with_times(reported, told) == {"v": metrics_of({"a": 1}, max(one, two), 0)}
+    assert with_times(reported, {}) == reported

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from pyrite import Instance
 from pyrite.telemetry import prometheus
+from pyrite.workload import Workload
 from tests.telemetry.scraping import scrape_labels
 from tests.telemetry.test_prometheus import chain
 
@@ -28,9 +30,13 @@ def _queries(found: Any) -> Iterator[str]:
             yield from _queries(value)
 
 
-def test_every_query_uses_what_a_scrape_has(pyr: Instance) -> None:
+def test_every_query_uses_what_a_scrape_has(pyr: Instance, tmp_path: Path) -> None:
     with prometheus(port=0) as endpoint:
         pyr.new_light_job(chain("dashboard")).execute().result(10)
+        with ThreadPoolExecutor(1) as pool:
+            Workload().add("job", int).run(
+                kind="transient", executor=pool, store=tmp_path / "run"
+            ).wait()
         labels = scrape_labels(endpoint.url)
     queries = list(_queries(DASHBOARD))
     used = {name for query in queries for name in re.findall(r"pyrite_\w+", query)}

@@ -341,7 +341,7 @@ def workload(count: int = 200, phase: str = "running") -> Document:
             state = "RUNNING"
         ran = state in ("DONE", "FAILED", "TIMEOUT", "RUNNING")
         if ran:
-            free[worker] = start + took
+            free[worker] = math.inf if state == "RUNNING" else start + took
         jobs.append(
             {
                 "job": name,

@@ -13,7 +13,7 @@ from pyrite.errors import JobFailed
 from pyrite.instances import Instance
 from pyrite.job import Execution
 from pyrite.watching.observers import add_observer, remove_observer
-from pyrite.watching.observing import view_of
+from pyrite.watching.observing import step_text, view_of
 from pyrite.watching.rates import Rates
 from pyrite.watching.views import RunView
 
@@ -106,3 +106,12 @@ def test_an_observer_hears_of_each_run_and_cannot_break_it(
         remove_observer(observer)
     assert heard == [execution.id]
     assert "broken observer" in caplog.text
+
+
+def test_the_step_of_a_vertex_names_its_functions_with_their_lines() -> None:
+    def twice(n: int) -> int:
+        return 2 * n
+
+    text = step_text(DAG().vertex("double", processors.map(twice)))
+    assert "twice, test_observing.py line " in text
+    assert " at 0x" not in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated
 
@@ -131,10 +132,12 @@ def run(
     with answering(json, quiet=quiet) as answer:
         found = find_dag(dag, settings or ())
         with opened(spark_master=master, cooperative_threads=threads) as pyr:
+            config = JobConfig(name=dag, members=members)
+            # A light job takes no name from users, but those who watch should know what it is.
             job = (
-                pyr.new_light_job(found)
+                replace(pyr.new_light_job(found), config=config)
                 if light
-                else pyr.new_job(found, JobConfig(name=dag, members=members))
+                else pyr.new_job(found, config)
             )
             show_outcome(pyr, run_to_end(job, answer), answer)
 

@@ -14,16 +14,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any, Final, NoReturn
 
 from pyrite.closing import Closing
 from pyrite.cluster.calls import Calls
 from pyrite.cluster.collections.notes import Note, Notes, There
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
+from pyrite.cluster.light.figures import Figures, RemoteFigures, added, figures_of
 from pyrite.cluster.light.jobs import ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.plans import PackedDag, SentPlans
-from pyrite.cluster.normal.figures import Ending, Figures, RemoteFigures
+from pyrite.cluster.normal.figures import Ending
 from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.dag import DAG, MakesDAG
@@ -87,7 +89,7 @@ class Client(Closing):
         self._submitted: set[bytes] = set()
         """The running executions that were sent to a member."""
         self._figures: dict[bytes, RemoteFigures] = {}
-        """The metrics, progress and timings of running normal jobs."""
+        """What is known of running jobs, for those who ask."""
         self._joined: dict[str, Execution] = {}
         """Handles of light jobs that other clients submitted."""
         self._packed: dict[bytes, PackedDag] = {}
@@ -215,7 +217,9 @@ class Client(Closing):
     def _submit_light(self, job: Job, packed: PackedDag) -> Execution:
         execution = self._new_execution(job)
         id = bytes.fromhex(execution.id)
-        _wire_light(execution, lambda: self._post(lambda: self._cancel(id)))
+        self._figures[id] = self._wire_light(
+            execution, lambda: self._post(lambda: self._cancel(id))
+        )
         execution.now_running()
         return begun(
             self._submit(execution, lambda connection: self._send_job(connection, id, job, packed))
@@ -224,14 +228,14 @@ class Client(Closing):
     def _submit_normal(self, job: Job, order: bytes) -> Execution:
         execution = self._new_execution(job)
         id = bytes.fromhex(execution.id)
-        figures = RemoteFigures(
-            lambda: self._ask(_about(execution, "figures")) if execution.member else None
-        )
+        figures = RemoteFigures(self._asking(execution, "figures"))
         execution.wire(
             cancel=lambda: self._post(lambda: self._cancel(id)),
             metrics=lambda: figures.now().metrics,
             progress=lambda: figures.now().progress,
             timings=lambda: figures.now().timings,
+            members=lambda: figures.now().members,
+            page=lambda: figures.now().page,
         )
         self._figures[id] = figures
         return begun(
@@ -274,12 +278,31 @@ class Client(Closing):
         def cancel() -> None:
             self._start(_about(execution, "cancel"), is_cancel=True)
 
-        _wire_light(execution, cancel)
+        figures = self._wire_light(execution, cancel)
         execution.now_running()
         self._start(_about(execution, "join")).add_done_callback(
-            lambda future: self._joined_ended(execution, future)
+            lambda future: self._joined_ended(execution, figures, future)
         )
         return execution
+
+    def _wire_light(self, execution: Execution, cancel: Callable[[], None]) -> RemoteFigures:
+        figures = RemoteFigures(self._asking(execution, "light_figures"), figures_of)
+        execution.wire(
+            cancel=cancel,
+            metrics=lambda: figures.now().metrics,
+            progress=_not_of_a_light_job,
+            timings=_not_of_a_light_job,
+            members=lambda: figures.now().members,
+        )
+        return figures
+
+    def _asking(self, execution: Execution, what: str) -> Callable[[], Future[Any] | None]:
+        """Asks the member that coordinates or drives a job about it, if there is one."""
+
+        def ask() -> Future[Any] | None:
+            return self._start(_about(execution, what)) if execution.member else None
+
+        return ask
 
     def _ask_stored(self, request: Request) -> Any:
         """Uses a named map or list. Raises PartLost, once, if a part of it is gone."""
@@ -466,33 +489,37 @@ class Client(Closing):
         try:
             if execution.job.is_light:
                 outcome = Outcome.unpacked(message.outcome)
-                if outcome.metrics:
-                    execution.has_metrics(dict(outcome.metrics))
+                self._figures[message.execution].end(partial(_last_figures, outcome))
             else:
                 ending = Ending.unpacked(message.outcome)
                 outcome = ending.outcome
-                self._figures[message.execution].last = ending.figures
+                self._figures[message.execution].end(lambda: ending.figures)
             error = outcome.error(execution.job.name)
         except Exception as unreadable:
             text = f"its outcome cannot be read here: {message_of(unreadable)}"
             error = _failed(execution.job, text)
         self._end(message.execution, error)
 
-    def _joined_ended(self, execution: Execution, future: Future[bytes | None]) -> None:
+    def _joined_ended(
+        self, execution: Execution, figures: RemoteFigures, future: Future[bytes | None]
+    ) -> None:
         self._joined.pop(execution.id, None)
         error, job = future.exception(), execution.job
-        outcome = future.result() if error is None else None
-        if outcome is not None:
-            execution.end(Outcome.unpacked(outcome).error(job.name))
+        packed = future.result() if error is None else None
+        if packed is not None:
+            outcome = Outcome.unpacked(packed)
+            figures.end(partial(_last_figures, outcome))
+            execution.end(outcome.error(job.name))
         else:
+            figures.end(lambda: None)
             execution.end(_not_known(job, str(error or "it ended before it could be waited for")))
 
     def _end(self, id: bytes, error: BaseException | None) -> None:
         self._submitted.discard(id)
         self._packed.pop(id, None)
         figures = self._figures.pop(id, None)
-        if figures is not None and figures.last is None:
-            figures.last = Figures()
+        if figures is not None and not figures.has_ended:
+            figures.end(lambda: None)
         execution = self._running.pop(id, None)
         if execution is not None:
             execution.end(error)
@@ -511,17 +538,13 @@ def _about(execution: Execution, what: str) -> Request:
     return "job", execution.id, what, (execution.member,)
 
 
-def _wire_light(execution: Execution, cancel: Callable[[], None]) -> None:
-    execution.wire(
-        cancel=cancel,
-        metrics=_only_joined_or_cancelled,
-        progress=_only_joined_or_cancelled,
-        timings=_only_joined_or_cancelled,
-    )
+def _last_figures(outcome: Outcome) -> Figures | None:
+    """The last figures of a light job; None if no member has told any."""
+    return Figures(added(outcome.metrics)) if outcome.metrics else None
 
 
-def _only_joined_or_cancelled() -> NoReturn:
+def _not_of_a_light_job() -> NoReturn:
     raise PyriteError(
-        "a light job on members can be waited for or cancelled, and nothing else; it has no "
-        "progress or timings, and it has metrics only when it has ended and has steps with on_error"
+        "a light job on members can be waited for or cancelled, and has metrics and members, but "
+        "no progress or timings: it has no stages"
     )

@@ -514,6 +514,8 @@ _ABOUT_A_JOB: Final[dict[str, Callable[[Member, bytes], Any]]] = {
     "cancel": lambda member, id: member.jobs.cancel(id),
     "cancel_normal": lambda member, id: member.normal.cancel(id),
     "figures": lambda member, id: member.normal.figures(id),
+    "light_figures": lambda member, id: member.jobs.figures(id),
+    "part": lambda member, id: member.parts.figures(id),
 }
 """What the member of a job, whose address is the argument, can be asked about it."""
 

@@ -178,7 +178,8 @@ def at_rest(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
 def with_times(
     metrics: Mapping[str, VertexMetrics], told: Mapping[str, VertexMetrics]
 ) -> dict[str, VertexMetrics]:
-    """The inverse of `without_times`, with times from metrics of the same work."""
+    """The inverse of `without_times`, with times from metrics of the same work. Times that are
+    there are kept if they are longer: another attempt may have been stopped early."""
     return {
         name: _with_times(vertex, told[name]) if name in told else vertex
         for name, vertex in metrics.items()
@@ -186,12 +187,12 @@ def with_times(
 
 
 def _with_times(vertex: VertexMetrics, told: VertexMetrics) -> VertexMetrics:
-    def times(of: Any) -> dict[str, Any]:
-        return {key: of[key] for key in DEPENDS_ON_THE_RUN}
+    def times(known: Any, of: Any) -> dict[str, Any]:
+        return {key: max(known[key], of[key]) for key in ("busy_seconds", "spilled_bytes")}
 
     parts = zip(vertex["processors"], told["processors"])
-    processors = [{**part, **times(of)} for part, of in parts]
-    return cast(VertexMetrics, {**vertex, **times(told), "processors": processors})
+    processors = [{**part, **times(part, of)} for part, of in parts]
+    return cast(VertexMetrics, {**vertex, **times(vertex, told), "processors": processors})
 
 
 def _with(vertex: VertexMetrics, names: Sequence[str], value: int) -> dict[str, Any]:

@@ -346,9 +346,7 @@ class SparkRun:
         return reports
 
     def _with_times(self, report: TaskReport) -> Mapping[str, Any]:
-        """The metrics of a task. A report that must be the same in each attempt has no times."""
-        if not self._sections[report.section].in_order:
-            return report.metrics
+        """The metrics of a task. Its report has no times if it must be the same in each attempt."""
         return with_times(report.metrics, self._hearing.of_task(report.section, report.member))
 
     @contextmanager

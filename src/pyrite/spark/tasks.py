@@ -9,7 +9,6 @@ import logging
 import os
 import pickle
 import re
-import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,8 +33,9 @@ from pyrite.errors import PyriteError
 from pyrite.exchange.deployment import Deployment
 from pyrite.exchange.sections import Section
 from pyrite.spark.collections import Store, TaskCollections
+from pyrite.spark.limits import free_address_space, memory_limit
 from pyrite.spark.links import ExchangeLinks
-from pyrite.spark.live.telling import Telling, Where
+from pyrite.spark.live.telling import Telling, Where, begin_telling
 from pyrite.spark.packets import OPEN_BYTES_HELD, REPORT, PacketReader, PacketWriter
 from pyrite.spark.sockets import acknowledged_at_once
 from pyrite.suppliers import ProcessorSupplier
@@ -199,7 +199,7 @@ def run_section(
     try:
         member_run.prepare(_warn_slow)
         if work.tells is not None:
-            telling = Telling(
+            telling = begin_telling(
                 work.tells,
                 section=work.section.index,
                 member=member,
@@ -272,36 +272,21 @@ def _member_of(
 
 def memory_budget() -> int:
     """How many bytes the groups of a task may take. If Spark limits the memory of a Python worker,
-    this is half of the memory that is still free.
-
-    Spark limits the address space (spark.executor.pyspark.memory), and the libraries of a worker
-    take a large part of it from the start.
-    """
-    limit = _memory_limit()
-    if limit is None:
-        return GROUPS_BYTES_HELD
-    with open("/proc/self/statm") as file:
-        taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    return max(0, limit - taken) // 2
+    this is half of the memory that is still free."""
+    free = free_address_space()
+    return GROUPS_BYTES_HELD if free is None else free // 2
 
 
 def batch_budget() -> int:
     """How many bytes a step on batches may hold. It depends on the limit, not on what is in use, so
     that it is the same when a task is run again."""
-    limit = _memory_limit()
+    limit = memory_limit()
     return GROUPS_BYTES_HELD if limit is None else limit // 8
-
-
-def _memory_limit() -> int | None:
-    """The limit that Spark sets for the memory of this Python worker, in bytes; None if there is
-    none."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _with_memory_limit(failed: Failed) -> Failed:
     """Adds the limit to the text of a MemoryError, which usually has none."""
-    limit = _memory_limit()
+    limit = memory_limit()
     if limit is None or not isinstance(failed.error, MemoryError):
         return failed
     error = MemoryError(
@@ -315,8 +300,8 @@ def _with_memory_limit(failed: Failed) -> Failed:
 def open_bytes_held() -> int:
     """How many bytes the open packets of a task may have. This decides where packets end, so it
     must be the same when a task is run again: it depends on the limit, not on what is in use."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return OPEN_BYTES_HELD if limit == resource.RLIM_INFINITY else min(OPEN_BYTES_HELD, limit // 32)
+    limit = memory_limit()
+    return OPEN_BYTES_HELD if limit is None else min(OPEN_BYTES_HELD, limit // 32)
 
 
 def _run_tasklets(

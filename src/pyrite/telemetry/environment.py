@@ -96,7 +96,10 @@ class _Shared:
             logger.warning("%s: %s", _VARIABLES[key[0]], message_of(error))
 
     def after_fork(self) -> None:
+        """The child has instances of its own: when these are closed, what they have to tell is
+        sent."""
         self._lock = threading.Lock()
+        self._running = {key: (found, 0) for key, (found, _) in self._running.items()}
 
 
 _SHARED: Final = _Shared()
@@ -130,6 +133,12 @@ def _variable(name: str) -> Callable[[Mapping[str, str]], str | None]:
     return lambda environ: environ.get(name, "").strip() or None
 
 
+def _wants_endpoint(environ: Mapping[str, str]) -> str | None:
+    """A worker of a workload does not live long enough to be scraped, and its master has the
+    port."""
+    return None if "PYRITE_WORKLOAD_RUN" in environ else _variable("PYRITE_PROMETHEUS")(environ)
+
+
 def _wants_traces(environ: Mapping[str, str]) -> str | None:
     """What the variables of OpenTelemetry say, if they say where traces go."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
@@ -160,7 +169,7 @@ def _wants_lineage(environ: Mapping[str, str]) -> str | None:
 
 
 _READ: Final[Mapping[str, Callable[[Mapping[str, str]], str | None]]] = {
-    "prometheus": _variable("PYRITE_PROMETHEUS"),
+    "prometheus": _wants_endpoint,
     "gateway": _variable("PYRITE_PUSHGATEWAY"),
     "traces": _wants_traces,
     "lineage": _wants_lineage,

@@ -1,4 +1,5 @@
-"""Following: an observer that is told of the beginning and, once, of the end of each run.
+"""Following: an observer that is told of the beginning and, once, of the end of each run of a job,
+and of what happens in workloads.
 
 A run may end just before its process does, before any thread has called what waits for the end. So
 whoever sends something at the end of the process asks first which runs have ended."""
@@ -6,11 +7,19 @@ whoever sends something at the end of the process asks first which runs have end
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 
 from pyrite.forks import repair_after_fork
 from pyrite.job import Execution
 from pyrite.watching.observers import add_observer, remove_observer
+from pyrite.watching.workloads import (
+    Attempt,
+    Outcome,
+    WorkloadRun,
+    add_workload_observer,
+    remove_workload_observer,
+)
 
 
 class Following:
@@ -23,14 +32,28 @@ class Following:
         """Called on the thread that executes the job: it must return at once."""
 
     def on_end(self, execution: Execution) -> None:
-        """Called once, on a thread that may block."""
+        """Called once. If the run was in this process, on a thread of the engine: it must return at
+        once. Otherwise on one that may block."""
+
+    def run_began(self, run: WorkloadRun) -> None:
+        """A run of a workload has begun, and so on: as a WorkloadObserver is told."""
+
+    def attempted(self, run: WorkloadRun, attempt: Attempt) -> None: ...
+
+    def counted(self, run: WorkloadRun, states: Mapping[str, int]) -> None: ...
+
+    def run_ended(
+        self, run: WorkloadRun, outcome: Outcome, at: float, problem: str | None
+    ) -> None: ...
 
     def follow(self) -> None:
         add_observer(self)
+        add_workload_observer(self)
 
     def unfollow(self) -> None:
         """Runs that are running are still followed to their end."""
         remove_observer(self)
+        remove_workload_observer(self)
 
     @property
     def running(self) -> tuple[Execution, ...]:
@@ -43,9 +66,12 @@ class Following:
                 self._ended(execution)
 
     def began(self, execution: Execution) -> None:
-        self._running[execution.id] = execution
         self.on_begin(execution)
-        execution.add_done_callback(self._ended)
+        self._running[execution.id] = execution
+        if execution.runs_here:  # all that is asked is here, and another thread would cost more
+            Future.add_done_callback(execution, self._ended)
+        else:
+            execution.add_done_callback(self._ended)
 
     def after_fork(self) -> None:
         """The runs of the parent do not end here."""

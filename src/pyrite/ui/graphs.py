@@ -39,4 +39,4 @@ def _drawn(
     """Where the boxes are depends on their names and edges alone, and takes a while to find."""
     boxes = [drawing.Box(name) for name in names]
     arrows = [drawing.Arrow(*edge) for edge in edges]
-    return layered.svg(boxes, arrows, unfold=unfold, noun=noun)
+    return layered.svg(boxes, arrows, unfold=unfold, noun=noun, meters=noun == "vertices")

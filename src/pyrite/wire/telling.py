@@ -5,6 +5,8 @@ This file imports little, because each Python worker of Spark imports it.
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from typing import Final
 
 import zmq
@@ -19,8 +21,7 @@ class Teller:
     """`public` and `secret` are the keys that the ear has, too. One thread may use it."""
 
     def __init__(self, address: str, public: bytes, secret: bytes) -> None:
-        self._context = zmq.Context()
-        self._socket = socket = self._context.socket(zmq.PUSH)
+        self._socket = socket = _context_of(os.getpid()).socket(zmq.PUSH)
         socket.linger = 0
         socket.sndhwm = MOST_UNSENT
         socket.setsockopt(zmq.IPV6, 1)
@@ -39,4 +40,11 @@ class Teller:
         return True
 
     def close(self) -> None:
-        self._context.destroy(linger=0)
+        self._socket.close(linger=0)
+
+
+@cache
+def _context_of(pid: int) -> zmq.Context[zmq.Socket[bytes]]:
+    """All tellers of a process share its context, which has two threads. A forked child cannot use
+    that of its parent."""
+    return zmq.Context()

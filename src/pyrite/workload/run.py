@@ -121,6 +121,7 @@ class Run(DrawsItself):
 
     @property
     def store(self) -> Path:
+        """The folder that has all data of the run."""
         return self._store.folder
 
     @property
@@ -138,6 +139,7 @@ class Run(DrawsItself):
 
     @property
     def has_ended(self) -> bool:
+        """Whether the run has ended, was cancelled, or broke."""
         if self._is_mine:
             assert self._transient is not None
             return self._transient.has_ended

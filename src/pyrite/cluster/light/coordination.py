@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from pyrite.cluster.light.figures import added
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
+from pyrite.cluster.light.watched import Watched
 from pyrite.columns.packing.item_pickling import dumps_code
 from pyrite.context import Collections, NamedCollection
 from pyrite.engine.execution import MetaSuppliers, Plan
 from pyrite.engine.failure import Failed
-from pyrite.engine.limits import too_many_bad_records
+from pyrite.engine.limits import handles_errors, too_many_bad_records
 from pyrite.engine.member import LifeCycleFailed, RunContext, at
-from pyrite.engine.metrics import added_up
 from pyrite.engine.plan import choose_single_partitions
 from pyrite.errors import PyriteError
 
@@ -73,6 +74,7 @@ class Coordination:
         self._asked: set[int] = set()
         """The members that were ordered to run and have not answered yet."""
         self._answers: list[Outcome] = []
+        self.watched = Watched()
         self._stopped = False
         self._ended = False
 
@@ -93,6 +95,7 @@ class Coordination:
             return
         self._asked.discard(index)
         self._answers.append(outcome)
+        self.watched.part_ended(index, outcome.metrics[0] if outcome.metrics else b"")
         if not outcome.is_well:
             self._stop()
         if not self._asked:
@@ -221,14 +224,13 @@ class Coordination:
     def _judged(self, outcome: Outcome) -> Outcome:
         """The outcome with the metrics of all members; a failure if there were too many bad
         records."""
-        of_members = [answer.metrics for answer in self._answers if answer.metrics]
-        if not outcome.is_well or not of_members:
-            return outcome
-        topology = self.plan.plan(self.job_id, len(self.members), self._parallelism).topology
-        metrics = added_up(of_members, [vertex.name for vertex in topology.vertices])
-        excess = too_many_bad_records(topology, metrics)
-        if excess is not None:
-            outcome = Outcome.failed(excess, self._address)
+        metrics = tuple(part.metrics for part in self.watched.figures())
+        if outcome.is_well:
+            plan = self.plan.plan(self.job_id, len(self.members), self._parallelism)
+            if handles_errors(plan.topology):
+                excess = too_many_bad_records(plan.topology, added(metrics))
+                if excess is not None:
+                    outcome = Outcome.failed(excess, self._address)
         return replace(outcome, metrics=metrics)
 
     def _outcome(self) -> Outcome:

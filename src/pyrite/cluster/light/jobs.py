@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyrite.cluster.light.coordination import Coordination, OnTaken
+from pyrite.cluster.light.figures import PartFigures
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.parts import not_there
 from pyrite.cluster.light.plans import KeptPlan
@@ -78,6 +79,42 @@ class Jobs:
                 self._running[id].cancel()
 
         self._member.on_thread(cancel)
+
+    def figures(self, id: bytes) -> Future[list[PartFigures] | None]:
+        """What the parts of an execution that is coordinated here have done so far; None if it is
+        not. Any thread may call this."""
+        future: Future[list[PartFigures] | None] = Future()
+
+        def ask() -> None:
+            job = self._running.get(id)
+            if job is None:
+                future.set_result(None)
+                return
+            asked = job.watched.ask(len(job.members), partial(self._ask_part, id, job))
+            asked.add_done_callback(lambda done: future.set_result(done.result()))
+
+        self._member.on_thread(ask)
+        return future
+
+    def _ask_part(
+        self,
+        id: bytes,
+        job: Coordination,
+        index: int,
+        told: Callable[[PartFigures | None], None],
+    ) -> None:
+        member = self._member
+        address, _ = job.members[index]
+        if address == member.address:
+            told(member.parts.figures(id))
+            return
+        asked = member.start_call(address, ("job", id.hex(), "part", ()))
+
+        def replied() -> None:
+            told(None if asked.exception() else asked.result())
+
+        # Posted: replies also come while a processor waits for one.
+        asked.add_done_callback(lambda _: member.post(replied))
 
     def unknown(self, ids: Iterable[bytes]) -> tuple[bytes, ...]:
         """The executions among these that are not coordinated here."""
@@ -179,7 +216,8 @@ class Jobs:
             job.lost(address, reason)
 
     def _ended(self, id: bytes, answer: Callable[[Outcome], None], outcome: Outcome) -> None:
-        del self._running[id], self._clients[id]
+        self._running.pop(id).watched.answer()
+        del self._clients[id]
         answer(outcome)
         for joined in self._joined.pop(id, ()):
             joined.set_result(outcome.packed())

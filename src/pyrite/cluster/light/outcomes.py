@@ -77,9 +77,8 @@ class Outcome:
     cancelled: bool = False
     reports: Mapping[str, list[Any]] = field(default_factory=dict)
     """By sink, what its writers returned."""
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    """By vertex, if errors of any vertex are handled. Otherwise it is empty, because to gather them
-    takes a part of a millisecond."""
+    metrics: tuple[bytes, ...] = ()
+    """Of each member that has told them, packed; see `figures.added`."""
 
     @staticmethod
     def of(halt: Halt, member: str) -> Outcome | None:
@@ -109,7 +108,7 @@ class Outcome:
         dumps = cloudpickle.dumps if self.reports else pickle.dumps
         parts = (
             *(self.failure, self.member, self.cancelled),
-            *(dict(self.reports), dict(self.metrics)),
+            *(dict(self.reports), self.metrics),
         )
         data: bytes = dumps(parts, 5)
         return data

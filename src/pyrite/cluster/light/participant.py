@@ -7,21 +7,23 @@ import logging
 import pickle
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyrite.cluster.collections.storage import SharedCollections
 from pyrite.cluster.edges.links import MemberLinks
 from pyrite.cluster.edges.receiving import Arrivals
 from pyrite.cluster.edges.sending import To
+from pyrite.cluster.light.figures import PartFigures
 from pyrite.cluster.light.outcomes import Order, Outcome
 from pyrite.cluster.light.plans import KeptPlan
 from pyrite.cluster.light.snapshots import Snapshots
 from pyrite.context import CollectionKind
 from pyrite.engine.execution import complete_into, flush_into
 from pyrite.engine.failure import Failed, Halt
-from pyrite.engine.limits import handles_errors
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
 from pyrite.engine.metrics import gather
+from pyrite.engine.processes import this_process
 from pyrite.engine.service import ExecutionService
 from pyrite.engine.tasklets import Tasklet
 from pyrite.suppliers import ProcessorSupplier
@@ -40,6 +42,7 @@ class Participant:
         self.has_begun = False
         self.links: MemberLinks | None = None
         self._run: MemberRun | None = None
+        self._is_prepared = False
         self._left = 0
         self._lock = threading.Lock()
         self._slow: set[str] = set()
@@ -142,6 +145,7 @@ class Participant:
             links=self.links,
         )
         self._run.prepare(self._warn_slow)
+        self._is_prepared = True
         self.snapshots.drop()
         return [*self.links.tasklets]
 
@@ -177,17 +181,25 @@ class Participant:
         outcome = Outcome.of(self.halt, address)
         if outcome is None:
             assert run is not None
-            outcome = Outcome(reports=run.reports(), metrics=self._metrics(run))
+            outcome = Outcome(reports=run.reports())
+        outcome = replace(outcome, metrics=(self._metrics(),))
         if run is not None:
             run.close(outcome.error(self.name))
         self._on_end(outcome)
 
-    def _metrics(self, run: MemberRun) -> Mapping[str, Any]:
-        order = self._order
+    def figures(self) -> PartFigures | None:
+        """What it has done so far; None if it has not begun. Any thread may call this."""
+        if not self._is_prepared:
+            return None
+        address, _ = self._order.members[self._order.index]
+        return PartFigures(self._metrics(), this_process(address))
+
+    def _metrics(self) -> bytes:
+        order, run = self._order, self._run
+        if run is None or not self._is_prepared:
+            return b""
         topology = self._plan.plan(order.job_id, len(order.members), order.parallelism).topology
-        if not handles_errors(topology):
-            return {}
-        return gather(topology, [(run.stretch_of, run.processor_tasklets)])
+        return pickle.dumps(gather(topology, [(run.stretch_of, run.processor_tasklets)]), 5)
 
     def _warn_slow(self, label: str, seconds: float) -> None:
         if label not in self._slow:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 from pyrite.cluster.edges.window import PERIOD
+from pyrite.cluster.light.figures import PartFigures
 from pyrite.cluster.light.outcomes import MemberLost, Order, Outcome
 from pyrite.cluster.light.participant import Participant
 from pyrite.cluster.light.plans import KeptPlan
@@ -129,6 +130,11 @@ class Parts:
         except RuntimeError as error:  # no thread can be started
             taken.set_exception(error)
         return taken
+
+    def figures(self, id: bytes) -> PartFigures | None:
+        """Of a part that runs here."""
+        participant = self.executions.find(id)
+        return None if participant is None else participant.figures()
 
     def cancel(self, id: bytes) -> None:
         """Stops a part. If its init has not come yet, it will be refused."""

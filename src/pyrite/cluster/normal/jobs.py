@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyrite.cluster.light.figures import Figures
 from pyrite.cluster.light.outcomes import Outcome
 from pyrite.cluster.light.parts import not_there
-from pyrite.cluster.normal.figures import Ending, Figures
+from pyrite.cluster.normal.figures import Ending, figures_of_run
 from pyrite.cluster.normal.orders import NormalOrder
 from pyrite.engine.failure import Failed
 from pyrite.errors import JobCancelled
@@ -64,7 +65,7 @@ class NormalJobs:
     def figures(self, id: bytes) -> Figures | None:
         """Of a job that runs here. Any thread that may wait for Spark may call this."""
         driven = self._running.get(id)
-        return None if driven is None else Figures.of(driven.run)
+        return None if driven is None else figures_of_run(driven.run)
 
     def close(self) -> None:
         """Cancels all jobs, and ends the Spark session."""
@@ -122,7 +123,7 @@ class NormalJobs:
 
     def _ended(self, id: bytes, outcome: Outcome) -> None:
         driven = self._running.pop(id)
-        ending = Ending(outcome, Figures.of(driven.run))
+        ending = Ending(outcome, figures_of_run(driven.run))
         driven.client.send(m.Answer(id, ending.packed()))
 
 

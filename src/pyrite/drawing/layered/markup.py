@@ -11,7 +11,7 @@ from typing import Final
 from pyrite.drawing.boxes import Arrow, Box
 from pyrite.drawing.folding import folded
 from pyrite.drawing.layered.layout import Layout, Place, Point, Route, Size, layout
-from pyrite.drawing.lettering import escape, shortened, width_of
+from pyrite.drawing.lettering import attribute, escape, shortened, width_of
 
 _NAME: Final = 13.0
 _NOTE: Final = 11.0
@@ -19,6 +19,7 @@ _LINE: Final = 15.0
 _WIDEST_TEXT: Final = 210.0
 _LEAST_WIDTH: Final = 72.0
 _LEAST_LIVE_WIDTH: Final = 132.0
+_LABEL: Final = 16.0
 _METER: Final[Size] = (44.0, 5.0)
 _SHARES: Final = 5.0
 _MARGIN: Final = 12.0
@@ -42,9 +43,11 @@ def svg(
     `<g class="edge" data-source="NAME" data-destination="NAME">`. A group also has the class
     `group`, and `data-members` with the names in it as JSON. The groups named in `unfold` are not
     folded; `*` means all."""
+    known = {box.name for box in boxes}
+    arrows = [arrow for arrow in arrows if {arrow.source, arrow.destination} <= known]
     graph = folded(boxes, arrows, unfold=unfold, noun=noun)
     number = {box.name: n for n, box in enumerate(graph.boxes)}
-    arrows = [a for a in graph.arrows if a.source in number and a.destination in number]
+    arrows = graph.arrows
     labelled = len(arrows) <= _LABELS_MAX
     found = layout(
         [_size(box, live=live, group=box.name in graph.members) for box in graph.boxes],
@@ -104,12 +107,13 @@ def _label_size(arrow: Arrow, *, meters: bool) -> Size | None:
     if not arrow.label:
         return (meter[0], meter[1] + 4) if meters else None
     text = width_of(shortened(arrow.label, _NOTE, _WIDEST_TEXT), _NOTE)
-    return max(text, meter[0]), 13 + (meter[1] + 3 if meters else 0)
+    return max(text, meter[0]), _LABEL + (meter[1] + 2 if meters else 0)
 
 
 def _edge(arrow: Arrow, route: Route, paint: _Paint, *, meters: bool) -> str:
     kind = "edge distributed" if arrow.crosses_members else "edge"
-    ends = f'data-source="{escape(arrow.source)}" data-destination="{escape(arrow.destination)}"'
+    source, destination = attribute(arrow.source), attribute(arrow.destination)
+    ends = f'data-source="{source}" data-destination="{destination}"'
     thickness = "2.5" if arrow.crosses_members else "1.3"
     title = f"{arrow.source} → {arrow.destination}{f': {arrow.label}' if arrow.label else ''}"
     parts = [f'<g class="{kind}" {ends}><title>{escape(title)}</title>']
@@ -127,7 +131,7 @@ def _label(arrow: Arrow, place: Place, paint: _Paint, *, meters: bool) -> str:
     parts = []
     if arrow.label:
         parts.append(
-            f'<text class="label" x="{place.middle:.1f}" y="{place.y + 10:.1f}" '
+            f'<text class="label" x="{place.middle:.1f}" y="{place.y + 11.5:.1f}" '
             f'text-anchor="middle" font-size="{_NOTE:.0f}"{paint(fill="#7d7d7d")}>'
             f"{escape(shortened(arrow.label, _NOTE, _WIDEST_TEXT))}</text>"
         )
@@ -149,7 +153,7 @@ def _path(points: Sequence[Point], gap: Place | None) -> str:
     for n, (x2, y2) in enumerate(rest):
         if n % 2:
             if gap is not None and abs(gap.middle - x2) < 0.5 and y <= gap.middle_y <= y2:
-                below = min(gap.y + 14, gap.bottom)
+                below = gap.y + _LABEL
                 parts.append(f"L{x2:.1f} {gap.y:.1f}M{x2:.1f} {below:.1f}")
             parts.append(f"L{x2:.1f} {y2:.1f}")
         elif abs(x - x2) < 0.5:
@@ -176,7 +180,7 @@ def _vertices(
 
 
 def _vertex(box: Box, place: Place, members: Sequence[Box] | None, paint: _Paint) -> str:
-    name = escape(box.name)
+    name = attribute(box.name)
     kind, about, held = "vertex", box.name, ""
     if members is not None:
         kind = "vertex group"
@@ -184,8 +188,8 @@ def _vertex(box: Box, place: Place, members: Sequence[Box] | None, paint: _Paint
         others = len(members) - _NAMES_IN_A_TITLE
         about += f": {listed}{f' and {others:,} others' if others > 0 else ''}"
         if paint.live:
-            names = json.dumps([each.name for each in members], ensure_ascii=False)
-            held = f' data-members="{escape(names)}"'
+            names = json.dumps([each.name for each in members])
+            held = f' data-members="{attribute(names)}"'
     focus = f' tabindex="0" role="button" aria-label="{name}"' if paint.live else ""
     parts = [f'<g class="{kind}" data-vertex="{name}"{held}{focus}><title>{escape(about)}</title>']
     if members is not None:
@@ -223,8 +227,9 @@ def _shares(members: Sequence[Box], place: Place, paint: _Paint) -> str:
     x, y, width = place.x + 10, place.bottom - _SHARES - 6, place.width - 20
     parts = [f'<g class="shares" data-x="{x:.1f}" data-y="{y:.1f}" data-width="{width:.1f}">']
     colors = Counter(box.color for box in members if box.color and not paint.live)
-    for color, count in sorted(colors.items()):
-        share = width * count / len(members)
+    wide = {color: max(count / len(members), 0.03) for color, count in sorted(colors.items())}
+    for color, part in wide.items():  # one of a thousand is seen, too
+        share = width * part / sum(wide.values())
         parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{share:.1f}" height="{_SHARES:.0f}" '
             f'fill="{escape(color)}"/>'

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from pyrite.context import Collections
@@ -29,6 +29,9 @@ from pyrite.exchange.driving import SparkSettings
 from pyrite.functions import shorten
 from pyrite.job import Execution, Job, JobConfig
 
+MOST_KEPT: Final = 100
+KEEPING_SECONDS: Final = 2.0
+
 
 class DurableJobs:
     def __init__(
@@ -44,6 +47,8 @@ class DurableJobs:
         self._collections = collections
         self._run_callback = run_callback
         self._known: WeakValueDictionary[str, Execution] = WeakValueDictionary()
+        self._last_metrics: dict[str, dict[str, Any]] = {}
+        """Of jobs that had ended when this was closed, since the store cannot be asked then."""
         self._lock = threading.Lock()
 
     def execute(self, job: Job, spark: SparkSettings | None = None) -> Execution:
@@ -102,9 +107,10 @@ class DurableJobs:
 
     def close(self) -> None:
         """Those who wait for a job are told that they wait in vain; the job goes on."""
-        self._desk.close()
         with self._lock:
             known = list(self._known.values())
+        self._keep_metrics([each.id for each in known if each.done()])
+        self._desk.close()
         for execution in known:
             if not execution.done():
                 execution.set_exception(
@@ -162,7 +168,20 @@ class DurableJobs:
         self._desk.ask(lambda store: store.create(paths.cancel(id)))
 
     def _metrics(self, id: str) -> dict[str, Any]:
-        return self._desk.ask(lambda store: metrics_of(store, id))
+        kept = self._last_metrics.get(id)
+        return self._desk.ask(lambda store: metrics_of(store, id)) if kept is None else kept
+
+    def _keep_metrics(self, ids: list[str]) -> None:
+        """Whoever holds the execution of a job that has ended may ask for its metrics later."""
+        ids = [id for id in ids[-MOST_KEPT:] if id not in self._last_metrics]
+        if not ids:
+            return
+        try:
+            self._last_metrics |= self._desk.ask(
+                lambda store: {id: metrics_of(store, id) for id in ids}, seconds=KEEPING_SECONDS
+            )
+        except (PyriteError, OSError, TimeoutError):
+            pass  # a store that does not answer holds up nobody who closes
 
     def _members(self, execution: Execution) -> list[dict[str, Any]]:
         if execution.done():

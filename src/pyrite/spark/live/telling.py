@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from pyrite.engine.processes import this_process
+from pyrite.spark.limits import free_address_space
 
 if TYPE_CHECKING:
     from pyrite.wire.telling import Teller
@@ -21,8 +22,11 @@ logger = logging.getLogger("pyrite.spark")
 
 FIRST_SECONDS: Final = 0.3
 """A task that takes less only tells how it ended."""
-IDLE_SECONDS: Final = 5.0
+IDLE_SECONDS: Final = 3.0
 """A connection that nobody has used for so long is closed: its job has ended."""
+LEAST_ROOM: Final = 2 << 30
+"""Threads and sockets take some hundred MB of address space, but little memory. Where Spark limits
+the address space, a task only tells if so much is left for the user's functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,29 @@ class Where:
     seconds: float
 
 
+def begin_telling(
+    where: Where,
+    *,
+    section: int,
+    member: int,
+    attempt: str,
+    metrics: Callable[[], Mapping[str, Any]],
+) -> Telling | None:
+    """Begins to tell of a task. Returns None if this process had better not do so."""
+    room = free_address_space()
+    if room is not None and room < LEAST_ROOM:
+        return None
+    telling = Telling(where, section=section, member=member, attempt=attempt, metrics=metrics)
+    try:
+        _this_process().begin(telling)
+    except RuntimeError:  # no more threads can be started
+        logger.debug("a task cannot tell its metrics", exc_info=True)
+        return None
+    return telling
+
+
 class Telling:
-    """Tells of one task, from now until `end`."""
+    """Tells of one task until `end`."""
 
     def __init__(
         self,
@@ -51,7 +76,6 @@ class Telling:
         self.due = monotonic() + FIRST_SECONDS
         self._task = {"section": section, "member": member, "attempt": attempt}
         self._metrics = metrics
-        _this_process().begin(self)
 
     def end(self) -> None:
         """The task has ended, well or not. What it has done is told once more."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -28,6 +28,9 @@ _VERTEX_GAUGES: Final = (
 )
 
 
+_STATES: Final = ("WAITING", "RUNNING", "DONE", "SKIPPED", "FAILED")
+
+
 class PyriteCollector(Collector):
     """Reads the metrics when they are scraped. If `job` is given, only those of this job."""
 
@@ -36,11 +39,17 @@ class PyriteCollector(Collector):
         self._job = job
 
     def describe(self) -> Iterable[Metric]:
-        return families([])
+        return families([], {})
 
     def collect(self) -> Iterable[Metric]:
         with self._counting.totals() as totals:
-            return list(families(each for each in totals if self._job in (None, each.job)))
+            jobs = [each for each in totals if self._job in (None, each.job)]
+            workloads = {
+                name: states
+                for name, states in totals.workloads.items()
+                if self._job in (None, name)
+            }
+            return list(families(jobs, workloads))
 
 
 def registry_of(collector: Collector) -> CollectorRegistry:
@@ -49,8 +58,9 @@ def registry_of(collector: Collector) -> CollectorRegistry:
     return registry
 
 
-def families(jobs: Iterable[JobTotals]) -> Iterator[Metric]:
-    jobs = list(jobs)
+def families(
+    jobs: Sequence[JobTotals], workloads: Mapping[str, Mapping[str, int]]
+) -> Iterator[Metric]:
     for key, help in _VERTEX_COUNTERS:
         counter = CounterMetricFamily(f"pyrite_vertex_{key}", help, labels=("job", "vertex"))
         for job in jobs:
@@ -88,3 +98,10 @@ def families(jobs: Iterable[JobTotals]) -> Iterator[Metric]:
         if job.last_seconds is not None:
             duration.add_metric((job.job,), job.last_seconds)
     yield from (running, runs, success, duration)
+    in_state = GaugeMetricFamily(
+        "pyrite_workload_jobs", "Jobs of the workload, by state", labels=("workload", "state")
+    )
+    for name, states in workloads.items():
+        for state in sorted({*_STATES, *states}):
+            in_state.add_metric((name, state), states.get(state, 0))
+    yield in_state

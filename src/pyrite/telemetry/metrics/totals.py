@@ -50,6 +50,8 @@ class Totals:
         self._most_jobs = most_jobs
         self._jobs: dict[str, JobTotals] = {}
         self._runs: dict[str, _Run] = {}
+        self.workloads: dict[str, dict[str, int]] = {}
+        """How many jobs of each workload are in each state."""
 
     def began(self, run: str, job: str) -> None:
         if job not in self._jobs and len(self._jobs) >= self._most_jobs:

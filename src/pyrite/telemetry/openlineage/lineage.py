@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -12,16 +11,12 @@ from pyrite.job import Execution, JobStatus
 from pyrite.telemetry.courier import Courier
 from pyrite.telemetry.following import Following
 from pyrite.telemetry.libraries import need
-from pyrite.telemetry.openlineage.records import (
-    PARENT,
-    ROOT,
-    EventType,
-    Parent,
-    Record,
-    namespace_of_jobs,
-    run_id,
-)
+from pyrite.telemetry.openlineage.records import EventType, Parent, Record, namespace_of_jobs
+from pyrite.telemetry.workloads.ids import RunIds, lineage_run_id
+from pyrite.telemetry.workloads.parents import lineage_parent
 from pyrite.watching.observing import failure_of, name_of, read
+from pyrite.watching.views import FailureView
+from pyrite.watching.workloads import Attempt, Outcome, WorkloadRun
 from pyrite.where import path_of
 
 
@@ -48,6 +43,7 @@ class Lineage(Following, Closing):
     def __init__(self) -> None:
         super().__init__()
         self._begun: dict[str, Record] = {}
+        self._workloads: dict[str, Record] = {}
         self._courier: Courier[Record] = Courier(
             "pyrite-lineage", "OpenLineage", _prepare, settle=self.settle
         )
@@ -55,17 +51,17 @@ class Lineage(Following, Closing):
 
     def on_begin(self, execution: Execution) -> None:
         job = execution.job
-        parent = Parent.of(os.environ.get(PARENT))
+        parent, root = map(Parent.of, lineage_parent())
         lines = [vertex.origin for vertex in job.dag if vertex.origin is not None]
         record = self._begun[execution.id] = Record(
             type="START",
             time=execution.submitted,
-            run=run_id(execution.id),
+            run=lineage_run_id(execution.id),
             job=name_of(job),
             kind="JOB",
             namespace=namespace_of_jobs(),
             parent=parent,
-            root=Parent.of(os.environ.get(ROOT)) or parent,
+            root=root,
             execution=execution.id,
             dag=job.dag,
             source=path_of(lines[0]) if lines else None,
@@ -83,6 +79,39 @@ class Lineage(Following, Closing):
                 failure=None if error is None else failure_of(error),
             )
         )
+
+    def run_began(self, run: WorkloadRun) -> None:
+        parent, root = map(Parent.of, lineage_parent())
+        self._workloads[run.id] = record = Record(
+            type="START",
+            time=run.started,
+            run=RunIds.of(run).lineage_run(),
+            job=run.name,
+            kind="WORKLOAD",
+            namespace=namespace_of_jobs(),
+            parent=parent,
+            root=root,
+        )
+        self._courier.post(record)
+
+    def attempted(self, run: WorkloadRun, attempt: Attempt) -> None:
+        of_run, ids = self._workloads[run.id], RunIds.of(run)
+        parent = Parent(of_run.namespace, of_run.job, of_run.run)
+        record = replace(
+            of_run,
+            time=attempt.started,
+            run=ids.lineage_run(attempt.number, attempt.attempt),
+            job=ids.name_of(attempt.job),
+            kind="JOB",
+            parent=parent,
+            root=of_run.root or parent,
+        )
+        if attempt.outcome is not None:
+            record = _ended(record, attempt.outcome, attempt.ended, attempt.error)
+        self._courier.post(record)
+
+    def run_ended(self, run: WorkloadRun, outcome: Outcome, at: float, problem: str | None) -> None:
+        self._courier.post(_ended(self._workloads.pop(run.id), outcome, at, problem))
 
     def flush(self) -> bool:
         """Waits a little until all events are sent. Returns whether they are."""
@@ -103,6 +132,11 @@ _TYPES: Final[dict[JobStatus, EventType]] = {
     JobStatus.FAILED: "FAIL",
     JobStatus.CANCELLED: "ABORT",
 }
+
+
+def _ended(record: Record, outcome: Outcome, at: float, problem: str | None) -> Record:
+    failure = FailureView(message=problem or "it failed") if outcome == "failed" else None
+    return replace(record, type=_TYPES[JobStatus(outcome)], time=at, failure=failure)
 
 
 def _prepare() -> Callable[[list[Record]], None]:

@@ -6,16 +6,12 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pyrite.dag import DAG
 from pyrite.watching.views import FailureView
 
 EventType = Literal["START", "COMPLETE", "FAIL", "ABORT"]
-
-PARENT: Final = "OPENLINEAGE_PARENT_ID"
-ROOT: Final = "OPENLINEAGE_ROOT_PARENT_ID"
-_RUNS: Final = uuid.UUID("6f1d8a43-0a5e-5c55-9d4e-3f7e3a4e5b10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +57,6 @@ class Record:
     """The file with the source code."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
     failure: FailureView | None = None
-
-
-def run_id(text: str) -> str:
-    """A UUID for a run, always the same for the same text: processes that know the text need not
-    tell each other."""
-    return str(uuid.uuid5(_RUNS, text))
 
 
 def namespace_of_jobs() -> str:

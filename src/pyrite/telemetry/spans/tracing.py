@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +14,11 @@ from pyrite.telemetry.following import Following
 from pyrite.telemetry.libraries import need
 from pyrite.telemetry.spans.records import Span, job_span
 from pyrite.telemetry.spans.stages import StageTimes
+from pyrite.telemetry.workloads.ids import RunIds
+from pyrite.telemetry.workloads.parents import traceparent
 from pyrite.watching.observing import read, view_of
+from pyrite.watching.views import FailureView
+from pyrite.watching.workloads import Attempt, Outcome, WorkloadRun
 
 LOOK_SECONDS: Final = 0.25
 """How often the stages of jobs on Spark and on peers are looked at."""
@@ -43,6 +46,8 @@ class Tracing(Following, Closing):
         super().__init__()
         self._begun: dict[str, tuple[str | None, StageTimes]] = {}
         """The parent and the stages of each run."""
+        self._parents: dict[str, str | None] = {}
+        """Of runs of workloads."""
         self._courier: Courier[Span] = Courier(
             "pyrite-traces",
             "the collector of OpenTelemetry",
@@ -60,6 +65,46 @@ class Tracing(Following, Closing):
     def on_end(self, execution: Execution) -> None:
         parent, times = self._begun.pop(execution.id)
         self._courier.post(job_span(view_of(execution), times, parent=parent))
+
+    def run_began(self, run: WorkloadRun) -> None:
+        self._parents[run.id] = current_parent()
+
+    def attempted(self, run: WorkloadRun, attempt: Attempt) -> None:
+        if attempt.outcome is None:
+            return
+        ids = RunIds.of(run)
+        self._courier.post(
+            Span(
+                name=f"job {attempt.job}",
+                start=attempt.started,
+                end=attempt.ended,
+                attributes={
+                    "pyrite.workload": run.name,
+                    "pyrite.job.name": attempt.job,
+                    "pyrite.job.kind": "workload",
+                    "pyrite.job.attempt": attempt.attempt,
+                    "pyrite.state": attempt.outcome,
+                },
+                failure=_failure(attempt.outcome, attempt.error),
+                parent=f"00-{ids.trace}-{ids.span():016x}-{ids.flags}",
+                id=ids.span(attempt.number, attempt.attempt),
+            )
+        )
+
+    def run_ended(self, run: WorkloadRun, outcome: Outcome, at: float, problem: str | None) -> None:
+        ids = RunIds.of(run)
+        self._courier.post(
+            Span(
+                name=f"run {run.name}",
+                start=run.started,
+                end=at,
+                attributes={"pyrite.workload": run.name, "pyrite.state": outcome},
+                failure=_failure(outcome, problem),
+                parent=self._parents.pop(run.id, None),
+                id=ids.span(),
+                trace=int(ids.trace, 16),
+            )
+        )
 
     def flush(self) -> bool:
         """Waits a little until all spans are sent. Returns whether they are."""
@@ -93,6 +138,10 @@ class Tracing(Following, Closing):
                 found[1].saw(read(execution.progress, []), time.time())
 
 
+def _failure(outcome: Outcome, problem: str | None) -> FailureView | None:
+    return FailureView(message=problem or "it failed") if outcome == "failed" else None
+
+
 def _has_stages(execution: Execution) -> bool:
     return not execution.job.is_light
 
@@ -100,10 +149,10 @@ def _has_stages(execution: Execution) -> bool:
 def current_parent() -> str | None:
     """The span that is current on this thread, as a `traceparent`; else that of the environment."""
     trace = sys.modules.get("opentelemetry.trace")  # if nobody has imported it, there is none
-    if trace is not None:
-        context = trace.get_current_span().get_span_context()
-        if context.is_valid:
-            return (
-                f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
-            )
-    return os.environ.get("TRACEPARENT") or None
+    try:
+        context = None if trace is None else trace.get_current_span().get_span_context()
+    except Exception:  # another thread has not imported all of it yet
+        context = None
+    if context is None or not context.is_valid:
+        return traceparent()
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.watching.workloads import Outcome
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -17,6 +18,7 @@ from pyrite.workload.input.sources.marks import marked_source
 from pyrite.workload.masters.hooks import Hooks
 from pyrite.workload.masters.rules import add_branches, rules_of
 from pyrite.workload.masters.up_to_date import UpToDate
+from pyrite.workload.masters.watched import Watched
 from pyrite.workload.scheduling.scheduler import DEPTH, Cause, Scheduler
 from pyrite.workload.scheduling.states import JobState
 from pyrite.workload.storage.cleanup_queue import Record, end_of, read_error
@@ -40,11 +42,13 @@ class Conductor:
         options: Options,
         *,
         hooks: Hooks | None = None,
+        watched: Watched | None = None,
         depth: int = DEPTH,
         folder: str = "",
     ) -> None:
         """`folder` is the working directory of the run, unless it is that of this process."""
         self._hooks = hooks
+        self._watched = watched
         self._store = store
         self._journal = journal
         self._journal_plan = journal.plan
@@ -78,6 +82,8 @@ class Conductor:
             # In a resumed run, jobs that were running or failed start again.
             if entry.state is not state and entry.state is not JobState.SKIPPED:
                 self._scheduler.changed[job] = None
+        if watched is not None:
+            watched.states(enumerate(self._entries))
 
     # State and decisions
 
@@ -212,7 +218,13 @@ class Conductor:
         )
         if record.succeeded:
             self._finished.append(record.job)
+        self._tell_end(record.job, "completed" if record.succeeded else "failed")
         return True
+
+    def _tell_end(self, job: int, outcome: Outcome) -> None:
+        if self._watched is not None:
+            entry = self._entries[job]._replace(attempt=self._scheduler.attempts[job])
+            self._watched.ended(self._plan.ids[job], job, entry, outcome)
 
     def _error_at(self, segment: int, offset: int) -> str:
         try:
@@ -246,6 +258,7 @@ class Conductor:
                 log_start=log[0],
                 log_end=log[1],
             )
+            self._tell_end(blamed, "cancelled" if cause == "cancel" else "failed")
 
     # The journal
 
@@ -305,6 +318,9 @@ class Conductor:
             for job in self._finished
         ]
         self._journal.write(batch, self._scanned.items(), results)
+        if self._watched is not None:
+            self._watched.began(self._plan.ids, batch)
+            self._watched.states(batch)
         if scheduler.ended and self._hooks is not None:
             self._hooks.tell([(job, self._entries[job]) for job in scheduler.ended])
             scheduler.ended.clear()

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyrite.errors import RunBroken
 from pyrite.system.alive import LONGEST_SECONDS
 from pyrite.system.private import write_private
+from pyrite.telemetry.workloads.parents import VARIABLE as WORKLOAD_RUN
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.masters.hooks import Hooks, start_hooks
+from pyrite.workload.masters.watched import Watched, watched
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import HEAD_BYTES, Record, end_of, head, read_records
 from pyrite.workload.storage.journal import Journal
@@ -57,17 +59,22 @@ def main(config: dict[str, Any]) -> NoReturn:
     assert status is not None
     code = 0
     hooks: Hooks | None = None
+    seen: Watched | None = None
     try:
         journal = Journal(store)
         try:
             plan = store.read_plan(journal.plan)
             hooks = start_hooks(store, journal.plan, plan, status)
+            seen = watched(store, status)
+            if seen is not None:
+                os.environ[WORKLOAD_RUN] = seen.ids.packed()  # for the workers
             master = Master(
                 store,
                 plan,
                 journal,
                 Options(**status.options),
                 hooks=hooks,
+                seen=seen,
                 lock=config["lock"],
                 start_seconds=config["start_seconds"],
             )
@@ -86,7 +93,12 @@ def main(config: dict[str, Any]) -> NoReturn:
         code = 1
         if not isinstance(error, RunBroken):
             traceback.print_exc()
-    store.write_status(replace(status, ended=time.time()))
+    ended = time.time()
+    if seen is not None:
+        seen.end(status, ended)
+    store.write_status(replace(status, ended=ended))
+    if seen is not None:
+        seen.close()
     if hooks is not None:
         hooks.close()
     os._exit(code)
@@ -103,6 +115,7 @@ class Master:
         options: Options,
         *,
         hooks: Hooks | None = None,
+        seen: Watched | None = None,
         lock: int,
         start_seconds: float,
     ) -> None:
@@ -113,7 +126,7 @@ class Master:
         self._lock = lock
         self._start_seconds = start_seconds
         self._hooks = hooks
-        self._conductor = Conductor(store, plan, journal, options, hooks=hooks)
+        self._conductor = Conductor(store, plan, journal, options, hooks=hooks, watched=seen)
         self._workers: dict[str, WorkerLink] = {}
         self._names = 0
         self._stillbirths = 0

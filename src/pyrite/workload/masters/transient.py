@@ -34,6 +34,7 @@ from pyrite.workload.masters.conductor import Conductor
 from pyrite.workload.masters.hooks import Hooks, start_hooks
 from pyrite.workload.masters.slots import Slot, Slots
 from pyrite.workload.masters.supply import ExecutorSupply, MakeExecutor
+from pyrite.workload.masters.watched import Watched, watched
 from pyrite.workload.scheduling.scheduler import Cause
 from pyrite.workload.storage.cleanup_queue import Ending
 from pyrite.workload.storage.encoding import Encoded
@@ -94,6 +95,7 @@ class TransientMaster:
         self._flights: dict[str, _Flight] = {}
         self._suspects: set[int] = set()
         self._hooks: Hooks | None = None
+        self._watched: Watched | None = None
         self._names = 0
         self._refusals = 0
         self._process = os.getpid()
@@ -133,14 +135,19 @@ class TransientMaster:
                 self._journal.close()
         except BaseException as error:
             status = status.broken_by(error)
+        ended = time.time()
+        if self._watched is not None:
+            self._watched.end(status, ended)
         try:
-            self._store.write_status(replace(status, ended=time.time()))
+            self._store.write_status(replace(status, ended=ended))
         finally:
             if self._hooks is not None:
                 self._hooks.close()
             self._lock.close()
             _masters.discard(self)
             self._ended.set()
+            if self._watched is not None:
+                self._watched.close()
 
     def cancel(self) -> None:
         """Cancels the run. May be called from any thread."""
@@ -155,12 +162,14 @@ class TransientMaster:
             self._hooks = start_hooks(
                 self._store, self._journal.plan, plan, self._status, origin=self._origin
             )
+            self._watched = watched(self._store, self._status)
             self._conductor = Conductor(
                 self._store,
                 plan,
                 self._journal,
                 self._options,
                 hooks=self._hooks,
+                watched=self._watched,
                 depth=1,
                 folder=self._origin.folder or "",
             )
@@ -239,7 +248,9 @@ class TransientMaster:
         path = self._origin.path
         luggage = self._commands.luggage_of(order.blob, is_here=_is_here(self._supply.get()))
         log, here = slot.log_end, os.getpid()
-        return Task(order, blob, command, inputs, path, log, here, sources, luggage)
+        run = "" if self._watched is None else self._watched.ids.packed()
+        id = self._conductor.plan.ids[order.job]
+        return Task(order, blob, command, inputs, path, log, here, sources, luggage, run, id)
 
     # Taking results
 

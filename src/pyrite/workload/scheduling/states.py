@@ -7,6 +7,8 @@ from typing import Literal, get_args
 
 
 class JobState(str, Enum):
+    """The state of a job of a workload."""
+
     WAITING = "WAITING"  # its upstream jobs have not finished
     READY = "READY"
     ASSIGNED = "ASSIGNED"  # it waits in the queue of a worker that runs another job
@@ -24,14 +26,17 @@ class JobState(str, Enum):
 
     @property
     def has_ended(self) -> bool:
+        """Whether the job will not run any more."""
         return self in ENDED
 
     @property
     def has_result(self) -> bool:
+        """Whether the job has a result, of this run or of an earlier one."""
         return self in SUCCESSFUL
 
     @property
     def is_failure(self) -> bool:
+        """Whether the job failed, crashed, or took too long."""
         return self in FAILURES
 
 

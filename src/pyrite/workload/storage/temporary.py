@@ -18,15 +18,22 @@ from pyrite.workload.storage.hook_files import wait_for_hooks
 from pyrite.workload.storage.store import Store
 from pyrite.workload.system import janitor, processes
 
+_PREFIX = "pyrite-workload-"
 HOOKS_SECONDS = 70.0  # they end themselves some time after the run
 
 
 def temporary_store() -> Store:
     """The folder is registered before it is made, so that it does not stay after Ctrl-C."""
-    store = Store(os.path.join(tempfile.gettempdir(), f"pyrite-workload-{token_hex(8)}"))
+    store = Store(os.path.join(tempfile.gettempdir(), f"{_PREFIX}{token_hex(8)}"))
     _keeper_of_here().add(store)
     os.mkdir(store.folder, FOLDER_MODE)
     return store
+
+
+def name_of(store: Store) -> str:
+    """A name for what is run in a store: that of its folder, unless nobody has chosen it."""
+    name = store.folder.name
+    return "workload" if name.startswith(_PREFIX) else name
 
 
 def remove_with(handle: object, store: Store) -> None:

@@ -18,6 +18,8 @@ import threading
 import traceback
 from typing import Any, NoReturn
 
+from pyrite.telemetry.workloads.parents import VARIABLE as WORKLOAD_RUN
+from pyrite.telemetry.workloads.parents import in_job
 from pyrite.workload.input.commands.command import Command
 from pyrite.workload.storage.cleanup_queue import Ending, SegmentWriter
 from pyrite.workload.storage.places import readers
@@ -101,6 +103,8 @@ class Worker:
         self._reports = reports
         self._segment = SegmentWriter(store.segment(segment), plan=plan)
         self._plan = plan
+        self._run = os.environ.get(WORKLOAD_RUN, "")
+        self._ids: list[str] | None = None
         self._commands = store.open_commands(plan)
         self._sources = LoadedSources(self._commands.sources_of)
         self._reused: dict[tuple[int, ...], Command] = {}
@@ -123,7 +127,17 @@ class Worker:
     def _do(self, order: Order) -> tuple[bytes, bool]:
         """The report of the job, and whether the next job can run in this process."""
         log_start = self._log_end
-        ending = do(
+        if self._run:
+            with in_job(self._run, order.job, order.attempt, self._id_of, is_own_process=True):
+                ending = self._done(order)
+        else:
+            ending = self._done(order)
+        is_restored = self._surroundings.restore()
+        is_clean = self._leftovers.end() and is_restored
+        return self._post(ending, log_start), is_clean
+
+    def _done(self, order: Order) -> Ending:
+        return do(
             order,
             self._commands.bytes_of(order.blob),
             self._command_at,
@@ -131,9 +145,11 @@ class Worker:
             self._sources,
             self._give_up,
         )
-        is_restored = self._surroundings.restore()
-        is_clean = self._leftovers.end() and is_restored
-        return self._post(ending, log_start), is_clean
+
+    def _id_of(self, job: int) -> str:
+        if self._ids is None:
+            self._ids = self._store.read_plan(self._plan).ids
+        return self._ids[job]
 
     def _give_up(self, ending: Ending) -> NoReturn:
         """Ends this process together with the job that it runs, after the job's end is posted."""

@@ -6,7 +6,12 @@ export const count = (n) => WHOLE.format(Math.round(n));
 
 export function short(n) {
   if (n < 1000) return n < 10 && n % 1 ? n.toFixed(1) : String(Math.round(n));
-  for (const [limit, unit] of [[1e6, "k"], [1e9, "M"], [1e12, "G"], [Infinity, "T"]]) {
+  for (const [limit, unit] of [
+    [1e6, "k"],
+    [1e9, "M"],
+    [1e12, "G"],
+    [Infinity, "T"],
+  ]) {
     if (n >= limit * 0.9995) continue;
     const value = n / (limit === Infinity ? 1e12 : limit / 1000);
     return `${value < 9.995 ? value.toFixed(1) : Math.round(value)}${unit}`;
@@ -52,6 +57,7 @@ export function moment(epoch) {
   return `${at.getDate()} ${month}${year} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-export const percent = (share) => `${share < 0.0995 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+export const percent = (share) =>
+  `${share < 0.0995 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;

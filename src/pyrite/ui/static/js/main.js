@@ -23,37 +23,42 @@ const main = document.getElementById("main");
 let stop = () => {};
 let about = { sources: [] };
 
+// A page draws into an element of its own: if a person has gone on before its answer is there, it
+// draws where nobody looks.
 async function show() {
   stop();
   stop = () => {};
-  const found = ROUTES.map(([pattern, section, page]) => [location.pathname.match(pattern), section, page]).find(
-    ([match]) => match,
-  );
   document.title = "Pyrite";
-  navigation(found ? found[1] : null);
-  main.replaceChildren(h("p", { class: "loading" }, "Loading …"));
-  if (!found) {
-    main.replaceChildren(failed({ status: 404, message: "No page has this address." }));
-    return;
-  }
-  const here = location.pathname;
-  const [match, , page] = found;
+  const [match, section, page] = ROUTES.map(([pattern, ...rest]) => [
+    location.pathname.match(pattern),
+    ...rest,
+  ]).find(([found]) => found) || [null, null, nowhere];
+  navigation(section);
+  const root = h("div", {}, h("p", { class: "loading" }, "Loading …"));
+  main.replaceChildren(root);
   try {
-    const ended = await page(main, match.slice(1).map(decodeURIComponent), about);
-    if (location.pathname === here) stop = ended || stop;
+    const ended = await page(root, match ? match.slice(1).map(decodeURIComponent) : [], about);
+    if (root.isConnected) stop = ended || stop;
     else if (ended) ended();
   } catch (error) {
-    if (location.pathname === here) main.replaceChildren(failed(error));
+    root.replaceChildren(failed(error));
   }
+}
+
+async function nowhere() {
+  throw Object.assign(new Error("No page has this address."), { status: 404 });
 }
 
 function navigation(section) {
   const kinds = new Set(about.sources.map((source) => source.kind));
   const links = [["runs", "/", "Runs"]];
-  if (kinds.has("workload") || section === "workloads") links.push(["workloads", "/workloads", "Workloads"]);
+  if (kinds.has("workload") || section === "workloads")
+    links.push(["workloads", "/workloads", "Workloads"]);
   if (kinds.has("durable") || section === "durable") links.push(["durable", "/durable", "Durable"]);
   setContent(document.getElementById("nav"), JSON.stringify([links, section]), () =>
-    links.map(([name, href, label]) => h("a", { href, "aria-current": name === section ? "page" : null }, label)),
+    links.map(([name, href, label]) =>
+      h("a", { href, "aria-current": name === section ? "page" : null }, label),
+    ),
   );
 }
 
@@ -61,13 +66,23 @@ export function go(path) {
   history.pushState(null, "", path);
   scrollTo(0, 0);
   show();
+  main.focus({ preventScroll: true }); // so that a screen reader goes on there
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  if (
+    !link ||
+    event.defaultPrevented ||
+    event.button ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey
+  )
+    return;
   const href = link.getAttribute("href");
-  if (!href.startsWith("/") || href.startsWith("/static") || href.startsWith("/api") || link.target) return;
+  if (!href.startsWith("/") || href.startsWith("/static") || href.startsWith("/api") || link.target)
+    return;
   event.preventDefault();
   go(href);
 });
@@ -85,7 +100,10 @@ addEventListener("popstate", show);
 
 try {
   about = await get("/api/about");
-  document.getElementById("place").textContent = [about.host, about.version && `Pyrite ${about.version}`]
+  document.getElementById("place").textContent = [
+    about.host,
+    about.version && `Pyrite ${about.version}`,
+  ]
     .filter(Boolean)
     .join(" · ");
 } catch {

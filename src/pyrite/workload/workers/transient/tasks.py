@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from pyrite.telemetry.workloads.parents import in_job
 from pyrite.workload.input.commands.large_data import NO_LUGGAGE, Luggage
 from pyrite.workload.input.sources.sources import Source
 from pyrite.workload.storage.cleanup_queue import Ending
@@ -34,6 +35,8 @@ class Task:
     master: int  # its process id
     sources: tuple[Source, ...] = ()
     luggage: Luggage = NO_LUGGAGE
+    run: str = ""  # packed RunIds, if anybody watches
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,14 @@ def run_task(task: Task) -> Outcome:
     _leave_interrupts_to(task.master)
     inputs = [_reader(found) for found in task.inputs]
     sources = LoadedSources(lambda _: task.sources)
-    with capturing(task.log) as output, task.luggage.unpacked():
+    parents = in_job(
+        task.run,
+        task.order.job,
+        task.order.attempt,
+        lambda _: task.id,
+        is_own_process=os.getpid() != task.master,
+    )
+    with capturing(task.log) as output, task.luggage.unpacked(), parents:
         ending = do(
             task.order,
             task.blob,

@@ -2,24 +2,14 @@
 
 import { get, listen } from "../api.js";
 import { h, setContent } from "../dom.js";
-import { clock, count, moment, plural, seconds } from "../format.js";
+import { clock, count, plural, seconds } from "../format.js";
+import { STATES, durableJobColumns, peerColumns } from "../parts/durable_columns.js";
 import { laneChart } from "../parts/lanes.js";
-import { badge, bar, card, empty, figures } from "../parts/pieces.js";
+import { bar, card, empty, figures } from "../parts/pieces.js";
 import { Table, searchBox } from "../parts/table.js";
 
 const LANES_MAX = 100;
 const SHOWN_SECONDS = 600;
-const STATES = {
-  new: "no coordinator has seen it yet",
-  idle: "waits for a part",
-  acking: "was offered a part",
-  active: "works on a part",
-  waiting: "has read all that is there, and waits for others",
-  sealing: "writes the last of its part",
-  revoked: "its part was given to another peer",
-  lost: "is gone, and no coordinator has seen that yet",
-  dead: "is gone",
-};
 
 export async function durables(main, _, about) {
   document.title = "Durable · Pyrite";
@@ -27,16 +17,44 @@ export async function durables(main, _, about) {
   main.replaceChildren(
     h("div", { class: "title" }, h("div", { class: "words" }, h("h1", {}, "Durable deployments"))),
     found.length
-      ? h("section", { class: "card" }, h("div", { class: "list" }, found.map((source) => h("p", {}, h("a", { class: "main", href: `/durable/${encodeURIComponent(source.key)}` }, source.label)))))
-      : h("section", { class: "card" }, empty("No deployments", "A durable deployment has coordinators, peers and queues. Tell the page where its folder is, or the address of its store.", "pyrite ui --durable path/to/folder")),
+      ? h(
+          "section",
+          { class: "card" },
+          h(
+            "div",
+            { class: "list" },
+            found.map((source) =>
+              h(
+                "p",
+                {},
+                h(
+                  "a",
+                  { class: "main", href: `/durable/${encodeURIComponent(source.key)}` },
+                  source.label,
+                ),
+              ),
+            ),
+          ),
+        )
+      : h(
+          "section",
+          { class: "card" },
+          empty(
+            "No deployments",
+            "A durable deployment has coordinators, peers and queues. Tell the page where its " +
+              "folder is, or the address of its store.",
+            "pyrite ui --durable path/to/folder",
+          ),
+        ),
   );
 }
 
 export async function durable(main, [key], about) {
   const path = `/api/durable/${encodeURIComponent(key)}`;
-  const label = about.sources.find((source) => source.kind === "durable" && source.key === key)?.label || key;
+  const label =
+    about.sources.find((source) => source.kind === "durable" && source.key === key)?.label || key;
   const page = new DurablePage(label, await get(path));
-  document.title = `${label} · Pyrite`;
+  document.title = `${nameOf(label)} · Pyrite`;
   main.replaceChildren(...page.shown);
   page.update(page.doc);
   return listen(`${path}/events`, { durable: (doc) => page.update(doc) });
@@ -56,11 +74,39 @@ class DurablePage {
     this.time = card("Peers over time", {}, h("div"));
     this.legend = h("div", { class: "legend" });
     this.queues = card("Queues", {}, h("div"));
-    this.peers = new Table({ columns: peerColumns((id) => this.jobName(id)), id: (row) => row.name, caption: "Peers", kind: "cards" });
-    this.jobs = new Table({ columns: jobColumns(), id: (row) => row.id, caption: "Jobs", kind: "cards" });
-    const search = searchBox("Find a job", (text) => this.jobs.only((row) => `${row.name || ""} ${row.id} ${row.failure || ""}`.toLowerCase().includes(text)));
+    this.peers = new Table({
+      columns: peerColumns((id) => this.jobName(id)),
+      id: (row) => row.name,
+      caption: "Peers",
+      kind: "cards",
+    });
+    this.jobs = new Table({
+      columns: durableJobColumns(),
+      id: (row) => row.id,
+      caption: "Jobs",
+      kind: "cards",
+    });
+    const search = searchBox("Find a job", (text) =>
+      this.jobs.only((row) =>
+        `${row.name || ""} ${row.id} ${row.failure || ""}`.toLowerCase().includes(text),
+      ),
+    );
     this.shown = [
-      h("div", { class: "title" }, h("div", { class: "words" }, h("p", { class: "crumbs" }, h("a", { href: "/durable" }, "Durable")), h("h1", {}, label))),
+      h(
+        "div",
+        { class: "title" },
+        h(
+          "div",
+          { class: "words" },
+          h(
+            "p",
+            { class: "crumbs" },
+            h("a", { href: "/durable" }, "Durable"),
+            nameOf(label) === label ? null : ` / ${label}`,
+          ),
+          h("h1", {}, nameOf(label)),
+        ),
+      ),
       this.figures.shown,
       this.trouble,
       card("Jobs", { end: search, body: false }, this.jobs.shown),
@@ -83,13 +129,23 @@ class DurablePage {
     set("jobs", count(open.length));
     set("waiting", count(waiting), waiting === 1 ? "batch" : "batches");
     const others = doc.coordinators.length - 1;
-    set("leader", doc.coordinators[0] || "none", others > 0 ? `leads; ${plural(others, "other")} ready` : "");
+    set(
+      "leader",
+      doc.coordinators[0] || "none",
+      others > 0 ? `leads; ${plural(others, "other")} ready` : "",
+    );
     const problems = [
-      doc.coordinators.length ? null : "No coordinator runs, so no job goes on. Start one with: pyrite coordinator",
-      doc.coordinators.length && !doc.peers.length ? "There are no peers, so no job goes on. Start some with: pyrite peers" : null,
+      doc.coordinators.length
+        ? null
+        : "No coordinator runs, so no job goes on. Start one with: pyrite coordinator",
+      doc.coordinators.length && !doc.peers.length
+        ? "There are no peers, so no job goes on. Start some with: pyrite peers"
+        : null,
       doc.problem ? `The queues cannot be read: ${doc.problem}` : null,
     ].filter(Boolean);
-    setContent(this.trouble, JSON.stringify(problems), () => problems.map((text) => h("p", { class: "card waits" }, text)));
+    setContent(this.trouble, JSON.stringify(problems), () =>
+      problems.map((text) => h("p", { class: "card waits" }, text)),
+    );
     this.jobs.update(doc.jobs);
     this.peers.update(doc.peers);
     this.drawTime();
@@ -99,7 +155,10 @@ class DurablePage {
   drawTime() {
     const { history, peers, seen } = this.doc;
     const end = seen || Date.now() / 1000;
-    const start = Math.max(end - SHOWN_SECONDS, Math.min(end - 10, ...history.map((each) => each.t)));
+    const start = Math.max(
+      end - SHOWN_SECONDS,
+      Math.min(end - 10, ...history.map((each) => each.t)),
+    );
     setContent(this.time.body, JSON.stringify([history.length, Math.round(end)]), () => {
       if (!history.length) return h("p", { class: "note" }, "No coordinator has seen a peer yet.");
       const lanes = new Map(peers.map((peer) => [peer.name, []]));
@@ -113,18 +172,44 @@ class DurablePage {
         last.set(each.peer, span);
       }
       const seenStates = new Set();
-      const rows = [...lanes].map(([name, spans]) => [short(name, peers), spans.filter((span) => span.end > start)]).filter(([, spans]) => spans.length);
+      const rows = [...lanes]
+        .map(([name, spans]) => [laneName(name, peers), spans.filter((span) => span.end > start)])
+        .filter(([, spans]) => spans.length);
       rows.forEach(([, spans]) => spans.forEach((span) => seenStates.add(span.state)));
       return [
-        laneChart({ lanes: rows.slice(0, LANES_MAX), start, end, label: "The states of the peers over time", absolute: true, draw: (span, left, width) => this.span(span, left, width) }),
-        h("div", { class: "legend" }, Object.keys(STATES).filter((state) => seenStates.has(state)).map((state) => h("span", { class: `badge s-${state}`, title: STATES[state] }, h("i"), h("span", {}, state)))),
+        laneChart({
+          lanes: rows.slice(0, LANES_MAX),
+          start,
+          end,
+          label: "The states of the peers over time",
+          absolute: true,
+          draw: (span, left, width) => this.span(span, left, width),
+        }),
+        h(
+          "div",
+          { class: "legend" },
+          Object.keys(STATES)
+            .filter((state) => seenStates.has(state))
+            .map((state) =>
+              h(
+                "span",
+                { class: `badge s-${state}`, title: STATES[state] },
+                h("i"),
+                h("span", {}, state),
+              ),
+            ),
+        ),
       ];
     });
   }
 
   span({ start, end, state, part }, left, width) {
     const on = part ? `\n${this.jobName(part.job)}, task ${part.task}, part ${part.part}` : "";
-    return h("div", { class: `span s-${state}`, title: `${state}: ${STATES[state] || ""}${on}\n${clock(start)}, ${seconds(end - start)}`, css: { left: `${left}%`, width: `${width}%` } });
+    return h("div", {
+      class: `span s-${state}`,
+      title: `${state}: ${STATES[state] || ""}${on}\n${clock(start)}, ${seconds(end - start)}`,
+      css: { left: `${left}%`, width: `${width}%` },
+    });
   }
 
   drawQueues() {
@@ -135,10 +220,23 @@ class DurablePage {
         ? queues.map((queue) =>
             h(
               "div",
-              { class: "progress", title: `${queue.edge}: ${plural(queue.messages, "batch", "batches")} wait, ${count(queue.in_flight)} are being worked on` },
-              h("span", { class: "what" }, queue.edge || queue.task, h("span", { class: "sub note" }, ` ${this.jobName(queue.job)}`)),
+              {
+                class: "progress",
+                title: `${batches(queue.messages)} wait, ${batches(queue.in_flight)} in work`,
+              },
+              h(
+                "span",
+                { class: "what" },
+                queue.edge || queue.task,
+                h("span", { class: "sub note" }, ` ${this.jobName(queue.job)}`),
+              ),
               bar((queue.messages + queue.in_flight) / most),
-              h("span", { class: "how" }, count(queue.messages), queue.in_flight ? ` + ${count(queue.in_flight)}` : ""),
+              h(
+                "span",
+                { class: "how" },
+                count(queue.messages),
+                queue.in_flight ? ` + ${count(queue.in_flight)}` : "",
+              ),
             ),
           )
         : h("p", { class: "note" }, "No open job has a queue."),
@@ -146,49 +244,16 @@ class DurablePage {
   }
 }
 
-// Peers of one process have long names; the address says more.
-const short = (name, peers) => peers.find((peer) => peer.name === name)?.label || name;
+const batches = (n) => plural(n, "batch", "batches");
 
-function peerColumns(jobName) {
-  return [
-    { key: "name", label: "Peer", kind: "wrap wide", value: (row) => row.name, show: (row) => ({ key: `${row.name}|${row.address}`, make: () => [h("span", { class: "main" }, row.name), h("span", { class: "sub" }, row.address)] }) },
-    { key: "state", label: "State", value: (row) => row.state, show: (row) => ({ key: row.state, make: () => h("span", { title: STATES[row.state] }, badge(row.state)) }) },
-    {
-      key: "part",
-      label: "Works on",
-      kind: "wrap",
-      value: (row) => (row.part ? jobName(row.part.job) : null),
-      show: (row) => ({ key: JSON.stringify(row.part), make: () => (row.part ? [h("a", { href: `/runs/${encodeURIComponent(row.part.job)}` }, jobName(row.part.job)), h("span", { class: "sub" }, `task ${row.part.task}, part ${row.part.part}`)] : "") }),
-    },
-    { key: "since", label: "Since", number: true, short: "since", value: (row) => row.since, show: (row) => moment(row.since) },
-  ];
-}
+// Of a folder, its last part; of a URL, all of it.
+const nameOf = (label) =>
+  label.startsWith("/") ? label.split("/").filter(Boolean).pop() || label : label;
 
-function jobColumns() {
-  return [
-    {
-      key: "name",
-      label: "Job",
-      kind: "wrap wide",
-      value: (row) => (row.name || row.id).toLowerCase(),
-      show: (row) => ({
-        key: JSON.stringify([row.name, row.failure, row.waits_for]),
-        make: () => [
-          h("a", { class: "main", href: `/runs/${encodeURIComponent(row.id)}` }, row.name || row.id),
-          row.failure ? h("span", { class: "sub bad" }, row.failure) : null,
-          row.waits_for ? h("span", { class: "sub" }, row.waits_for) : null,
-        ],
-      }),
-    },
-    { key: "status", label: "State", value: (row) => row.status, show: (row) => ({ key: row.status, make: () => badge(row.status) }) },
-    {
-      key: "parts",
-      label: "Parts complete",
-      number: true,
-      value: (row) => (row.parts ? row.complete / row.parts : null),
-      show: (row) => ({ key: `${row.complete}/${row.parts}`, make: () => (row.parts ? [`${count(row.complete)} / ${count(row.parts)}`, bar(row.complete / row.parts)] : "") }),
-    },
-    { key: "tasks", label: "Tasks", kind: "wrap", short: "tasks", show: (row) => row.tasks.map((task) => `${task.name} ${task.complete}/${task.parts}`).join(", ") },
-    { key: "submitted", label: "Submitted", number: true, short: "submitted", value: (row) => row.submitted, show: (row) => moment(row.submitted) },
-  ];
+// The address of a peer says more than its name, unless several peers have the same.
+function laneName(name, peers) {
+  const found = peers.find((peer) => peer.name === name);
+  if (!found) return name;
+  const isOnly = peers.filter((peer) => peer.address === found.address).length === 1;
+  return isOnly ? found.address : `${found.address} · ${name.slice(-4)}`;
 }

@@ -2,19 +2,21 @@
 
 import { get, listen } from "../api.js";
 import { h, setContent } from "../dom.js";
-import { bytes, count, moment, percent, rate, seconds, short } from "../format.js";
+import { bytes, moment, plural, rate, seconds, short } from "../format.js";
 import { cancelButton } from "../parts/cancel.js";
+import { failureCard } from "../parts/failure.js";
 import { Graph } from "../parts/graph.js";
 import { runLog } from "../parts/log.js";
-import { badge, bar, card, figures, pairs, progress, setBadge } from "../parts/pieces.js";
-import { spark } from "../parts/spark.js";
+import { groupDetail, panelHead } from "../parts/panel.js";
+import { badge, card, figures, setBadge } from "../parts/pieces.js";
+import { overview } from "../parts/run_overview.js";
 import { Table, searchBox } from "../parts/table.js";
-import { groupDetail, vertexDetail } from "../parts/vertex_panel.js";
+import { vertexColumns } from "../parts/vertex_columns.js";
+import { vertexDetail } from "../parts/vertex_panel.js";
 
 export async function run(main, [id], about) {
   const path = `/api/runs/${encodeURIComponent(id)}`;
   const page = new RunPage(id, path, await get(path), about.read_only);
-  document.title = `${page.doc.name} · Pyrite`;
   main.replaceChildren(...page.shown);
   await page.start();
   return () => page.stop();
@@ -29,7 +31,11 @@ class RunPage {
     this.doc = doc;
     this.chosen = null;
     this.stops = [];
-    this.graph = new Graph({ path: `${path}/graph.svg`, label: "The DAG", onChoose: (name) => this.choose(name) });
+    this.graph = new Graph({
+      path: `${path}/graph.svg`,
+      label: "The DAG",
+      onChoose: (name) => this.choose(name),
+    });
     this.graph.repaint = () => this.paint();
     this.log = runLog(id);
     this.badge = badge(doc.state, { pill: true });
@@ -47,12 +53,14 @@ class RunPage {
     this.trouble = h("div");
     this.panel = h("aside", { class: "card panel", "aria-label": "Details", "aria-live": "off" });
     this.table = new Table({
-      columns: columns(() => this.doc),
+      columns: vertexColumns(() => this.doc),
       id: (row) => row.name,
       caption: "Vertices",
       onChoose: (row) => this.choose(row.name, { show: true }),
     });
-    const search = searchBox("Find a vertex", (text) => this.table.only((row) => row.name.toLowerCase().includes(text)));
+    const search = searchBox("Find a vertex", (text) =>
+      this.table.only((row) => row.name.toLowerCase().includes(text)),
+    );
     this.shown = [
       h(
         "div",
@@ -77,17 +85,29 @@ class RunPage {
       this.log.shown,
     ];
     this.keys = (event) => {
-      if (event.key === "Escape" && this.chosen !== null && !document.querySelector("dialog[open]")) this.choose(null);
+      if (event.key === "Escape" && this.chosen !== null && !document.querySelector("dialog[open]"))
+        this.choose(null);
     };
   }
 
   async start() {
     document.addEventListener("keydown", this.keys);
     this.update(this.doc);
-    if (this.doc.vertices.length) await this.graph.load().catch((error) => this.graph.view.replaceChildren(h("p", { class: "loading" }, error.message)));
-    else this.graph.view.replaceChildren(h("p", { class: "loading" }, "The DAG of this run is not known yet."));
+    if (this.doc.vertices.length)
+      await this.graph
+        .load()
+        .catch((error) =>
+          this.graph.view.replaceChildren(h("p", { class: "loading" }, error.message)),
+        );
+    else
+      this.graph.view.replaceChildren(
+        h("p", { class: "loading" }, "The DAG of this run is not known yet."),
+      );
     this.log.more();
-    if (isOver(this.doc)) return;
+    if (isOver(this.doc)) {
+      this.log.end();
+      return;
+    }
     let n = 0;
     this.stops.push(
       listen(`${this.path}/events`, {
@@ -104,6 +124,7 @@ class RunPage {
 
   async finish() {
     this.update(await get(this.path).catch(() => this.doc));
+    this.log.end();
     this.log.more();
   }
 
@@ -118,6 +139,7 @@ class RunPage {
     this.doc = doc;
     this.byName = new Map(doc.vertices.map((vertex) => [vertex.name, vertex]));
     setBadge(this.badge, doc.state);
+    document.title = `${doc.name} (${doc.state}) · Pyrite`;
     const { set, hide } = this.figures;
     set("seconds", seconds(doc.seconds));
     set("in", short(doc.items_in), throughput(doc, "in"));
@@ -142,7 +164,13 @@ class RunPage {
   drawActions() {
     const { doc } = this;
     setContent(this.actions, `${doc.page}|${doc.can_cancel}`, () => [
-      isHttp(doc.page) ? h("a", { class: "button", href: doc.page, target: "_blank", rel: "noopener noreferrer" }, "Spark’s page ↗") : null,
+      isHttp(doc.page)
+        ? h(
+            "a",
+            { class: "button", href: doc.page, target: "_blank", rel: "noopener noreferrer" },
+            "Spark’s page ↗",
+          )
+        : null,
       doc.can_cancel && !this.isReadOnly
         ? cancelButton({
             what: "run",
@@ -155,12 +183,17 @@ class RunPage {
   }
 
   drawTrouble() {
-    const { failure, waits_for: waits, state, kind, host, pid } = this.doc;
+    const { failure, waits_for: waits, state, host, pid } = this.doc;
     setContent(this.trouble, JSON.stringify([failure, waits, state]), () => [
       failure ? failureCard(failure, (name) => this.choose(name, { show: true })) : null,
       waits && !isOver(this.doc) ? h("p", { class: "card waits" }, waits) : null,
       state === "lost"
-        ? h("p", { class: "card waits" }, `The process that ran it (${pid} on ${host || "this host"}) is gone, and never said how the ${kind} job ended. Below is what was known last.`)
+        ? h(
+            "p",
+            { class: "card waits" },
+            `The process that ran it (${pid} on ${host || "this host"}) is gone, and never said ` +
+              "how it ended. Below is what was known last.",
+          )
         : null,
     ]);
   }
@@ -171,7 +204,8 @@ class RunPage {
     if (show && name !== null) this.graph.show(name);
     this.table.choose(name);
     this.drawPanel();
-    if (name !== null && innerWidth <= 1000) this.panel.scrollIntoView({ behavior: "smooth", block: "nearest" });
+    if (name !== null && innerWidth <= 1000)
+      this.panel.scrollIntoView({ behavior: "smooth", block: "nearest" });
   }
 
   drawPanel() {
@@ -179,26 +213,52 @@ class RunPage {
     const vertex = this.byName.get(chosen);
     const members = this.graph.vertices.get(chosen)?.members;
     if (vertex) {
-      setContent(this.panel, JSON.stringify([vertex, (doc.history || {})[chosen], doc.seconds]), () => [
-        panelHead(vertex.name, vertex.state, () => this.choose(null)),
-        h("div", { class: "body" }, vertexDetail(vertex, (doc.history || {})[chosen], doc, (name) => this.choose(name, { show: true }))),
-      ]);
+      setContent(
+        this.panel,
+        JSON.stringify([vertex, (doc.history || {})[chosen], doc.seconds]),
+        () => [
+          panelHead(vertex.name, vertex.state, () => this.choose(null)),
+          h(
+            "div",
+            { class: "body" },
+            vertexDetail(vertex, (doc.history || {})[chosen], doc, (name) =>
+              this.choose(name, { show: true }),
+            ),
+          ),
+        ],
+      );
     } else if (members) {
       const states = members.map((name) => this.byName.get(name)?.state);
       setContent(this.panel, JSON.stringify([chosen, states]), () => [
         panelHead(chosen, null, () => this.choose(null)),
-        h("div", { class: "body" }, groupDetail(members, (name) => this.byName.get(name)?.state || "waiting", (name) => this.choose(name, { show: true }), () => this.graph.open(chosen))),
+        h(
+          "div",
+          { class: "body" },
+          groupDetail({
+            names: members,
+            many: plural(members.length, "vertex", "vertices"),
+            stateOf: (name) => this.byName.get(name)?.state || "waiting",
+            onChoose: (name) => this.choose(name, { show: true }),
+            onUnfold: () => this.graph.open(chosen),
+          }),
+        ),
       ]);
     } else {
-      setContent(this.panel, JSON.stringify([doc.history, doc.stages, doc.members, doc.timings, doc.seconds]), () => [
+      setContent(this.panel, `overview|${doc.state}|${doc.seconds}`, () => [
         h("div", { class: "head" }, h("h2", {}, "Overview")),
-        h("div", { class: "body" }, overview(doc, this.hint(), (name) => this.choose(name, { show: true }))),
+        h(
+          "div",
+          { class: "body" },
+          overview(doc, this.hint(), (name) => this.choose(name, { show: true })),
+        ),
       ]);
     }
   }
 
   hint() {
-    return this.doc.vertices.length > 1 ? "Choose a vertex to see its rates, processors and heaviest keys." : null;
+    return this.doc.vertices.length > 1
+      ? "Choose a vertex to see its rates, processors and heaviest keys."
+      : null;
   }
 
   paint() {
@@ -209,7 +269,13 @@ class RunPage {
     const live = doc.state === "running";
     graph.paint(
       (name) => this.byName.get(name)?.state,
-      (names) => rateLine(names.map((name) => this.byName.get(name)).filter(Boolean), names.some((name) => fed.has(name)), names.some((name) => feeds.has(name)), live),
+      (names) =>
+        rateLine(
+          names.map((name) => this.byName.get(name)).filter(Boolean),
+          names.some((name) => fed.has(name)),
+          names.some((name) => feeds.has(name)),
+          live,
+        ),
     );
     const fills = new Map();
     for (const edge of doc.edges) {
@@ -217,7 +283,10 @@ class RunPage {
       const found = fills.get(key) || { fill: 0, capacity: 0, moves: false };
       found.fill += edge.fill;
       found.capacity += edge.capacity;
-      found.moves ||= live && this.byName.get(edge.source)?.emitted_rate > 0 && this.byName.get(edge.destination)?.state !== "completed";
+      found.moves ||=
+        live &&
+        this.byName.get(edge.source)?.emitted_rate > 0 &&
+        this.byName.get(edge.destination)?.state !== "completed";
       fills.set(key, found);
     }
     graph.paintEdges(fills);
@@ -227,15 +296,11 @@ class RunPage {
 // Only what the server says is Spark's page may be a link, and only if it is one of the web.
 const isHttp = (link) => /^https?:\/\//.test(link || "");
 
-export function panelHead(name, state, onClose) {
-  const close = h("button", { type: "button", class: "quiet-button", "aria-label": "Close the details", title: "Close (Esc)", onclick: onClose }, "✕");
-  return h("div", { class: "head" }, h("span", { class: "name" }, name), state ? badge(state, { pill: true }) : null, close);
-}
-
 function rateLine(vertices, isFed, feeds, live) {
   const sum = (key) => vertices.reduce((total, vertex) => total + vertex[key], 0);
   const moving = live && vertices.some((vertex) => vertex.state === "running");
-  if (!moving && !sum("received") && !sum("emitted")) return vertices.every((vertex) => vertex.state === "waiting") ? "waiting" : "no items";
+  if (!moving && !sum("received") && !sum("emitted"))
+    return vertices.every((vertex) => vertex.state === "waiting") ? "waiting" : "no items";
   const [into, out] = moving ? ["received_rate", "emitted_rate"] : ["received", "emitted"];
   const unit = moving ? "/s" : "";
   if (!isFed) return `${short(sum(out))}${unit} out`;
@@ -246,126 +311,8 @@ function rateLine(vertices, isFed, feeds, live) {
 function throughput(doc, way) {
   const [other, key] = way === "in" ? ["destination", "emitted_rate"] : ["source", "received_rate"];
   const inner = new Set(doc.edges.map((edge) => edge[other]));
-  const sum = doc.vertices.filter((vertex) => !inner.has(vertex.name)).reduce((total, vertex) => total + vertex[key], 0);
+  const sum = doc.vertices
+    .filter((vertex) => !inner.has(vertex.name))
+    .reduce((total, vertex) => total + vertex[key], 0);
   return sum ? rate(sum) : "";
-}
-
-function failureCard(failure, onChoose) {
-  const where = failure.vertex ? h("button", { type: "button", onclick: () => onChoose(failure.vertex) }, `Vertex ${failure.vertex}`) : null;
-  return card(
-    "It failed",
-    { kind: "failure", end: where },
-    h("p", { class: "message" }, failure.message),
-    failure.edge ? h("p", { class: "note" }, `Edge ${failure.edge}`) : null,
-    failure.item ? h("div", {}, h("h3", {}, "Item"), h("pre", { class: "item" }, failure.item)) : null,
-    failure.traceback ? h("div", {}, h("h3", {}, "Traceback"), h("pre", { tabindex: "0" }, failure.traceback)) : null,
-  );
-}
-
-function busiest(doc) {
-  const found = doc.vertices.map((vertex) => [vertex.name, busyShare(vertex, doc)]);
-  return found.filter(([, share]) => share >= 0.01).sort(([, a], [, b]) => b - a).slice(0, 4);
-}
-
-function busyRow(name, share, onChoose) {
-  return h(
-    "div",
-    { class: "progress", title: "The share of the time of the run that its processors have worked" },
-    h("button", { type: "button", class: "what plain-button", onclick: () => onChoose(name) }, name),
-    bar(share),
-    h("span", { class: "how" }, percent(share)),
-  );
-}
-
-const busyShare = (vertex, doc) => Math.min(1, vertex.busy_seconds / (Math.max(1e-9, doc.seconds) * Math.max(1, vertex.processor_count)));
-
-function overview(doc, hint, onChoose) {
-  const section = (title, ...children) => h("section", {}, h("h3", {}, title), children);
-  const timings = Object.entries(doc.timings || {});
-  const chart = throughputChart(doc);
-  return [
-    hint ? h("p", { class: "note" }, hint) : null,
-    chart ? section("Items per second", chart) : null,
-    busiest(doc).length ? section("Busiest vertices", busiest(doc).map(([name, share]) => busyRow(name, share, onChoose))) : null,
-    doc.stages.length ? section(doc.kind === "durable" ? "Tasks and their parts" : "Stages and their tasks", doc.stages.map(progress)) : null,
-    doc.members.length ? section(doc.members.length === 1 ? "Process" : `${count(doc.members.length)} processes`, members(doc.members)) : null,
-    timings.length ? section("Where the time went", pairs(timings.map(([name, value]) => [name.replaceAll("_", " "), seconds(value)]))) : null,
-  ];
-}
-
-function throughputChart(doc) {
-  const history = doc.history || {};
-  const fed = new Set(doc.edges.map((edge) => edge.destination));
-  const feeds = new Set(doc.edges.map((edge) => edge.source));
-  const times = Object.values(history).reduce((best, each) => (each.t.length > best.length ? each.t : best), []);
-  if (times.length < 2) return null;
-  const sum = (inner, key) =>
-    times.map((_, n) =>
-      Object.entries(history).reduce((total, [name, each]) => total + (inner.has(name) ? 0 : each[key][n - times.length + each.t.length] || 0), 0),
-    );
-  return spark(times, [["in", "spark-in", sum(fed, "emitted_rate")], ["out", "spark-out", sum(feeds, "received_rate")]]);
-}
-
-function members(found) {
-  const most = Math.max(1, ...found.map((each) => each.memory_bytes));
-  return [
-    found.slice(0, 32).map((each) =>
-      h(
-        "div",
-        { class: "progress", title: [each.host, each.pid].filter(Boolean).join(" · ") },
-        h("span", { class: "what" }, each.member),
-        bar(each.memory_bytes / most),
-        h("span", { class: "how" }, each.memory_bytes ? bytes(each.memory_bytes) : ""),
-      ),
-    ),
-    found.length > 32 ? h("p", { class: "note" }, `And ${count(found.length - 32)} others.`) : null,
-  ];
-}
-
-function columns(doc) {
-  const number = (key, label, title, text = short) => ({
-    key,
-    label,
-    title,
-    number: true,
-    value: (row) => row[key],
-    show: (row) => (row[key] ? text(row[key]) : "0"),
-    zero: (row) => !row[key],
-  });
-  const busy = (row) => busyShare(row, doc());
-  return [
-    {
-      key: "name",
-      label: "Vertex",
-      kind: "wrap",
-      value: (row) => row.name.toLowerCase(),
-      show: (row) => ({ key: row.name, make: () => h("button", { type: "button", class: "main-button" }, row.name) }),
-    },
-    { key: "state", label: "State", value: (row) => row.state, show: (row) => ({ key: row.state, make: () => badge(row.state) }) },
-    number("received", "Received", "Items received", count),
-    number("emitted", "Emitted", "Items emitted", count),
-    number("received_rate", "Rate in", "Items received per second", rate),
-    number("emitted_rate", "Rate out", "Items emitted per second", rate),
-    {
-      key: "busy",
-      label: "Busy",
-      title: "The time that its processors have worked, and its share of the time of the run",
-      number: true,
-      value: busy,
-      show: (row) => ({ key: `${seconds(row.busy_seconds)}|${percent(busy(row))}`, make: () => [seconds(row.busy_seconds), bar(busy(row))] }),
-    },
-    {
-      key: "skew",
-      label: "Skew",
-      title: "What the busiest processor has received, divided by the mean of all: 1 is even",
-      number: true,
-      value: (row) => row.skew,
-      show: (row) => (row.processor_count > 1 ? row.skew.toFixed(1) : ""),
-    },
-    number("skipped", "Errors", "Items that could not be processed"),
-    number("dead_letters", "Dead letters", "Items that were sent to the dead letters"),
-    number("held_bytes", "Memory", "What its groups, joins and sorts hold in memory", bytes),
-    number("spilled_bytes", "Spilled", "What it has written to files, because it did not fit", bytes),
-    number("processor_count", "Processors", "How many processors it has", count),
-  ];
 }

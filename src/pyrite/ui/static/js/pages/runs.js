@@ -14,7 +14,7 @@ pyrite workload run my_workload.py --ui
 # in Python
 pyr = pyrite.instance(ui=True)`;
 
-export async function runs(main, _, about) {
+export async function runs(main) {
   document.title = "Runs · Pyrite";
   const wanted = { search: "", state: "" };
   let last = await get("/api/runs?limit=1000");
@@ -36,7 +36,11 @@ export async function runs(main, _, about) {
     if (last.total > last.runs.length) askServer();
   });
   const list = h("section", { class: "card", "aria-label": "Runs" }, table.shown);
-  const nothing = h("section", { class: "card" }, empty("No runs yet", "Runs appear here as soon as a job starts.", FIRST));
+  const nothing = h(
+    "section",
+    { class: "card" },
+    empty("No runs yet", "Runs appear here as soon as a job starts.", FIRST),
+  );
   const left = h("p", { class: "note" });
 
   let timer = null;
@@ -46,7 +50,9 @@ export async function runs(main, _, about) {
     asked = null;
     timer = setTimeout(async () => {
       if (!wanted.search) return draw();
-      const found = await get(`/api/runs?limit=1000&search=${encodeURIComponent(wanted.search)}`).catch(() => null);
+      const found = await get(
+        `/api/runs?limit=1000&search=${encodeURIComponent(wanted.search)}`,
+      ).catch(() => null);
       asked = found;
       return draw();
     }, 250);
@@ -61,19 +67,20 @@ export async function runs(main, _, about) {
     const shown = asked || last;
     const counts = {};
     for (const row of shown.runs) counts[row.state] = (counts[row.state] || 0) + 1;
-    states.update(STATES.filter((state) => counts[state]).map((state) => [state, state, counts[state]]));
+    states.update(
+      STATES.filter((state) => counts[state]).map((state) => [state, state, counts[state]]),
+    );
     list.hidden = last.runs.length === 0;
     nothing.hidden = last.runs.length > 0;
-    left.textContent = last.total > last.runs.length ? `The newest ${count(last.runs.length)} of ${count(last.total)} runs. Search finds older ones.` : "";
+    left.textContent =
+      last.total > last.runs.length
+        ? `The newest ${count(last.runs.length)} of ${count(last.total)}. Search finds older ones.`
+        : "";
     table.update(shown.runs);
   }
 
   main.replaceChildren(
-    h(
-      "div",
-      { class: "title" },
-      h("div", { class: "words" }, h("h1", {}, "Runs"), left),
-    ),
+    h("div", { class: "title" }, h("div", { class: "words" }, h("h1", {}, "Runs"), left)),
     h("div", { class: "filters" }, search, states.shown),
     list,
     nothing,
@@ -108,7 +115,11 @@ function columns() {
         make: () => [
           h("a", { class: "main", href: href(row) }, row.name),
           row.failure
-            ? h("span", { class: "sub bad" }, row.failure.length > 220 ? `${row.failure.slice(0, 220)} …` : row.failure)
+            ? h(
+                "span",
+                { class: "sub bad" },
+                row.failure.length > 220 ? `${row.failure.slice(0, 220)} …` : row.failure,
+              )
             : null,
         ],
       }),

@@ -2,23 +2,22 @@
 
 import { get, listen } from "../api.js";
 import { h, setContent } from "../dom.js";
-import { count, moment, seconds } from "../format.js";
+import { count, moment, plural, seconds } from "../format.js";
 import { cancelButton } from "../parts/cancel.js";
 import { Graph } from "../parts/graph.js";
-import { JobLog, jobDetail, jobGroup } from "../parts/job_panel.js";
+import { STATES, jobColumns } from "../parts/job_columns.js";
+import { JobLog, jobDetail } from "../parts/job_panel.js";
 import { laneChart } from "../parts/lanes.js";
-import { badge, card, figures, setBadge, shares } from "../parts/pieces.js";
+import { groupDetail, panelHead } from "../parts/panel.js";
+import { badge, card, figures, outcome, setBadge, shares } from "../parts/pieces.js";
 import { Table, chips, searchBox } from "../parts/table.js";
-import { panelHead } from "./run.js";
 
 const BARS_MAX = 3000;
 const LANES_MAX = 60;
-const IMPORTANT = ["RUNNING", "FAILED", "CRASHED", "TIMEOUT", "ASSIGNED", "READY", "BLOCKED", "WAITING", "CANCELLED", "DONE", "SKIPPED"];
 
 export async function workload(main, [key], about) {
   const path = `/api/workloads/${encodeURIComponent(key)}`;
   const page = new WorkloadPage(path, await get(path), about.read_only);
-  document.title = `${page.name} · Pyrite`;
   main.replaceChildren(...page.shown.flat());
   await page.start();
   return () => page.stop();
@@ -34,9 +33,13 @@ class WorkloadPage {
     this.name = doc.label || doc.store.split("/").pop();
     this.chosen = null;
     this.stops = [];
-    this.graph = new Graph({ path: `${path}/graph.svg`, label: "The jobs", onChoose: (name) => this.choose(name) });
+    this.graph = new Graph({
+      path: `${path}/graph.svg`,
+      label: "The jobs",
+      onChoose: (name) => this.choose(name),
+    });
     this.graph.repaint = () => this.paint();
-    this.badge = badge(doc.phase, { pill: true });
+    this.badge = badge(outcome(doc), { pill: true });
     this.figures = figures([
       ["seconds", "Duration"],
       ["critical", "Critical path"],
@@ -51,7 +54,14 @@ class WorkloadPage {
     this.log = new JobLog(path);
     this.time = card("Time", {}, h("div"));
     this.wanted = { search: "", state: "" };
-    this.table = new Table({ columns: columns(), id: (row) => row.job, caption: "Jobs", kind: "cards", onChoose: (row) => this.choose(row.job, { show: true }) });
+    this.table = new Table({
+      columns: jobColumns(),
+      id: (row) => row.job,
+      caption: "Jobs",
+      kind: "cards",
+      sort: ["state", "ascending"],
+      onChoose: (row) => this.choose(row.job, { show: true }),
+    });
     this.states = chips("State", (state) => {
       this.wanted.state = state;
       this.filter();
@@ -65,7 +75,12 @@ class WorkloadPage {
       h(
         "div",
         { class: "title" },
-        h("div", { class: "words" }, h("p", { class: "crumbs" }, h("a", { href: "/workloads" }, "Workloads")), h("h1", {}, this.name, this.badge)),
+        h(
+          "div",
+          { class: "words" },
+          h("p", { class: "crumbs" }, h("a", { href: "/workloads" }, "Workloads")),
+          h("h1", {}, this.name, this.badge),
+        ),
         this.actions,
       ),
       this.figures.shown,
@@ -76,7 +91,8 @@ class WorkloadPage {
       card("Jobs", { end: [search, this.states.shown], body: false }, this.table.shown),
     ];
     this.keys = (event) => {
-      if (event.key === "Escape" && this.chosen !== null && !document.querySelector("dialog[open]")) this.choose(null);
+      if (event.key === "Escape" && this.chosen !== null && !document.querySelector("dialog[open]"))
+        this.choose(null);
     };
   }
 
@@ -93,7 +109,11 @@ class WorkloadPage {
 
   async loadGraph() {
     this.drawn = this.doc.jobs.length;
-    await this.graph.load().catch((error) => this.graph.view.replaceChildren(h("p", { class: "loading" }, error.message)));
+    await this.graph
+      .load()
+      .catch((error) =>
+        this.graph.view.replaceChildren(h("p", { class: "loading" }, error.message)),
+      );
   }
 
   stop() {
@@ -104,7 +124,12 @@ class WorkloadPage {
 
   filter() {
     const { search, state } = this.wanted;
-    this.table.only((row) => (!state || row.state === state) && (!search || `${row.job} ${row.error || ""} ${row.worker || ""}`.toLowerCase().includes(search)));
+    this.table.only(
+      (row) =>
+        (!state || row.state === state) &&
+        (!search ||
+          `${row.job} ${row.error || ""} ${row.worker || ""}`.toLowerCase().includes(search)),
+    );
   }
 
   update(doc) {
@@ -116,7 +141,8 @@ class WorkloadPage {
       push(this.above, to, from);
       push(this.below, from, to);
     }
-    setBadge(this.badge, doc.phase);
+    setBadge(this.badge, outcome(doc));
+    document.title = `${this.name} (${outcome(doc)}) · Pyrite`;
     const { set, hide } = this.figures;
     set("seconds", seconds(doc.seconds));
     set("critical", seconds(doc.critical_path_seconds));
@@ -126,15 +152,24 @@ class WorkloadPage {
     hide("ended", !doc.ended);
     set("store", doc.store);
     const counts = {};
-    for (const state of IMPORTANT) if (doc.counts[state]) counts[state] = doc.counts[state];
+    for (const state of STATES) if (doc.counts[state]) counts[state] = doc.counts[state];
     this.shares.update(counts, "job");
     this.states.update(Object.entries(counts).map(([state, n]) => [state, state.toLowerCase(), n]));
     setContent(this.actions, String(doc.can_cancel), () => [
       doc.can_cancel && !this.isReadOnly
-        ? cancelButton({ what: "workload", name: this.name, path: `${this.path}/cancel`, consequence: "The jobs that run now are stopped, and no others start. Results that are there stay; the run can be resumed." })
+        ? cancelButton({
+            what: "workload",
+            name: this.name,
+            path: `${this.path}/cancel`,
+            consequence:
+              "The jobs that run now are stopped, and no others start. Results that are there " +
+              "stay, and the run can be resumed.",
+          })
         : null,
     ]);
-    setContent(this.trouble, JSON.stringify(doc.problem), () => [doc.problem ? h("p", { class: "card waits" }, doc.problem) : null]);
+    setContent(this.trouble, JSON.stringify(doc.problem), () => [
+      doc.problem ? h("p", { class: "card waits" }, doc.problem) : null,
+    ]);
     this.table.update(doc.jobs);
     this.drawTime();
     this.drawPanel();
@@ -148,8 +183,10 @@ class WorkloadPage {
     if (show && name !== null) this.graph.show(name);
     this.table.choose(name);
     this.drawPanel();
-    for (const bar of this.time.querySelectorAll(".lane button")) bar.classList.toggle("chosen", bar.dataset.job === name);
-    if (name !== null && innerWidth <= 1000) this.panel.scrollIntoView({ behavior: "smooth", block: "nearest" });
+    for (const bar of this.time.querySelectorAll(".lane button"))
+      bar.classList.toggle("chosen", bar.dataset.job === name);
+    if (name !== null && innerWidth <= 1000)
+      this.panel.scrollIntoView({ behavior: "smooth", block: "nearest" });
   }
 
   drawPanel() {
@@ -162,22 +199,55 @@ class WorkloadPage {
         h(
           "div",
           { class: "body" },
-          jobDetail(job, { above: this.above.get(chosen) || [], below: this.below.get(chosen) || [], onChoose: (name) => this.choose(name, { show: true }) }),
+          jobDetail(job, {
+            above: this.above.get(chosen) || [],
+            below: this.below.get(chosen) || [],
+            onChoose: (name) => this.choose(name, { show: true }),
+          }),
           this.log.shown,
         ),
       ]);
       this.log.load(chosen);
     } else if (members) {
-      setContent(this.panel, JSON.stringify([chosen, members.map((name) => this.byName.get(name)?.state)]), () => [
-        panelHead(chosen, null, () => this.choose(null)),
-        h("div", { class: "body" }, jobGroup(members, (name) => this.byName.get(name)?.state || "WAITING", (name) => this.choose(name, { show: true }), () => this.graph.open(chosen))),
-      ]);
+      setContent(
+        this.panel,
+        JSON.stringify([chosen, members.map((name) => this.byName.get(name)?.state)]),
+        () => [
+          panelHead(chosen, null, () => this.choose(null)),
+          h(
+            "div",
+            { class: "body" },
+            groupDetail({
+              names: members,
+              many: plural(members.length, "job"),
+              stateOf: (name) => this.byName.get(name)?.state || "WAITING",
+              onChoose: (name) => this.choose(name, { show: true }),
+              onUnfold: () => this.graph.open(chosen),
+            }),
+          ),
+        ],
+      );
     } else {
-      const notable = this.doc.jobs.filter((each) => ["RUNNING", "FAILED", "CRASHED", "TIMEOUT"].includes(each.state)).slice(0, 12);
-      setContent(this.panel, JSON.stringify(notable.map((each) => [each.job, each.state, each.error])), () => [
-        h("div", { class: "head" }, h("h2", {}, notable.length ? "Running and failed" : "Details")),
-        h("div", { class: "body" }, h("p", { class: "note" }, "Choose a job to see its output, and why it runs."), notable.map((each) => this.notableRow(each))),
-      ]);
+      const notable = this.doc.jobs
+        .filter((each) => ["RUNNING", "FAILED", "CRASHED", "TIMEOUT"].includes(each.state))
+        .slice(0, 12);
+      setContent(
+        this.panel,
+        JSON.stringify(notable.map((each) => [each.job, each.state, each.error])),
+        () => [
+          h(
+            "div",
+            { class: "head" },
+            h("h2", {}, notable.length ? "Running and failed" : "Details"),
+          ),
+          h(
+            "div",
+            { class: "body" },
+            h("p", { class: "note" }, "Choose a job to see its output, and why it runs."),
+            notable.map((each) => this.notableRow(each)),
+          ),
+        ],
+      );
     }
   }
 
@@ -185,7 +255,16 @@ class WorkloadPage {
     return h(
       "div",
       { class: "notable" },
-      h("button", { type: "button", class: "quiet-button", onclick: () => this.choose(job.job, { show: true }) }, badge(job.state), job.job),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet-button",
+          onclick: () => this.choose(job.job, { show: true }),
+        },
+        badge(job.state),
+        job.job,
+      ),
       job.error ? h("p", { class: "note bad-text" }, job.error) : null,
     );
   }
@@ -201,24 +280,50 @@ class WorkloadPage {
 
   drawTime() {
     const ran = this.doc.jobs.filter((job) => job.started !== null && job.started !== undefined);
-    const now = isOver(this.doc) ? Math.max(...ran.map((job) => job.ended || job.started)) : Date.now() / 1000;
-    const key = JSON.stringify([ran.length, this.doc.counts, isOver(this.doc) ? 0 : Math.round(now)]);
+    const now = isOver(this.doc)
+      ? Math.max(...ran.map((job) => job.ended || job.started))
+      : Date.now() / 1000;
+    const key = JSON.stringify([
+      ran.length,
+      this.doc.counts,
+      isOver(this.doc) ? 0 : Math.round(now),
+    ]);
     setContent(this.time.body, key, () => {
-      if (!ran.length) return h("p", { class: "note" }, "No job has run yet, or all were up to date.");
+      if (!ran.length)
+        return h("p", { class: "note" }, "No job has run yet, or all were up to date.");
       const start = Math.min(...ran.map((job) => job.started));
       const lanes = new Map();
-      for (const job of ran.slice(-BARS_MAX)) push(lanes, job.worker || "?", { start: job.started, end: job.ended || now, state: job.state, job });
+      for (const job of ran.slice(-BARS_MAX))
+        push(lanes, job.worker || "?", {
+          start: job.started,
+          end: job.ended || now,
+          state: job.state,
+          job,
+        });
       const rows = [...lanes].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
       return [
-        laneChart({ lanes: rows.slice(0, LANES_MAX), start, end: now, draw: (bar, left, width) => this.bar(bar, left, width), label: "What ran when, by worker" }),
-        rows.length > LANES_MAX ? h("p", { class: "note" }, `${count(rows.length - LANES_MAX)} other workers are left out.`) : null,
+        laneChart({
+          lanes: rows.slice(0, LANES_MAX),
+          start,
+          end: now,
+          draw: (bar, left, width) => this.bar(bar, left, width),
+          label: "What ran when, by worker",
+        }),
+        rows.length > LANES_MAX
+          ? h(
+              "p",
+              { class: "note" },
+              `${count(rows.length - LANES_MAX)} other workers are left out.`,
+            )
+          : null,
       ];
     });
   }
 
   bar({ start, end, state, job }, left, width) {
     const isNamed = width > (innerWidth < 640 ? 18 : 6);
-    const title = `${job.job}\n${state.toLowerCase()}, ${seconds(end - start)}${job.error ? `\n${job.error}` : ""}`;
+    const took = `${state.toLowerCase()}, ${seconds(end - start)}`;
+    const title = [job.job, took, job.error].filter(Boolean).join("\n");
     return h(
       "button",
       {
@@ -226,7 +331,11 @@ class WorkloadPage {
         title,
         "aria-label": title.replaceAll("\n", ", "),
         "data-job": job.job,
-        class: [`s-${state.toLowerCase()}`, isNamed ? "named" : "", job.job === this.chosen ? "chosen" : ""].join(" "),
+        class: [
+          `s-${state.toLowerCase()}`,
+          isNamed ? "named" : "",
+          job.job === this.chosen ? "chosen" : "",
+        ].join(" "),
         css: { left: `${left}%`, width: `${width}%` },
         onclick: () => this.choose(job.job, { show: true }),
       },
@@ -250,25 +359,4 @@ function jobLine(jobs) {
   const [job] = jobs;
   if (!job) return "";
   return job.state === "DONE" && took ? seconds(took) : job.state.toLowerCase();
-}
-
-function columns() {
-  return [
-    {
-      key: "job",
-      label: "Job",
-      kind: "wrap wide",
-      value: (row) => row.job,
-      show: (row) => ({
-        key: `${row.job}|${row.error}`,
-        make: () => [h("button", { type: "button", class: "main-button" }, row.job), row.error ? h("span", { class: "sub bad" }, row.error) : null],
-      }),
-    },
-    { key: "state", label: "State", value: (row) => IMPORTANT.indexOf(row.state), show: (row) => ({ key: row.state, make: () => badge(row.state) }) },
-    { key: "why", label: "Why", kind: "wrap wide", short: "because", show: (row) => row.why || "" },
-    { key: "attempt", label: "Attempt", number: true, short: "attempt", value: (row) => row.attempt, show: (row) => row.attempt || "" },
-    { key: "worker", label: "Worker", short: "on", value: (row) => row.worker, show: (row) => row.worker || "" },
-    { key: "started", label: "Started", number: true, short: "started", value: (row) => row.started, show: (row) => moment(row.started) },
-    { key: "seconds", label: "Duration", number: true, short: "took", value: (row) => row.seconds, show: (row) => (row.seconds === null || row.seconds === undefined ? "" : seconds(row.seconds)) },
-  ];
 }

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { h } from "../dom.js";
 import { count, moment, seconds } from "../format.js";
-import { badge, empty, shares } from "../parts/pieces.js";
+import { badge, empty, outcome, shares } from "../parts/pieces.js";
 import { Table } from "../parts/table.js";
 
 const EVERY = 3000;
@@ -24,13 +24,21 @@ export async function workloads(main) {
     onChoose: (row) => document.querySelector(`a[href="${CSS.escape(href(row))}"]`)?.click(),
   });
   const list = h("section", { class: "card", "aria-label": "Workloads" }, table.shown);
-  const nothing = h("section", { class: "card" }, empty("No workloads yet", "A workload is a DAG of jobs on workers.", FIRST));
+  const nothing = h(
+    "section",
+    { class: "card" },
+    empty("No workloads yet", "A workload is a DAG of jobs on workers.", FIRST),
+  );
   const draw = () => {
     list.hidden = found.length === 0;
     nothing.hidden = found.length > 0;
     table.update(found);
   };
-  main.replaceChildren(h("div", { class: "title" }, h("div", { class: "words" }, h("h1", {}, "Workloads"))), list, nothing);
+  main.replaceChildren(
+    h("div", { class: "title" }, h("div", { class: "words" }, h("h1", {}, "Workloads"))),
+    list,
+    nothing,
+  );
   draw();
   const timer = setInterval(async () => {
     if (document.hidden) return;
@@ -58,10 +66,36 @@ function columns() {
         ],
       }),
     },
-    { key: "phase", label: "State", value: (row) => row.phase, show: (row) => ({ key: row.phase, make: () => badge(row.phase) }) },
-    { key: "started", label: "Started", number: true, short: "started", value: (row) => row.started, show: (row) => moment(row.started) },
-    { key: "seconds", label: "Duration", number: true, short: "took", value: (row) => row.seconds, show: (row) => seconds(row.seconds) },
-    { key: "jobs", label: "Jobs", number: true, short: "jobs", value: jobs, show: (row) => count(jobs(row)) },
+    {
+      key: "phase",
+      label: "State",
+      value: outcome,
+      show: (row) => ({ key: outcome(row), make: () => badge(outcome(row)) }),
+    },
+    {
+      key: "started",
+      label: "Started",
+      number: true,
+      short: "started",
+      value: (row) => row.started,
+      show: (row) => moment(row.started),
+    },
+    {
+      key: "seconds",
+      label: "Duration",
+      number: true,
+      short: "took",
+      value: (row) => row.seconds,
+      show: (row) => seconds(row.seconds),
+    },
+    {
+      key: "jobs",
+      label: "Jobs",
+      number: true,
+      short: "jobs",
+      value: jobs,
+      show: (row) => count(jobs(row)),
+    },
     {
       key: "counts",
       label: "States of the jobs",

@@ -30,7 +30,7 @@ export class Graph {
       this.folding,
       tool("−", "Zoom out (-)", () => this.zoom(1 / 1.3)),
       tool("+", "Zoom in (+)", () => this.zoom(1.3)),
-      tool("Fit", "Show all of it (0)", () => this.fit(true)),
+      tool("Fit", "Fit all of it (0)", () => this.fit(true)),
     );
     this.view.addEventListener("keydown", (event) => this.key(event));
     this.resized = new ResizeObserver(() => this.svg && (this.moved ? this.apply() : this.fit()));
@@ -51,7 +51,7 @@ export class Graph {
     this.whole = { x, y, width, height };
     this.svg.removeAttribute("width");
     this.svg.removeAttribute("height");
-    this.svg.setAttribute("role", "img");
+    this.svg.setAttribute("role", "group");
     this.vertices = new Map();
     this.groupOf = new Map();
     for (const element of this.svg.querySelectorAll(".vertex")) {
@@ -67,6 +67,7 @@ export class Graph {
       });
       for (const member of members || []) this.groupOf.set(member, name);
     }
+    this.stopAt(this.svg.querySelector(".vertex"));
     this.edges = [...this.svg.querySelectorAll(".edge")].map((element) => ({
       element,
       source: element.dataset.source,
@@ -82,8 +83,15 @@ export class Graph {
     this.view.replaceChildren(this.svg);
     this.moved = false;
     this.fit();
-    this.choose(this.chosen);
+    if (this.chosen !== null && !this.boxOf(this.chosen)) this.onChoose(null);
+    else this.choose(this.chosen);
     if (this.repaint) this.repaint();
+  }
+
+  // The tab key stops at one vertex, and the arrow keys go from there: there may be hundreds.
+  stopAt(vertex) {
+    for (const { element } of this.vertices.values())
+      element.setAttribute("tabindex", element === vertex ? "0" : "-1");
   }
 
   async toggleAll() {
@@ -111,8 +119,11 @@ export class Graph {
         const state = String(stateOf(each) || "waiting").toLowerCase();
         counts[state] = (counts[state] || 0) + 1;
       }
-      setState(element, together(counts));
-      if (rate) setText(rate, textOf(names));
+      const state = together(counts);
+      const text = textOf(names);
+      setState(element, state);
+      if (rate) setText(rate, text);
+      element.setAttribute("aria-label", [...new Set([name, state, text])].join(", "));
       if (shares && members) drawShares(shares, counts, names.length);
     }
   }
@@ -129,14 +140,20 @@ export class Graph {
       level.setAttribute("width", (share * Number(track.getAttribute("width"))).toFixed(1));
       const title = element.querySelector("title");
       if (element.plainTitle === undefined) element.plainTitle = title.textContent;
-      setText(title, found && found.capacity ? `${element.plainTitle}\n${found.fill} of ${found.capacity} items wait` : element.plainTitle);
+      setText(
+        title,
+        found && found.capacity
+          ? `${element.plainTitle}\n${found.fill} of ${found.capacity} items wait`
+          : element.plainTitle,
+      );
     }
   }
 
   choose(name) {
     this.chosen = name;
     const box = name === null ? null : this.boxOf(name);
-    for (const [each, { element }] of this.vertices) element.classList.toggle("chosen", each === box);
+    for (const [each, { element }] of this.vertices)
+      element.classList.toggle("chosen", each === box);
     if (!this.svg) return;
     this.svg.classList.toggle("has-chosen", Boolean(box));
     for (const { element, source, destination } of this.edges) {
@@ -150,7 +167,13 @@ export class Graph {
     if (!found) return;
     const [x, y, width, height] = found.place;
     const seen = this.seen;
-    if (x >= seen.x && y >= seen.y && x + width <= seen.x + seen.width && y + height <= seen.y + seen.height) return;
+    if (
+      x >= seen.x &&
+      y >= seen.y &&
+      x + width <= seen.x + seen.width &&
+      y + height <= seen.y + seen.height
+    )
+      return;
     seen.x = x + width / 2 - seen.width / 2;
     seen.y = y + height / 2 - seen.height / 2;
     this.moved = true;
@@ -173,7 +196,7 @@ export class Graph {
     this.apply();
   }
 
-  // On a wide window the details stand beside the graph, so its height does not depend on the graph.
+  // On a wide window the details stand beside the graph, so its height is always the same.
   heightFor(natural) {
     const most = Math.max(300, Math.min(innerHeight * 0.62, 820));
     return innerWidth > 1000 ? most : Math.min(most, Math.max(200, natural));
@@ -184,13 +207,17 @@ export class Graph {
     const { x, y, width } = this.seen;
     const scale = this.view.clientWidth / width;
     this.seen.height = this.view.clientHeight / scale;
-    this.svg.setAttribute("viewBox", [x, y, width, this.seen.height].map((n) => n.toFixed(1)).join(" "));
+    this.svg.setAttribute(
+      "viewBox",
+      [x, y, width, this.seen.height].map((n) => n.toFixed(1)).join(" "),
+    );
   }
 
   zoom(factor, at = null) {
     const { clientWidth: width, clientHeight: height } = this.view;
     const scale = width / this.seen.width;
-    const least = Math.min(SMALLEST_TEXT, width / this.whole.width, height / this.whole.height) * 0.9;
+    const least =
+      Math.min(SMALLEST_TEXT, width / this.whole.width, height / this.whole.height) * 0.9;
     const next = Math.min(LARGEST, Math.max(least, scale * factor));
     const [px, py] = at || [width / 2, height / 2];
     const [ux, uy] = [this.seen.x + px / scale, this.seen.y + py / scale];
@@ -246,7 +273,10 @@ export class Graph {
         if (!event.ctrlKey && !event.metaKey) return; // the wheel alone scrolls the page
         event.preventDefault();
         const box = this.view.getBoundingClientRect();
-        this.zoom(Math.exp(-event.deltaY * 0.004), [event.clientX - box.left, event.clientY - box.top]);
+        this.zoom(Math.exp(-event.deltaY * 0.004), [
+          event.clientX - box.left,
+          event.clientY - box.top,
+        ]);
       },
       { passive: false },
     );
@@ -286,6 +316,7 @@ export class Graph {
       if (along > 4 && (!best || cost < best.cost)) best = { cost, element, name };
     }
     if (!best) return;
+    this.stopAt(best.element);
     best.element.focus({ preventScroll: true });
     this.show(best.name);
   }
@@ -300,7 +331,9 @@ function together(counts) {
   if (states.length === 1) return states[0];
   const found = FIRST.find((state) => counts[state]);
   if (found) return found;
-  return states.every((state) => ["done", "skipped", "completed"].includes(state)) ? "completed" : "running";
+  return states.every((state) => ["done", "skipped", "completed"].includes(state))
+    ? "completed"
+    : "running";
 }
 
 function drawShares(shares, counts, total) {
@@ -309,12 +342,19 @@ function drawShares(shares, counts, total) {
   shares.drawn = key;
   const width = Number(shares.dataset.width);
   let x = Number(shares.dataset.x);
-  const parts = Object.entries(counts)
-    .sort()
-    .map(([state, n]) => {
-      const part = s("rect", { class: `s-${state}`, x, y: shares.dataset.y, width: (width * n) / total, height: 5 });
-      x += (width * n) / total;
-      return part;
+  const wide = Object.entries(counts).map(([state, n]) => [state, Math.max(n / total, 0.03)]);
+  const sum = wide.reduce((all, [, part]) => all + part, 0); // one of a thousand is seen, too
+  const parts = wide.sort().map(([state, part]) => {
+    const share = (width * part) / sum;
+    const shown = s("rect", {
+      class: `s-${state}`,
+      x,
+      y: shares.dataset.y,
+      width: share,
+      height: 5,
     });
+    x += share;
+    return shown;
+  });
   shares.replaceChildren(...parts);
 }

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { h, setContent } from "../dom.js";
 import { count, moment, plural, seconds } from "../format.js";
-import { badge, pairs } from "./pieces.js";
+import { pairs } from "./pieces.js";
 
 const LOG_END = 20_000;
 
@@ -12,12 +12,18 @@ export function jobDetail(job, { above, below, onChoose }) {
     h(
       "div",
       { class: "chips" },
-      names.slice(0, 30).map((name) => h("button", { type: "button", onclick: () => onChoose(name) }, name)),
-      names.length > 30 ? h("span", { class: "note" }, `and ${count(names.length - 30)} others`) : null,
+      names
+        .slice(0, 30)
+        .map((name) => h("button", { type: "button", onclick: () => onChoose(name) }, name)),
+      names.length > 30
+        ? h("span", { class: "note" }, `and ${count(names.length - 30)} others`)
+        : null,
     );
   return [
     job.error ? h("p", { class: "message bad-text" }, job.error) : null,
-    job.why ? h("section", {}, h("h3", {}, "Why it runs"), h("p", { class: "why" }, job.why)) : null,
+    job.why
+      ? h("section", {}, h("h3", {}, "Why it runs"), h("p", { class: "why" }, job.why))
+      : null,
     pairs([
       ["Attempt", job.attempt ? count(job.attempt) : "none yet"],
       job.worker ? ["Worker", job.worker] : null,
@@ -25,23 +31,12 @@ export function jobDetail(job, { above, below, onChoose }) {
       job.seconds !== null && job.seconds !== undefined ? ["Took", seconds(job.seconds)] : null,
       job.selected === false ? ["Selected", "no: an earlier result is used"] : null,
     ]),
-    above.length ? h("section", {}, h("h3", {}, `After ${plural(above.length, "job")}`), links(above)) : null,
-    below.length ? h("section", {}, h("h3", {}, `Before ${plural(below.length, "job")}`), links(below)) : null,
-  ];
-}
-
-export function jobGroup(names, stateOf, onChoose, onUnfold) {
-  return [
-    h("p", { class: "note" }, `${plural(names.length, "job")} shown as one box. A double click on it unfolds it.`),
-    h("button", { type: "button", onclick: onUnfold }, "Unfold"),
-    h(
-      "div",
-      {},
-      names.slice(0, 100).map((name) =>
-        h("div", {}, h("button", { class: "quiet-button", type: "button", onclick: () => onChoose(name) }, badge(stateOf(name)), name)),
-      ),
-      names.length > 100 ? h("p", { class: "note" }, `And ${count(names.length - 100)} others.`) : null,
-    ),
+    above.length
+      ? h("section", {}, h("h3", {}, `After ${plural(above.length, "job")}`), links(above))
+      : null,
+    below.length
+      ? h("section", {}, h("h3", {}, `Before ${plural(below.length, "job")}`), links(below))
+      : null,
   ];
 }
 
@@ -53,11 +48,24 @@ export class JobLog {
   }
 
   async load(job) {
-    const found = await get(`${this.path}/jobs/${encodeURIComponent(job)}/log`).catch((error) => ({ problem: error.message }));
+    const found = await get(`${this.path}/jobs/${encodeURIComponent(job)}/log`).catch((error) => ({
+      problem: error.message,
+    }));
     setContent(this.shown, JSON.stringify(found), () => [
       found.problem ? h("p", { class: "note" }, found.problem) : null,
-      found.traceback ? h("section", {}, h("h3", {}, "Traceback"), h("pre", { tabindex: "0" }, found.traceback)) : null,
-      found.problem ? null : h("section", {}, h("h3", {}, "Output"), found.log ? h("pre", { tabindex: "0" }, ending(found.log)) : h("p", { class: "note" }, "It has written nothing.")),
+      found.traceback
+        ? h("section", {}, h("h3", {}, "Traceback"), h("pre", { tabindex: "0" }, found.traceback))
+        : null,
+      found.problem
+        ? null
+        : h(
+            "section",
+            {},
+            h("h3", {}, "Output"),
+            found.log
+              ? h("pre", { tabindex: "0" }, ending(found.log))
+              : h("p", { class: "note" }, "It has written nothing."),
+          ),
     ]);
   }
 }

@@ -3,7 +3,10 @@
 import { h } from "../dom.js";
 import { moment, seconds } from "../format.js";
 
-const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200, 86400];
+const STEPS = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600,
+  1800, 3600, 7200, 14400, 43200, 86400,
+];
 
 // `lanes` is [[name, [{start, end, state, ...}]]]; `draw(bar, left, width)` makes the element of a
 // bar, whose left edge and width are given in percent.
@@ -30,7 +33,8 @@ export function laneChart({ lanes, start, end, draw, label, absolute = false }) 
 
 function ticks(start, length, absolute) {
   const most = innerWidth < 640 ? 3 : 8;
-  const step = STEPS.find((each) => length / each <= most) || 86400 * Math.ceil(length / most / 86400);
+  const step =
+    STEPS.find((each) => length / each <= most) || 86400 * Math.ceil(length / most / 86400);
   const found = [];
   for (let n = 0; n * step <= length * 1.0001; n += 1) {
     const left = ((n * step) / length) * 100;

@@ -14,6 +14,15 @@ export function setBadge(shown, state) {
   setText(shown.lastChild, String(state).toLowerCase());
 }
 
+// A workload that has ended is not simply green: some of its jobs may have failed.
+export function outcome({ phase, counts }) {
+  if (phase !== "ended") return phase;
+  const failures = ["FAILED", "CRASHED", "TIMEOUT", "BLOCKED"].some(
+    (state) => (counts || {})[state],
+  );
+  return failures ? "failed" : "completed";
+}
+
 export function card(title, { end = [], body = true, kind = "" } = {}, ...children) {
   const tools = h("div", { class: "end" }, end);
   const inside = body ? h("div", { class: "body" }, children) : children;
@@ -80,14 +89,29 @@ export function shares() {
     const total = found.reduce((sum, [, n]) => sum + n, 0);
     setContent(line, JSON.stringify(found), () =>
       found.map(([state, n]) =>
-        h("i", { class: `s-${state.toLowerCase()}`, css: { "flex-grow": n }, title: `${state}: ${n}` }),
+        h("i", {
+          class: `s-${state.toLowerCase()}`,
+          css: { "flex-grow": n },
+          title: `${state}: ${n}`,
+        }),
       ),
     );
     line.setAttribute("aria-label", found.map(([state, n]) => `${n} ${state}`).join(", "));
     setContent(legend, JSON.stringify(found), () => [
       h("span", {}, h("b", {}, plural(total, noun))),
       found.map(([state, n]) =>
-        h("span", { class: `badge s-${state.toLowerCase()}` }, h("i"), h("span", {}, h("b", {}, count(n)), ` ${state.toLowerCase()}`, total ? ` (${percent(n / total)})` : "")),
+        h(
+          "span",
+          { class: `badge s-${state.toLowerCase()}` },
+          h("i"),
+          h(
+            "span",
+            {},
+            h("b", {}, count(n)),
+            ` ${state.toLowerCase()}`,
+            total ? ` (${percent(n / total)})` : "",
+          ),
+        ),
       ),
     ]);
   };
@@ -95,7 +119,13 @@ export function shares() {
 }
 
 export function empty(title, text, code = null) {
-  return h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, text), code && h("pre", {}, code));
+  return h(
+    "div",
+    { class: "empty" },
+    h("h2", {}, title),
+    h("p", {}, text),
+    code && h("pre", {}, code),
+  );
 }
 
 export function failed(error) {
@@ -103,5 +133,8 @@ export function failed(error) {
     error.status === 404
       ? "It may have been removed since, or the address is wrong."
       : "Load the page again to try once more.";
-  return empty(error.status === 404 ? "There is no such thing here" : "This could not be loaded", `${error.message} ${advice}`);
+  return empty(
+    error.status === 404 ? "There is no such thing here" : "This could not be loaded",
+    `${error.message} ${advice}`,
+  );
 }

@@ -6,8 +6,9 @@ import { count } from "../format.js";
 
 const ROWS_MAX = 1000;
 
-// A column: {key, label, title, number, value(row), show(row), kind, zero(row)}. `show` gives text,
-// or {key, make} where make() gives nodes and is called again only if the key has changed.
+// A column: {key, label, title, number, kind, short, value(row), show(row), zero(row), warn(row)}.
+// `value` is what it is sorted by, and `short` its name on a small screen. `show` gives text, or
+// {key, make}: make() gives nodes, and is called again only if the key has changed.
 export class Table {
   constructor({ columns, id, onChoose = null, sort = null, caption, kind = "", tall = true }) {
     this.columns = columns;
@@ -27,7 +28,12 @@ export class Table {
       h(
         "div",
         { class: tall ? "scroll tall" : "scroll" },
-        h("table", { class: kind, "aria-label": caption }, h("thead", {}, h("tr", {}, this.heads)), this.body),
+        h(
+          "table",
+          { class: kind, "aria-label": caption },
+          h("thead", {}, h("tr", {}, this.heads)),
+          this.body,
+        ),
       ),
       this.more,
     );
@@ -36,7 +42,12 @@ export class Table {
 
   head(column) {
     const kind = column.number ? "n" : "";
-    if (!column.value) return h("th", { class: kind, scope: "col", title: column.title }, h("span", {}, column.label));
+    if (!column.value)
+      return h(
+        "th",
+        { class: kind, scope: "col", title: column.title },
+        h("span", {}, column.label),
+      );
     const button = h("button", { type: "button" }, column.label);
     button.addEventListener("click", () => this.sortBy(column));
     return h("th", { class: kind, scope: "col", title: column.title }, button);
@@ -84,7 +95,9 @@ export class Table {
       if (x === y) return 0;
       if (x === null || x === undefined) return 1;
       if (y === null || y === undefined) return -1;
-      return typeof x === "string" ? sign * x.localeCompare(y, "en", { numeric: true }) : sign * (x - y);
+      return typeof x === "string"
+        ? sign * x.localeCompare(y, "en", { numeric: true })
+        : sign * (x - y);
     };
     return found.sort(order);
   }
@@ -117,13 +130,17 @@ export class Table {
     let kept = this.kept.get(id);
     if (!kept) {
       const cells = this.columns.map((column) =>
-        h("td", { class: `${column.number ? "n " : ""}${column.kind || ""}`.trim(), "data-label": column.short }),
+        h("td", {
+          class: `${column.number ? "n " : ""}${column.kind || ""}`.trim(),
+          "data-label": column.short,
+        }),
       );
       const row = h("tr", { class: this.onChoose ? "row" : null }, cells);
       row.classList.toggle("chosen", id === this.chosen);
       if (this.onChoose) {
         row.addEventListener("click", (event) => {
-          if (!event.target.closest("a") && !String(getSelection())) this.onChoose(this.kept.get(id).data);
+          if (!event.target.closest("a") && !String(getSelection()))
+            this.onChoose(this.kept.get(id).data);
         });
       }
       kept = { row, cells };
@@ -136,6 +153,7 @@ export class Table {
       if (typeof found === "object" && found !== null) setContent(cell, found.key, found.make);
       else setContent(cell, `=${found ?? ""}`, () => String(found ?? ""));
       if (column.zero) cell.classList.toggle("zero", Boolean(column.zero(data)));
+      if (column.warn) cell.classList.toggle("warn", Boolean(column.warn(data)));
       if (column.short) cell.classList.toggle("none", found === "" || found === null);
     });
     return kept.row;
@@ -144,7 +162,12 @@ export class Table {
 
 // A box to search in, which "/" goes to.
 export function searchBox(label, onInput) {
-  const box = h("input", { type: "search", placeholder: label, "aria-label": label, "data-shortcut": "/" });
+  const box = h("input", {
+    type: "search",
+    placeholder: label,
+    "aria-label": label,
+    "data-shortcut": "/",
+  });
   box.addEventListener("input", () => onInput(box.value.trim().toLowerCase()));
   box.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && box.value) {

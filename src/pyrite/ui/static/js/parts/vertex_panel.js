@@ -1,23 +1,31 @@
-// All that is known of one vertex, or of a group of them.
+// All that is known of one vertex.
 
 import { h } from "../dom.js";
 import { bytes, count, percent, plural, rate, seconds } from "../format.js";
-import { bar, badge, pairs } from "./pieces.js";
+import { bar, pairs } from "./pieces.js";
+import { busyShare } from "./run_overview.js";
 import { spark } from "./spark.js";
 
 export function vertexDetail(vertex, history, run, onChoose) {
-  const ran = Math.max(1e-9, run.seconds) * Math.max(1, vertex.processor_count);
   return [
     vertex.step && h("code", { class: "step" }, vertex.step),
     history && history.t.length > 1
-      ? section("Rates", spark(history.t, [["in", "spark-in", history.received_rate], ["out", "spark-out", history.emitted_rate]]))
+      ? section(
+          "Rates",
+          spark(history.t, [
+            ["in", "spark-in", history.received_rate],
+            ["out", "spark-out", history.emitted_rate],
+          ]),
+        )
       : null,
     pairs([
       ["Received", `${count(vertex.received)} (${rate(vertex.received_rate)})`],
       ["Emitted", `${count(vertex.emitted)} (${rate(vertex.emitted_rate)})`],
       ["Waits in queues", plural(vertex.queue_fill, "item")],
-      ["Busy", `${seconds(vertex.busy_seconds)} (${percent(Math.min(1, vertex.busy_seconds / ran))} of its processors' time)`],
-      vertex.skipped ? ["Errors", `${plural(vertex.skipped, "item")} could not be processed`] : null,
+      ["Busy", `${seconds(vertex.busy_seconds)} (${percent(busyShare(vertex, run))} of the time)`],
+      vertex.skipped
+        ? ["Errors", `${plural(vertex.skipped, "item")} could not be processed`]
+        : null,
       vertex.dead_letters ? ["Dead letters", count(vertex.dead_letters)] : null,
       vertex.held_bytes ? ["In memory", bytes(vertex.held_bytes)] : null,
       vertex.spilled_bytes ? ["Spilled to files", bytes(vertex.spilled_bytes)] : null,
@@ -26,23 +34,17 @@ export function vertexDetail(vertex, history, run, onChoose) {
     processors(vertex),
     heaviest(vertex.heaviest_keys),
     vertex.fused_with.length
-      ? section("Runs in one loop with", h("div", { class: "chips" }, vertex.fused_with.map((name) => h("button", { type: "button", onclick: () => onChoose(name) }, name))))
+      ? section(
+          "Runs in one loop with",
+          h(
+            "div",
+            { class: "chips" },
+            vertex.fused_with.map((name) =>
+              h("button", { type: "button", onclick: () => onChoose(name) }, name),
+            ),
+          ),
+        )
       : null,
-  ];
-}
-
-export function groupDetail(names, stateOf, onChoose, onUnfold) {
-  return [
-    h("p", { class: "note" }, `${plural(names.length, "vertex", "vertices")} shown as one box. A double click on it unfolds it.`),
-    h("button", { type: "button", onclick: onUnfold }, "Unfold"),
-    h(
-      "div",
-      {},
-      names.slice(0, 100).map((name) =>
-        h("div", {}, h("button", { class: "quiet-button", type: "button", onclick: () => onChoose(name) }, badge(stateOf(name)), name)),
-      ),
-      names.length > 100 ? h("p", { class: "note" }, `And ${count(names.length - 100)} others.`) : null,
-    ),
   ];
 }
 
@@ -52,10 +54,11 @@ function processors(vertex) {
   if (vertex.processors.length < 2) return null;
   const load = (each) => each.received || each.emitted;
   const most = Math.max(1, ...vertex.processors.map(load));
+  const skew = vertex.skew.toFixed(1);
   const words =
     vertex.skew > 1.5
-      ? `The busiest one has ${vertex.skew.toFixed(1)} times the mean: the items are spread unevenly.`
-      : `The items are spread evenly (the busiest one has ${vertex.skew.toFixed(1)} times the mean).`;
+      ? `The busiest one has ${skew} times the mean: the items are spread unevenly.`
+      : `The items are spread evenly: the busiest one has ${skew} times the mean.`;
   return section(
     plural(vertex.processor_count, "processor"),
     h(
@@ -64,7 +67,11 @@ function processors(vertex) {
       vertex.processors.map((each) =>
         h("i", {
           css: { height: `${(load(each) / most) * 100}%` },
-          title: `${count(each.received)} in, ${count(each.emitted)} out, busy ${seconds(each.busy_seconds)}`,
+          title: [
+            `${count(each.received)} in`,
+            `${count(each.emitted)} out`,
+            seconds(each.busy_seconds),
+          ].join(", "),
         }),
       ),
     ),

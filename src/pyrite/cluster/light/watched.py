@@ -1,0 +1,58 @@
+"""The figures of one light job on its coordinator: it asks the members of the job when somebody
+asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from pyrite.cluster.light.figures import PartFigures
+
+
+class Watched:
+    """What each member has told last, so that nothing falls while one of them is late, or has ended
+    its part. Used by the member's own thread alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, PartFigures] = {}
+        self._ended: set[int] = set()
+        self._asking: list[Future[list[PartFigures] | None]] = []
+        self._left: set[int] = set()
+
+    def figures(self) -> list[PartFigures]:
+        return [self._known[index] for index in sorted(self._known)]
+
+    def ask(
+        self, count: int, ask: Callable[[int, Callable[[PartFigures | None], None]], None]
+    ) -> Future[list[PartFigures] | None]:
+        """The figures of all members, when they have answered, or when this is called again. `ask`
+        asks one member and calls what it was given, on this thread, with its answer."""
+        self.answer()
+        future: Future[list[PartFigures] | None] = Future()
+        self._asking.append(future)
+        self._left = set(range(count)) - self._ended
+        for index in sorted(self._left):
+            ask(index, lambda found, index=index: self._told(index, found))  # type: ignore[misc]
+        if not self._left:
+            self.answer()
+        return future
+
+    def part_ended(self, index: int, metrics: bytes) -> None:
+        """A member has ended its part, and told its last figures."""
+        self._ended.add(index)
+        if metrics:
+            self._known[index] = PartFigures(metrics)
+        self._told(index, None)
+
+    def answer(self) -> None:
+        """Answers those who have asked with what is known."""
+        asking, self._asking = self._asking, []
+        for future in asking:
+            future.set_result(self.figures())
+
+    def _told(self, index: int, found: PartFigures | None) -> None:
+        if found is not None and index not in self._ended:
+            self._known[index] = found
+        self._left.discard(index)
+        if not self._left:
+            self.answer()
