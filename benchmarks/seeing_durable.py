@@ -24,7 +24,7 @@ from benchmarks.seeing import unwatched, watched
 from pyrite import Execution
 from pyrite.durable.peer import telling
 
-ITEMS = 1_000_000
+ITEMS = 4_000_000
 ROUNDS = 6
 SILENT = "peers tell nothing"
 

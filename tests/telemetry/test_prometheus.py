@@ -170,6 +170,25 @@ def test_the_end_of_a_run_is_pushed_to_a_group_of_its_job(pyr: Instance) -> None
     assert {key[1] for key in samples} == {"push-in … push-out"}
 
 
+def test_a_run_is_pushed_as_soon_as_it_has_ended(pyr: Instance) -> None:
+    with taking() as gateway, push_to(gateway.url, job="nightly"):
+        pyr.new_light_job(chain("soon")).execute().result(10)
+        gateway.wait_for(1)
+    path, body = next((p, b) for p, b in gateway.taken if b"soon-in" in b)
+    assert path.startswith("/metrics/job/nightly/pyrite_job@base64/")
+    assert samples_of(body.decode())["pyrite_job_runs_total", "soon-in … soon-out", "completed"]
+
+
+def test_what_has_not_changed_is_not_pushed_again(pyr: Instance) -> None:
+    with taking() as gateway, push_to(gateway.url) as pushing:
+        for name in ("one", "two", "two"):
+            pyr.new_light_job(chain(name)).execute().result(10)
+            assert pushing.flush()
+        paths = [path for path, _ in gateway.taken]
+    assert paths.count(_group("one-in … one-out")) == 1
+    assert paths.count(_group("two-in … two-out")) == 2
+
+
 def _group(job: str) -> str:
     import base64
 

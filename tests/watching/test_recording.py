@@ -304,7 +304,8 @@ def test_a_durable_job_that_nobody_follows_any_more_is_lost_from_sight(
     """It goes on, and a page that knows its folder shows it from there."""
     with running(tmp_path / "jobs", peers=0) as threads:
         execution = begun(threads.execute(_quick()))
-        assert [row.has_ended for row in recorder.rows()] == [False]
+        [row] = recorder.rows()
+        assert row.state in ("starting", "running")
         threads.jobs.close()
     view = recorder.view(execution.id)
     assert view is not None

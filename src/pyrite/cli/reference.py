@@ -1,6 +1,6 @@
-"""Turns the block ```pyrite-help of the documentation into the help of all commands, so that the
-reference of the command line is always that of the code. A formatter for fenced blocks; mkdocs.yml
-names it."""
+"""The reference of the command line as HTML, for the documentation: the block ```pyrite-help of a
+page becomes the help of all commands, so that it is always that of the code. A formatter for fenced
+blocks; mkdocs.yml names it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from pyrite.cli import app
+from pyrite.cli.app import app
 
 
 def formatted(*_: Any, **__: Any) -> str:
