@@ -1,9 +1,13 @@
-"""The code blocks of README.md and of docs/ are tests. No test records its runs at home."""
+"""The code blocks of README.md and of docs/ are tests. Java starts fast for all tests, and none of
+them records its runs at home."""
 
 import os
 
 import pytest
 from tests.docs.blocks import PAGES
+from tests.java import start_fast
+
+start_fast()
 
 pytest_collect_file = PAGES.pytest()
 

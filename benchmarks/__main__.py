@@ -21,6 +21,7 @@ from benchmarks import (
     pipelines,
     scale,
     seeing,
+    seeing_durable,
     spots,
     workloads,
 )
@@ -38,6 +39,7 @@ COMPARISONS = {
     "scale": scale.run,
     "columns": columns.run,
     "seeing": seeing.run,
+    "seeing_durable": seeing_durable.run,
     "memory": memory.run,
     "workloads": workloads.run,
     "durable": durable.run,

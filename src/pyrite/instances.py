@@ -375,6 +375,7 @@ class Instance(Closing):
         try:
             self._wait_and_stop(running)
         finally:
+            self._telemetry.close()
             for each in (self._page, self._recording):
                 if each is not None:
                     each.close()
@@ -396,7 +397,6 @@ class Instance(Closing):
         if self._stored is not None:
             self._stored.close()
         self._driver.close()
-        self._telemetry.close()
 
     def __repr__(self) -> str:
         return (

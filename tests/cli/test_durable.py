@@ -327,7 +327,7 @@ def test_what_is_no_dag_is_refused(folder: Path, dag: str, message: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("jobs",), "give --durable or --durable-file"),
+        (("jobs", "--durable", "x", "--durable-file", "y"), "give --durable or --durable-file"),
         (("jobs", "--durable", ""), "the place of durable jobs is empty"),
         (("jobs", "--durable", "http://host/x"), "begins with zk://"),
         (("peers", "--durable", "zk://h/c?secret=x"), "use --durable-file"),

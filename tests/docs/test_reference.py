@@ -6,7 +6,8 @@ from pathlib import Path
 
 from scripts.add_examples import add_examples
 from scripts.doctests_as_code import in_fences
-from scripts.help_of_commands import help_of
+
+from pyrite.cli.reference import help_of
 
 
 def test_a_doctest_becomes_a_block_of_code() -> None:

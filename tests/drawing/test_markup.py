@@ -78,3 +78,22 @@ def test_a_picture_of_a_group_has_a_bar_of_the_colours_in_it() -> None:
     (bar,) = groups(svg(boxes, []), "shares")
     widths = {each.get("fill"): float(each.get("width") or 0) for each in bar}
     assert widths["#00ff00"] == pytest.approx(3 * widths["#ff0000"], abs=0.2)
+
+
+@pytest.mark.parametrize("name", ["a\nb\tc", "say \"x\" & 'y'", "zero\u200bwidth", "数\r据"])
+def test_a_page_reads_the_same_names_from_the_picture(name: str) -> None:
+    text = layered.svg([Box(name), Box("b")], [Arrow(name, "b")])
+    assert groups(text, "vertex")[0].get("data-vertex") == name
+    assert groups(text, "edge")[0].get("data-source") == name
+
+
+def test_what_xml_does_not_allow_is_left_out() -> None:
+    names = ["a\x00b", "a\ud800b", "a\uffffb"] + [f"n{n}\ud800" for n in range(100)]
+    text = layered.svg(*boxes_and_arrows(names, []))
+    assert groups(text.encode().decode(), "group")
+
+
+def test_an_empty_graph_a_loop_and_an_arrow_to_nowhere_are_drawn_as_far_as_they_go() -> None:
+    assert groups(svg([], []), "vertex") == []
+    loop = svg([Box("a")], [Arrow("a", "a"), Arrow("a", "gone")])
+    assert [edge.get("data-destination") for edge in groups(loop, "edge")] == ["a"]

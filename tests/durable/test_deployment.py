@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pyrite import Execution, Instance, JobConfig
+from pyrite.durable.hosts.watching import Watcher
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.store.store import Store
 from tests.dags import Picture, pictures
@@ -60,6 +62,18 @@ def test_work_goes_on_when_a_peer_and_the_leading_coordinator_die(
             assert numbers["received"] <= after[vertex]["received"], vertex
             assert numbers["emitted"] <= after[vertex]["emitted"], vertex
     assert job.metrics()["in"]["emitted"] == 200_000
+
+
+def test_a_deployment_is_watched_by_its_url(deployment: Deployment, pyr: Instance) -> None:
+    job = pyr.new_durable_job(counting(2_000, "watched"), JobConfig(members=2)).execute()
+    with closing(Watcher(deployment.url)) as watcher:
+        view = watcher.deployment()
+        job.result(PATIENCE)
+        ended = watcher.job(job.id)
+    assert (len(view.coordinators), view.problem) == (2, None)
+    assert view.jobs[0].id == job.id
+    assert {queue.job for queue in view.queues} <= {job.id}
+    assert (ended.state, ended.items_in) == ("completed", 2_000)
 
 
 def test_a_job_completes_when_the_redis_is_back(deployment: Deployment, pyr: Instance) -> None:

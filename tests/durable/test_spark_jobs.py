@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import pyrite
 from pyrite import (
     DAG,
+    Execution,
     Instance,
     InvalidDAG,
     JobCancelled,
@@ -28,7 +30,7 @@ from pyrite.exchange.driving import SparkSettings
 from pyrite.spark.driver import SparkDriver
 from pyrite.spark.session import LazySession
 from tests.cluster.test_light_jobs import straight
-from tests.cluster.test_normal_jobs import Gate
+from tests.cluster.test_normal_jobs import Gate, until
 from tests.durable.threads import Threads, running
 
 
@@ -187,11 +189,22 @@ def test_if_the_peer_is_killed_another_starts_the_job_again(tmp_path: Path) -> N
     ) as pyr:
         execution = pyr.new_durable_job(dag, JobConfig(members=2), on="spark").execute()
         driving = _peer_above(gate.worker(), [pid for _, pid in pyr.processes()])
+        until(lambda: _received(execution) > 0)
+        assert driving in [member["pid"] for member in execution.members()]
+        seen = [_received(execution)]
         os.kill(driving, signal.SIGKILL)
         gate.open()
+        while not execution.done():
+            seen.append(_received(execution))
+            time.sleep(0.1)
         execution.result(120)
         assert sorted(pyr.list("out")) == list(range(200))
         assert sorted(map(int, lines_in(out))) == list(range(200))
+        assert [*seen, 200] == sorted([*seen, _received(execution)])
+
+
+def _received(execution: Execution) -> int:
+    return int(execution.metrics().get("v2", {"received": 0})["received"])
 
 
 def _after(gate: Gate) -> Callable[[int], int]:

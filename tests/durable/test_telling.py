@@ -93,6 +93,27 @@ def test_an_idle_peer_tells_what_is_left_and_then_nothing_more(noted: Noted) -> 
     assert metrics_of(noted, "job")["v"]["received"] == 10
 
 
+def test_a_job_that_completes_while_it_is_looked_at_has_its_exact_metrics(tmp_path: Path) -> None:
+    """What was told is deleted after the exact metrics were written."""
+
+    class Completing(Noted):
+        def below(self, *roots: str) -> dict[str, str]:
+            found = super().below(*roots)
+            self.create(paths.metrics("job"), '{"v":{"received":9}}')
+            self.delete(paths.live("job"))
+            return {path: text for path, text in found.items() if not path.endswith("-0")}
+
+    store = Completing(tmp_path)  # noqa: F811
+    store.create(paths.live("job"))
+    clock = Clock()
+    telling = Telling(store, "peer-1", clock)
+    telling.begin(PART, 1).commits(items(5))
+    clock.now += 2
+    telling.tick()
+    assert metrics_of(store, "job")["v"]["received"] == 9
+    store.close()
+
+
 def test_of_a_job_that_has_ended_nothing_is_told(noted: Noted) -> None:
     clock = Clock()
     telling = Telling(noted, "peer-1", clock)

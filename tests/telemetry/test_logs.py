@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -49,6 +50,11 @@ def test_a_line_of_a_users_function_has_its_job_and_vertex(pyr: Instance) -> Non
     assert set(lines[0]) >= {"time", "level", "logger", "message", "job", "execution", "vertex"}
 
 
+async def noted_later(n: int) -> int:
+    await asyncio.sleep(0)
+    return noted(n)
+
+
 class Noting(AbstractProcessor):
     def try_process_any(self, ordinal: int, item: Any) -> bool:
         log.warning("own")
@@ -66,6 +72,7 @@ def noted_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
         ([1], Noting),
         ([pa.record_batch({"n": [1]})], processors.map_batches(noted_batch)),
         ([1], processors.flat_map(lambda n: [noted(n)])),
+        ([1], processors.map_async(noted_later)),
         ([1], processors.accumulate(0, lambda state, n: state + noted(n))),
     ],
 )
@@ -151,13 +158,12 @@ def test_the_variable_and_the_command_line_turn_it_on(tmp_path: Path) -> None:
 
 def test_the_log_of_a_run_has_its_vertices(pyr: Instance) -> None:
     lines = LogLines()
-    log.addHandler(lines)
     try:
         pipe = Pipeline()
         pipe.read_from([1]).map(noted, name="noting").write_to(processors.noop())
         execution = pyr.new_light_job(pipe).execute()
         execution.result(10)
     finally:
-        log.removeHandler(lines)
+        lines.close()
     (line,) = lines.of(execution.id, 0.0, None, 0)
     assert (line.vertex, line.execution) == ("noting", execution.id)

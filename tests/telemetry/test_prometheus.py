@@ -10,7 +10,6 @@ import sys
 import textwrap
 import threading
 import time
-from importlib.machinery import PathFinder
 
 import pytest
 
@@ -138,29 +137,6 @@ def test_a_variable_that_makes_no_sense_is_one_warning(
     assert "PYRITE_PROMETHEUS" in caplog.text
 
 
-def test_a_missing_library_is_one_warning_that_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    _without(monkeypatch, "prometheus_client")
-    monkeypatch.setenv("PYRITE_PROMETHEUS", "1234")
-    with pyrite.instance() as instance:
-        instance.new_light_job(chain("missing")).execute().result(10)
-    assert "pip install 'pyrite[metrics]'" in caplog.text
-    with pytest.raises(PyriteError, match="needs prometheus-client, which is not installed"):
-        push_to("http://127.0.0.1:1")
-
-
-def _without(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
-    find = PathFinder.find_spec
-    monkeypatch.setattr(
-        PathFinder,
-        "find_spec",
-        lambda name, *rest: None if name == library else find(name, *rest),
-    )
-    for name in [name for name in sys.modules if name.partition(".")[0] == library]:
-        monkeypatch.delitem(sys.modules, name)
-
-
 def test_a_forked_child_leaves_the_port_to_its_parent() -> None:
     with prometheus(port=0) as endpoint:
         child = os.fork()
@@ -192,6 +168,25 @@ def test_the_end_of_a_run_is_pushed_to_a_group_of_its_job(pyr: Instance) -> None
     samples = samples_of(body.decode())
     assert samples["pyrite_vertex_received_total", "push-in … push-out", "push-out"] == 100
     assert {key[1] for key in samples} == {"push-in … push-out"}
+
+
+def test_a_run_is_pushed_as_soon_as_it_has_ended(pyr: Instance) -> None:
+    with taking() as gateway, push_to(gateway.url, job="nightly"):
+        pyr.new_light_job(chain("soon")).execute().result(10)
+        gateway.wait_for(1)
+    path, body = next((p, b) for p, b in gateway.taken if b"soon-in" in b)
+    assert path.startswith("/metrics/job/nightly/pyrite_job@base64/")
+    assert samples_of(body.decode())["pyrite_job_runs_total", "soon-in … soon-out", "completed"]
+
+
+def test_what_has_not_changed_is_not_pushed_again(pyr: Instance) -> None:
+    with taking() as gateway, push_to(gateway.url) as pushing:
+        for name in ("one", "two", "two"):
+            pyr.new_light_job(chain(name)).execute().result(10)
+            assert pushing.flush()
+        paths = [path for path, _ in gateway.taken]
+    assert paths.count(_group("one-in … one-out")) == 1
+    assert paths.count(_group("two-in … two-out")) == 2
 
 
 def _group(job: str) -> str:

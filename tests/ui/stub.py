@@ -87,6 +87,11 @@ class Stub:
     def add(self, *runs: RunView) -> None:
         self.runs.update((run.id, run) for run in runs)
 
+    def _given(self, request: Request) -> object:
+        """What tells whether there is something new: the objects that a test has given."""
+        all_of_them = (self.runs, self.workloads, self.deployments)
+        return [id(value) for each in all_of_them for value in each.values()]
+
     def _about(self, request: Request) -> Response:
         sources = [{"kind": "runs", "key": "here", "label": "this machine"}]
         sources += [{"kind": "workload", "key": k, "label": k} for k in self.workloads]
@@ -152,18 +157,18 @@ class Stub:
                 return Response(status_code=503)
 
             async def events() -> AsyncIterator[str]:
-                last = ""
+                last: object = None
                 while not (
                     self._server.should_exit or self.is_down or await request.is_disconnected()
                 ):
-                    found = read(request)
-                    text = json.dumps(found)
-                    if text != last:
-                        yield f"event: {name}\ndata: {text}\n\n"
-                        last = text
-                    if name == "run" and found["state"] not in ("starting", "running"):
-                        yield "event: end\ndata: null\n\n"
-                        return
+                    seen = self._given(request)
+                    if seen != last:
+                        found = read(request)
+                        yield f"event: {name}\ndata: {json.dumps(found)}\n\n"
+                        last = seen
+                        if name == "run" and found["state"] not in ("starting", "running"):
+                            yield "event: end\ndata: null\n\n"
+                            return
                     await asyncio.sleep(0.05)
 
             return StreamingResponse(events(), media_type="text/event-stream")

@@ -15,11 +15,17 @@ import pytest
 import pyrite
 from pyrite.errors import PyriteError
 from pyrite.instances import Instance
+from pyrite.ui import streaming
 from pyrite.ui.opening import serve, sources_of
 from pyrite.watching.journal.writing import JournalWriter
 from pyrite.watching.views import EdgeView, RunView, VertexView
 from tests.ui.http import Http
 from tests.watching.jobs import Gate, failing
+
+
+@pytest.fixture(autouse=True)
+def events_come_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "EVENT_SECONDS", 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +222,15 @@ def test_a_page_started_later_shows_what_was_recorded(tmp_path: Path) -> None:
     assert (
         document["runs"][0] | {"items_in": 5, "items_out": 5, "seconds": 2.0} == document["runs"][0]
     )
+
+
+def test_a_run_that_may_not_be_cancelled_from_here_is_an_error(tmp_path: Path) -> None:
+    view = RunView(id="abcd", job_id="1", name="n", kind="light", state="running", submitted=1.0)
+    JournalWriter(tmp_path).write(view)
+    (tmp_path / "abcd" / "cancel").symlink_to("/")
+    with serve(sources_of(tmp_path)) as server:
+        answer = Http(server.url).post("/api/runs/abcd/cancel")
+    assert (answer.status, "cannot be cancelled" in answer.json["error"]) == (409, True)
 
 
 def test_a_read_only_page_cancels_nothing(tmp_path: Path) -> None:

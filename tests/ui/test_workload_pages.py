@@ -52,6 +52,24 @@ def test_a_workload_moves_and_is_cancelled(page: Page, stub: Stub) -> None:
     expect(page.get_by_role("button", name="Cancel workload")).to_have_count(0)
 
 
+def test_names_of_jobs_workers_and_peers_are_text(page: Page, stub: Stub) -> None:
+    found = scenes.workload(16)
+    names = ("job", "error", "worker", "why")
+    bad = {**found["jobs"][-1], **dict.fromkeys(names, scenes.HOSTILE), "started": 1.0}
+    stub.workloads["w"] = {**found, "problem": scenes.HOSTILE, "jobs": [*found["jobs"], bad]}
+    page.goto(f"{stub.url}/workloads/w")
+    page.locator(".lane button").last.click()
+    expect(page.locator(".panel .name")).to_have_text(scenes.HOSTILE)
+    deployed = scenes.deployment(1)
+    deployed["jobs"][0]["name"] = deployed["queues"][0]["edge"] = scenes.HOSTILE
+    deployed["peers"][0]["address"] = deployed["coordinators"][0] = scenes.HOSTILE
+    stub.deployments["d"] = deployed
+    page.goto(f"{stub.url}/durable/d")
+    expect(page.get_by_role("link", name=scenes.HOSTILE).first).to_be_visible()
+    expect(page.locator("main img")).to_have_count(0)
+    assert page.title() != "1"
+
+
 def test_a_deployment_shows_peers_over_time_queues_and_jobs(page: Page, stub: Stub) -> None:
     stub.deployments["prod"] = found = scenes.deployment()
     page.goto(f"{stub.url}/durable")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pyrite.ui import streaming
 from pyrite.ui.opening import serve, sources_of
 from pyrite.watching.journal.known import key_of, remember
 from pyrite.workload import Run, Workload
@@ -43,6 +44,11 @@ def _workload() -> Workload:
 def _running(store: Path) -> Iterator[Run]:
     with ThreadPoolExecutor(2) as threads:
         yield _workload().run(store=store, kind="transient", executor=threads, workers=2)
+
+
+@pytest.fixture(autouse=True)
+def events_come_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "EVENT_SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -97,6 +97,16 @@ def test_an_id_never_leads_out_of_the_folder(tmp_path: Path, id: str) -> None:
     assert not (tmp_path / "outside" / "cancel").exists()
 
 
+def test_a_request_does_not_follow_a_link(tmp_path: Path) -> None:
+    """In a folder that others can write to, it could lead to any file of the user."""
+    JournalWriter(tmp_path).write(_view("aaaa"))
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "aaaa" / "cancel").symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="symbolic links"):
+        Journal(tmp_path).cancel("aaaa")
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
 def test_a_log_is_bounded_and_keeps_its_end(tmp_path: Path) -> None:
     writer = JournalWriter(tmp_path)
     for n in range(30):

@@ -16,7 +16,7 @@ import pytest
 import pyrite
 from pyrite import DAG, between, processors
 from pyrite.cli.progress import opened
-from pyrite.errors import JobCancelled
+from pyrite.errors import JobCancelled, PyriteError
 from pyrite.instances import Instance
 from pyrite.watching import followed
 from pyrite.watching import recording as recording_module
@@ -104,24 +104,56 @@ def test_the_log_of_a_run_has_the_lines_of_its_time(pyr: Instance, recorder: Rec
     gate = Gate()
     execution = pyr.new_light_job(gate.dag()).execute()
     logger.warning("meanwhile %d", 1)
-    logger.warning("of another run", extra={"execution": "abcd"})
+    logging.getLogger("shop").warning("about no job")
     recorder.look()
-    logger.warning("meanwhile 2", extra={"execution": execution.id, "vertex": "source"})
+    logger.warning("meanwhile 2")
     gate.open()
     execution.result(10)
     recorder.look()
     for source in (recorder, Journal(recorder.folder)):
         lines = source.log(execution.id)
         assert [line.message for line in lines] == ["meanwhile 1", "meanwhile 2"]
-        assert lines[1].vertex == "source"
         assert source.log(execution.id, after=lines[0].n + 1) == lines[1:]
 
 
-def test_many_short_jobs_leave_the_newest_in_memory(
+def test_what_a_function_of_a_job_logs_is_in_the_log_of_its_run_alone(
+    pyr: Instance, recorder: Recorder
+) -> None:
+    def warn(item: int) -> int:
+        logging.getLogger("shop").warning("item %d", item)
+        return item
+
+    gate, dag = Gate(), DAG()
+    other = pyr.new_light_job(gate.dag()).execute()
+    dag.edge(
+        between(
+            dag.vertex("source", processors.read_items([7])),
+            dag.vertex("warns", processors.map(warn)),
+        )
+    )
+    execution = pyr.new_light_job(dag).execute()
+    execution.result(10)
+    [line] = recorder.log(execution.id)
+    assert (line.message, line.logger, line.vertex) == ("item 7", "shop", "warns")
+    assert recorder.log(other.id) == []
+    gate.open()
+    other.result(10)
+
+
+def test_recording_changes_nothing_about_the_log_of_the_program(
+    recorder: Recorder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without handlers, Python prints warnings to stderr."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    logging.getLogger("pyrite.test").warning("seen by all")
+    assert capsys.readouterr().err == "seen by all\n"
+
+
+def test_of_many_short_jobs_the_newest_are_kept(
     pyr: Instance, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(followed, "SHORT_SECONDS", 100.0)
-    monkeypatch.setattr(recording_module, "ENDED_KEPT", 5)
+    monkeypatch.setattr(recording_module, "SHORT_PER_LOOK", 5)
     job = pyr.new_light_job(_quick())
     ids = []
     for _ in range(12):
@@ -229,6 +261,29 @@ def test_after_ctrl_c_a_command_has_recorded_how_its_run_ended(
     opened_instances[0].close()
 
 
+def test_a_run_that_cannot_be_cancelled_hides_no_other_run(
+    pyr: Instance, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert recorder.folder is not None
+    gates = [Gate(), Gate()]
+    first, second = (pyr.new_light_job(gate.dag()).execute() for gate in gates)
+    recorder.look()
+
+    def fail() -> None:
+        raise PyriteError("the store is gone")
+
+    first._request_cancel = fail
+    assert Journal(recorder.folder).cancel(first.id)
+    gates[1].open()
+    second.result(10)
+    recorder.look()
+    assert "the store is gone" in caplog.text
+    states = {row.id: row.state for row in Journal(recorder.folder).rows()}
+    assert states == {first.id: "running", second.id: "completed"}
+    gates[0].open()
+    first.result(10)
+
+
 def test_a_folder_that_is_deleted_meanwhile_is_made_again(
     pyr: Instance, recorder: Recorder
 ) -> None:
@@ -249,7 +304,7 @@ def test_a_durable_job_that_nobody_follows_any_more_is_lost_from_sight(
     """It goes on, and a page that knows its folder shows it from there."""
     with running(tmp_path / "jobs", peers=0) as threads:
         execution = begun(threads.execute(_quick()))
-        assert [row.state for row in recorder.rows()] == ["starting"]
+        assert [row.has_ended for row in recorder.rows()] == [False]
         threads.jobs.close()
     view = recorder.view(execution.id)
     assert view is not None

@@ -134,3 +134,50 @@ def test_a_job_that_is_up_to_date_is_no_run(tmp_path: Path) -> None:
         found = scrape(endpoint.url)
     assert found["pyrite_job_runs_total", "twice.once", "completed"] == 1
     assert found["pyrite_workload_jobs", "SKIPPED", "twice"] == 1
+
+
+def fails_once(path: str) -> None:
+    if not os.path.exists(path):
+        Path(path).touch()
+        raise ValueError("bad luck")
+
+
+@pytest.mark.parametrize("kind", ["persistent", "transient"])
+def test_each_attempt_is_a_run(kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with taking() as server:
+        monkeypatch.setenv("OPENLINEAGE_URL", server.url)
+        Workload().add("job", fails_once, args=[str(tmp_path / "mark")], retries=1).run(
+            kind=kind, workers=1, store=tmp_path / "again"
+        ).wait()
+        server.wait_for(6)
+    events = [json.loads(body) for _, body in server.taken]
+    told = [(each["job"]["name"], each["eventType"]) for each in events]
+    assert told == [
+        ("again", "START"),
+        ("again.job", "START"),
+        ("again.job", "FAIL"),
+        ("again.job", "START"),
+        ("again.job", "COMPLETE"),
+        ("again", "COMPLETE"),
+    ]
+    runs = [each["run"]["runId"] for each in events]
+    assert len(set(runs)) == 3
+    assert (runs[1], runs[3]) == (runs[2], runs[4])
+    assert "bad luck" in events[2]["run"]["facets"]["errorMessage"]["message"]
+
+
+def dies() -> None:
+    os._exit(3)
+
+
+def test_a_job_that_kills_its_worker_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with taking() as server:
+        monkeypatch.setenv("OPENLINEAGE_URL", server.url)
+        Workload().add("job", dies).run(kind="persistent", workers=1, store=tmp_path / "x").wait()
+        server.wait_for(8)
+    events = [json.loads(body) for _, body in server.taken]
+    told = [(each["job"]["name"], each["eventType"]) for each in events]
+    tries = [("x.job", "START"), ("x.job", "FAIL")] * 3
+    assert told == [("x", "START"), *tries, ("x", "FAIL")]

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 
 from pyrite.cli.app import app
+from pyrite.cli.completing import whole_words
 from pyrite.interrupts import INTERRUPTED
 
 __all__ = ["app", "main"]
@@ -16,7 +17,8 @@ def main() -> None:
     """Runs a command and ends the process. After Ctrl-C it does not wait for any thread: one may be
     starting Spark, or be in a function of the user's that does not return."""
     try:
-        app()
+        with whole_words(os.environ):
+            app()
     except SystemExit as end:
         if end.code == INTERRUPTED:
             with suppress(OSError):

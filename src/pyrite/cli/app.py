@@ -17,12 +17,12 @@ from pyrite import __version__
 from pyrite.cli import cluster as cluster_commands
 from pyrite.cli import demo as demo_command
 from pyrite.cli import durable as durable_commands
-from pyrite.cli import jobs as jobs_commands
 from pyrite.cli import submit as submit_command
 from pyrite.cli.errors import reporting_errors
-from pyrite.cli.find import find_dag
+from pyrite.cli.find import DagArgument, find_dag
 from pyrite.cli.peers import app as peers_app
 from pyrite.cli.progress import opened, run_to_end, show_outcome
+from pyrite.cli.runs import cancelling, listing, top
 from pyrite.cli.settings import Settings
 from pyrite.cli.showing.answers import JsonOption, QuietOption, answering
 from pyrite.cli.ui import ui as ui_command
@@ -34,7 +34,6 @@ from pyrite.telemetry.logs import from_environment as log_from_environment
 app = typer.Typer(
     help="Write a DAG of Python processors once; run it anywhere.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -44,18 +43,10 @@ app.command()(cluster_commands.member)
 app.command()(durable_commands.coordinator)
 app.add_typer(peers_app, name="peers")
 app.command()(submit_command.submit)
-app.command()(jobs_commands.jobs)
-app.command()(jobs_commands.cancel)
+app.command()(listing.jobs)
+app.command()(cancelling.cancel)
+app.command()(top.top)
 app.command()(ui_command)
-
-DagArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODULE:DAG",
-        help="A module or a .py file, and the name of a DAG or a Pipeline, or of a function that "
-        "returns one.",
-    ),
-]
 
 
 class LogFormat(str, Enum):

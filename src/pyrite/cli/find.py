@@ -10,16 +10,28 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import cloudpickle
+import typer
 
+from pyrite.cli.completing import dags
 from pyrite.cli.settings import with_settings
 from pyrite.dag import DAG, MakesDAG, dag_of
 from pyrite.errors import PyriteError
 from pyrite.functions import describe, did_you_mean, message_of, shorten
 
 Kind = TypeVar("Kind")
+
+DagArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODULE:DAG",
+        help="A module or a .py file, and the name of a DAG or a Pipeline, or of a function that "
+        "returns one.",
+        autocompletion=dags,
+    ),
+]
 
 
 def find_dag(text: str, settings: Sequence[str] = ()) -> DAG:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from pyrite.cli.cluster import Collections, CollectionsFile, collections_at
 from pyrite.cli.durable import Durable, DurableFile, place_of
 from pyrite.cli.errors import say
-from pyrite.cli.find import find_dag
+from pyrite.cli.find import DagArgument, find_dag
 from pyrite.cli.looking import command, existing_store
 from pyrite.cli.progress import seconds_of, show_metrics
 from pyrite.cli.settings import Settings
@@ -36,14 +36,7 @@ NOT_CANCELLED: Final = "the command was interrupted; the job is not cancelled"
 
 
 def submit(
-    dag: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:DAG",
-            help="A module or a .py file, and the name of a DAG or a Pipeline, or of a function "
-            "that returns one.",
-        ),
-    ],
+    dag: DagArgument,
     settings: Settings = None,
     durable: Durable = None,
     durable_file: DurableFile = None,

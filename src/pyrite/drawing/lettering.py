@@ -3,6 +3,7 @@ those of DejaVu Sans, the widest of the fonts that a browser takes for `sans-ser
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from html import escape as _escape_html
 from typing import Final
@@ -43,6 +44,22 @@ def shortened(text: str, size: float, most: float) -> str:
 def escape(text: str) -> str:
     """Text escaped for XML, which does not allow control characters."""
     return _escape_html("".join(c if c.isprintable() else " " for c in text))
+
+
+def attribute(text: str) -> str:
+    """Text escaped for an attribute, such that a program reads the same text from it; but for the
+    characters that XML does not allow at all.
+
+    >>> attribute('a "b"\\n<c>\\x00')
+    'a &quot;b&quot;&#10;&lt;c&gt; '
+    """
+    return "".join(
+        f"&#{ord(c)};" if c in "\n\r\t" else " " if _FORBIDDEN.match(c) else c
+        for c in _escape_html(text)
+    )
+
+
+_FORBIDDEN: Final = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def _width(character: str) -> float:

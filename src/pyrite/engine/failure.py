@@ -10,6 +10,7 @@ from typing import Any
 from pyrite.errors import JobCancelled, JobFailed, PyriteError
 from pyrite.functions import message_of, shorten
 from pyrite.processors.loops.replaying import Replay
+from pyrite.whereabouts import Whereabouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ class Halt:
         self.cancelled = False
         self._sealed = False
         self.failure: Failed | None = None
-        self.run: tuple[str, str] | None = None
-        """The name of the job and the id of the execution, for the log."""
+        self.run: Whereabouts | None = None
+        """The job and the execution, for the log."""
         self._lock = threading.Lock()
 
     def fail(self, failure: Failed) -> None:

@@ -26,6 +26,7 @@ from pyrite.processors.loops.chain import ChainProcessor
 from pyrite.processors.loops.fused import FusedProcessor
 from pyrite.processors.loops.steps import BadItem
 from pyrite.suppliers import ProcessorMetaSupplier, ProcessorSupplier, check_processors
+from pyrite.whereabouts import Whereabouts
 
 logger = logging.getLogger("pyrite.engine")
 
@@ -60,10 +61,7 @@ class RunContext:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        name = self.job_name
-        if name.startswith("job '"):  # as messages have it
-            name = name.removeprefix("job '").removesuffix("'")
-        self.halt.run = name, self.execution_id
+        self.halt.run = Whereabouts.of(self.job_name, self.execution_id)
 
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
         """The fields that all kinds of contexts have."""

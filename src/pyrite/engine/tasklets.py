@@ -20,8 +20,8 @@ from pyrite.engine.routing import Route, RoutingFailed
 from pyrite.pace import Pace
 from pyrite.processor import FailedAt, Processor, wrong_answer
 from pyrite.processors.loops.fused import FusedProcessor
-from pyrite.watching.whereabouts import Whereabouts, found_in
 from pyrite.weights import count_of, is_batch
+from pyrite.whereabouts import Whereabouts, found_in
 
 IDLE: Final = 0
 PROGRESS: Final = 1
@@ -541,10 +541,9 @@ def _whereabouts(frame: FrameType, inner: Sequence[FrameType]) -> Whereabouts | 
     tasklet: ProcessorTasklet = frame.f_locals["self"]
     if tasklet.halt.run is None:
         return None
-    job, execution = tasklet.halt.run
     processor = tasklet.processor
     vertex = None
     if isinstance(processor, FusedProcessor):
         vertex = next(filter(None, map(processor.vertex_at, inner)), None)
     vertex = vertex or processor.failed_at(tasklet.inbox).vertex or tasklet.vertex
-    return Whereabouts(job, execution, vertex)
+    return tasklet.halt.run._replace(vertex=vertex)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  # it cannot be imported while the process ends
 import logging
+import os
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final, Generic, TypeVar
 
 from pyrite.forks import repair_after_fork
@@ -31,6 +33,8 @@ CLOSING_SECONDS: Final = 2.0
 """How long a close may wait for a receiver that has not failed yet."""
 PREPARING_SECONDS: Final = 10.0
 """How long it may wait until the library is imported, which has to be done once."""
+HOPELESS_SECONDS: Final = 1.0
+"""How long a receiver that has never taken anything may take, if a close waits for it."""
 STUCK_SECONDS: Final = 0.05
 """How long it may wait for a thread whose receiver does not answer; the thread ends later."""
 
@@ -63,6 +67,9 @@ class Courier(Generic[T]):
         self._thread: threading.Thread | None = None
         self._is_sending = False
         self._fails = False
+        self._has_sent = False
+        self._began_at = 0.0
+        """When the thread began to send."""
         self._hurries = 0
         self._has_dropped = False
         self._closed = False
@@ -92,23 +99,37 @@ class Courier(Generic[T]):
             self._thread.start()
         self._changed.notify_all()
 
-    def flush(self, seconds: float = CLOSING_SECONDS) -> bool:
-        """Waits until all is sent. Returns False if that takes longer, or if sending fails."""
+    def flush(self, seconds: float = CLOSING_SECONDS, *, gives_up: bool = False) -> bool:
+        """Waits until all is sent. Returns False if that takes longer, or if sending fails. If it
+        `gives_up`, it does not wait for a receiver that has just failed."""
         self._settle()
         with self._changed:
             self._hurries += 1
             self._changed.notify_all()
             self._changed.wait_for(
-                lambda: self._send is not None or self._fails or not self._has_more(),
+                lambda: (
+                    self._send is not None or (self._fails and gives_up) or not self._has_more()
+                ),
                 PREPARING_SECONDS,
             )
-            self._changed.wait_for(lambda: self._fails or not self._has_more(), seconds)
+            until = time.monotonic() + seconds
+            while self._has_more() and not (self._fails and gives_up):
+                left = min(until, self._hopeless_at()) - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
             self._hurries -= 1
             return not self._has_more() and not self._fails
 
+    def _hopeless_at(self) -> float:
+        """When there is no hope any more for a receiver that has never taken anything."""
+        if self._has_sent or not self._is_sending:
+            return inf
+        return self._began_at + HOPELESS_SECONDS
+
     def close(self) -> None:
         """Sends what is left, if the receiver takes it, and ends the thread."""
-        self.flush()
+        self.flush(gives_up=True)
         with self._changed:
             self._closed = True
             self._waiting.clear()
@@ -133,6 +154,7 @@ class Courier(Generic[T]):
         while (things := self._next()) is not None:
             try:
                 send = self._send or self._prepared()
+                self._began_at = time.monotonic()
                 send(things)
                 failed = None
             except Exception as error:
@@ -140,7 +162,8 @@ class Courier(Generic[T]):
             self._sent(failed)
 
     def _prepared(self) -> Callable[[list[T]], object]:
-        send = self._prepare()
+        with _preparing:
+            send = self._prepare()
         with self._changed:
             self._send = send
             self._changed.notify_all()
@@ -160,6 +183,7 @@ class Courier(Generic[T]):
             things = list(self._waiting)
             self._waiting.clear()
             self._is_sending = True
+            self._began_at = time.monotonic()
             return things
 
     def _sent(self, failed: Exception | None) -> None:
@@ -171,6 +195,7 @@ class Courier(Generic[T]):
                     message_of(failed),
                 )
             self._fails = failed is not None
+            self._has_sent = self._has_sent or failed is None
             self._is_sending = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._hurries or self._closed, self._pause)
@@ -192,9 +217,37 @@ def _flush_all() -> None:
     """A process that ends without closing anything still sends what it has."""
     until = time.monotonic() + CLOSING_SECONDS
     for courier in list(_couriers):
-        courier.flush(max(0.0, until - time.monotonic()))
+        courier.flush(max(0.0, until - time.monotonic()), gives_up=True)
 
 
 # As the thread pools of the standard library do: what is registered with atexit is called later,
 # when no thread can be started any more.
 threading._register_atexit(_flush_all)  # type: ignore[attr-defined]
+
+
+# A process that is forked while a thread imports a module could never import that module: its lock
+# would stay taken. So a fork waits until nothing is imported here.
+_preparing = threading.RLock()
+
+
+def _before_fork() -> None:
+    global _was_taken
+    _was_taken = _preparing.acquire(timeout=PREPARING_SECONDS)
+
+
+def _after_fork_in_parent() -> None:
+    if _was_taken:
+        _preparing.release()
+
+
+def _after_fork_in_child() -> None:
+    global _preparing
+    _preparing = threading.RLock()
+
+
+_was_taken = False
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)

@@ -96,7 +96,10 @@ class _Shared:
             logger.warning("%s: %s", _VARIABLES[key[0]], message_of(error))
 
     def after_fork(self) -> None:
+        """The child has instances of its own: when these are closed, what they have to tell is
+        sent."""
         self._lock = threading.Lock()
+        self._running = {key: (found, 0) for key, (found, _) in self._running.items()}
 
 
 _SHARED: Final = _Shared()

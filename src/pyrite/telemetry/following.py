@@ -32,7 +32,8 @@ class Following:
         """Called on the thread that executes the job: it must return at once."""
 
     def on_end(self, execution: Execution) -> None:
-        """Called once, on a thread that may block."""
+        """Called once. If the run was in this process, on a thread of the engine: it must return at
+        once. Otherwise on one that may block."""
 
     def run_began(self, run: WorkloadRun) -> None:
         """A run of a workload has begun, and so on: as a WorkloadObserver is told."""
@@ -65,9 +66,12 @@ class Following:
                 self._ended(execution)
 
     def began(self, execution: Execution) -> None:
-        self._running[execution.id] = execution
         self.on_begin(execution)
-        execution.add_done_callback(self._ended)
+        self._running[execution.id] = execution
+        if execution.runs_here:  # all that is asked is here, and another thread would cost more
+            Future.add_done_callback(execution, self._ended)
+        else:
+            execution.add_done_callback(self._ended)
 
     def after_fork(self) -> None:
         """The runs of the parent do not end here."""

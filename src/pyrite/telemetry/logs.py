@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 from pyrite.closing import Closing
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
-from pyrite.watching.whereabouts import whereabouts
+from pyrite.whereabouts import whereabouts
 
 VARIABLE: Final = "PYRITE_LOG"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from pyrite.functions import shorten_text
-from pyrite.watching.whereabouts import whereabouts
+from pyrite.whereabouts import Whereabouts, whereabouts
 
 LINES_KEPT: Final = 5000
 LONGEST_MESSAGE: Final = 10_000
@@ -44,33 +45,22 @@ class LogLine:
         )
 
 
-class LogLines(logging.Handler):
-    """Keeps what the logger `pyrite`, and those below it, have logged. It is one list for all runs
-    of the process: `of` finds the lines of one of them."""
+class LogLines:
+    """Keeps what is logged from now on, until it is closed: by the logger `pyrite` and those below
+    it, and by any other one in a function of a job. It is one list for all runs of the process;
+    `of` finds the lines of one of them.
+
+    It is no handler: with one, Python would not print warnings to stderr any more, and
+    `logging.basicConfig` would do nothing.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
+        self._lock = threading.Lock()
         self._lines: deque[LogLine] = deque(maxlen=LINES_KEPT)
         self._next = 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            text = self.format(record)  # with the traceback, if there is one
-        except Exception:
-            text = str(record.msg)
-        about = whereabouts()
-        self._lines.append(
-            LogLine(
-                n=self._next,
-                time=record.created,
-                level=record.levelname,
-                logger=record.name,
-                message=shorten_text(text, LONGEST_MESSAGE),
-                vertex=getattr(record, "vertex", about and about.vertex),
-                execution=getattr(record, "execution", about and about.execution),
-            )
-        )
-        self._next += 1
+        self._is_closed = False
+        self._before = logging.getLogRecordFactory()
+        logging.setLogRecordFactory(self._made)
 
     @property
     def next(self) -> int:
@@ -79,12 +69,9 @@ class LogLines(logging.Handler):
     def of(self, execution: str, since: float, until: float | None, after: int) -> list[LogLine]:
         """The lines from number `after` that are about the run; and those that are not known to be
         about another run, and were logged while it ran."""
-        self.acquire()
-        try:
+        with self._lock:
             skipped = max(0, after - (self._next - len(self._lines)))
             lines = list(islice(self._lines, skipped, None))
-        finally:
-            self.release()
         return [
             line
             for line in lines
@@ -95,3 +82,45 @@ class LogLines(logging.Handler):
                 and (until is None or line.time <= until)
             )
         ]
+
+    def close(self) -> None:
+        self._is_closed = True
+        if logging.getLogRecordFactory() == self._made:  # else someone has put another before it
+            logging.setLogRecordFactory(self._before)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+
+    def _made(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = self._before(*args, **kwargs)
+        about = whereabouts()
+        if not self._is_closed and (about is not None or _is_own(record.name)):
+            self._keep(record, about)
+        return record
+
+    def _keep(self, record: logging.LogRecord, about: Whereabouts | None) -> None:
+        try:
+            message = _FORMATTER.format(record)  # with the traceback, if there is one
+        except Exception:
+            message = str(record.msg)
+        record.exc_text = None  # other formatters have their own tracebacks
+        with self._lock:
+            self._lines.append(
+                LogLine(
+                    n=self._next,
+                    time=record.created,
+                    level=record.levelname,
+                    logger=record.name,
+                    message=shorten_text(message, LONGEST_MESSAGE),
+                    vertex=None if about is None else about.vertex,
+                    execution=None if about is None else about.execution,
+                )
+            )
+            self._next += 1
+
+
+_FORMATTER: Final = logging.Formatter()
+
+
+def _is_own(logger: str | None) -> bool:
+    return logger is not None and (logger == "pyrite" or logger.startswith("pyrite."))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final
 
-from pyrite.dag import Vertex
+from pyrite.dag import DAG, Vertex
 from pyrite.errors import JobFailed
 from pyrite.functions import describe, message_of, shorten, shorten_text
 from pyrite.job import Execution, Job, JobStatus
@@ -53,26 +53,8 @@ def view_of(execution: Execution) -> RunView:
         seen=time.time(),
         host=_host(),
         pid=os.getpid(),
-        vertices=tuple(
-            vertex_view(
-                each.name,
-                metrics.get(each.name),
-                status,
-                failure,
-                step=step_text(each),
-                origin=each.origin,
-            )
-            for each in job.dag
-        ),
-        edges=tuple(
-            EdgeView(
-                source=edge.source.name,
-                destination=edge.destination.name,
-                label=edge.settings.describe(),
-                **_waiting(metrics.get(edge.destination.name), edge.source.name),
-            )
-            for edge in job.dag.edges
-        ),
+        vertices=tuple(_vertices(job.dag, metrics, status, failure)),
+        edges=tuple(_edges(job.dag, metrics)),
         stages=tuple(
             StageView(label=label, done=done, total=total)
             for label, done, total in read(execution.progress, [])
@@ -91,6 +73,30 @@ def view_of(execution: Execution) -> RunView:
         failure=failure,
         page=read(execution.page, None),
     )
+
+
+def _vertices(
+    dag: DAG, metrics: Mapping[str, Any], status: JobStatus, failure: FailureView | None
+) -> Iterator[VertexView]:
+    for each in dag:
+        found = metrics.get(each.name)
+        step, origin = step_text(each), each.origin
+        yield vertex_view(each.name, found, status, failure, step=step, origin=origin)
+    if not dag.vertices:  # of a job that another process submitted
+        for name, found in metrics.items():
+            yield vertex_view(name, found, status, failure)
+
+
+def _edges(dag: DAG, metrics: Mapping[str, Any]) -> Iterator[EdgeView]:
+    for edge in dag.edges:
+        source, destination = edge.source.name, edge.destination.name
+        label, waiting = edge.settings.describe(), _waiting(metrics.get(destination), source)
+        yield EdgeView(source=source, destination=destination, label=label, **waiting)
+    if not dag.vertices:
+        for name, found in metrics.items():
+            for source in found.get("inbound", {}):
+                waiting = _waiting(found, source)
+                yield EdgeView(source=source, destination=name, label="", **waiting)
 
 
 def name_of(job: Job) -> str:

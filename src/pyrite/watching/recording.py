@@ -34,6 +34,9 @@ SHARE_OF_TIME: Final = 0.02
 """Of a core, at most; a look at a job of a thousand vertices takes long."""
 LONGEST_PAUSE: Final = 10.0
 ENDED_KEPT: Final = 1000
+SHORT_PER_LOOK: Final = 50
+"""Of short light jobs, so many are kept that have ended since the last look, the newest; thousands
+may have run in a second, and a look at one takes as long as such a job."""
 HISTORY_LOOKS: Final = 10
 """The history is large, so it is written less often."""
 LOOKS_BETWEEN_PRUNING: Final = 3600
@@ -57,9 +60,8 @@ class Recorder(Closing):
         self._thread: threading.Thread | None = None
         self._writer: JournalWriter | None = None
         self._has_warned = False
-        self._looks = 0
+        self._begun = self._looks = 0
         self._is_closed = False
-        logging.getLogger("pyrite").addHandler(self._lines)
         add_observer(self)
         atexit.register(self.close)
         repair_after_fork(self)
@@ -69,6 +71,9 @@ class Recorder(Closing):
             if self._is_closed:
                 return
             self._running[execution.id] = Followed(execution)
+            self._begun += 1
+            if self._begun % SHORT_PER_LOOK == 0:
+                self._drop_short()  # not at the next look: until then, all would stay in memory
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._run, name="pyrite-recorder", daemon=True
@@ -112,7 +117,7 @@ class Recorder(Closing):
         if thread is not None and thread is not threading.current_thread():
             thread.join(CLOSING_SECONDS)
         self.look()
-        logging.getLogger("pyrite").removeHandler(self._lines)
+        self._lines.close()
 
     def after_fork(self) -> None:
         """The child records its own runs alone; its thread starts with the first of them."""
@@ -121,6 +126,7 @@ class Recorder(Closing):
         self._wake = threading.Event()
         self._running, self._ended = {}, OrderedDict()
         self._thread = self._writer = None
+        self._lines.after_fork()
 
     def __repr__(self) -> str:
         return f"<recorder of runs in {self.folder or 'memory'}>"
@@ -140,27 +146,30 @@ class Recorder(Closing):
         pause = LOOK_SECONDS
         while not self._wake.wait(pause):
             began = time.thread_time()
-            try:
-                self.look()
-            except Exception:
-                logger.warning("the runs of this process could not be looked at", exc_info=True)
+            self.look()
             took = time.thread_time() - began
             pause = min(LONGEST_PAUSE, max(LOOK_SECONDS, took / SHARE_OF_TIME))
 
     def _look(self) -> None:
         for each in self._newest():
-            self._look_at(each)
+            try:
+                self._look_at(each)
+            except Exception:  # the others are looked at all the same
+                logger.warning("run %s could not be looked at", each.id, exc_info=True)
         self._looks += 1
         if self._writer is not None and self._looks % LOOKS_BETWEEN_PRUNING == 0:
             self._write(self._prune)
 
     def _newest(self) -> list[Followed]:
-        """Of light jobs that have ended since the last look, there may be many thousands."""
+        """The runs to look at."""
         with self._lock:
-            short = [id for id, each in self._running.items() if each.was_short]
-            for id in short[:-ENDED_KEPT]:
-                del self._running[id]
+            self._drop_short()
             return list(self._running.values())
+
+    def _drop_short(self) -> None:
+        short = [id for id, each in self._running.items() if each.was_short]
+        for id in short[:-SHORT_PER_LOOK]:
+            del self._running[id]
 
     def _settle(self) -> None:
         """Sees those that have begun or ended since the last look."""

@@ -54,6 +54,10 @@ class RunRow:
         )
 
     @property
+    def status(self) -> str:
+        return self.state
+
+    @property
     def has_ended(self) -> bool:
         return self.state not in ("starting", "running")
 

@@ -224,8 +224,11 @@ def test_only_the_last_ended_jobs_are_kept(stage: Stage, monkeypatch: pytest.Mon
     monkeypatch.setattr(upkeep, "KEPT_JOBS", 3)
     for number in range(10):
         stage.store.create(paths.plan(f"job{number}"))
+        stage.store.create(paths.shape(f"job{number}"))
+        stage.store.create(paths.live_of(f"job{number}", "peer", 0))
         stage.coordinate()
-    assert stage.store.children("/job") == ["job6", "job7", "job8", "job9"]
+    for root in ("/job", "/shape", "/live"):
+        assert stage.store.children(root) == ["job6", "job7", "job8", "job9"]
 
 
 def test_a_job_says_that_it_waits_for_peers_and_no_more_when_it_does_not(stage: Stage) -> None:

@@ -57,8 +57,10 @@ def test_nodes_without_a_plan_are_deleted(places: Places, node: Callable[[str], 
     queues = Listed()
     stage = Stage(places.empty(), list_queues=queues)
     stage.store.create(node("lost"))
+    stage.store.create(paths.shape("lost"))
     look_twice(stage, queues)
     assert stage.store.get(node("lost")) is None
+    assert stage.store.get(paths.shape("lost")) is None
     assert stage.closed == ["lost"]
     stage.close()
 

@@ -11,7 +11,7 @@ from typing import Final
 from pyrite.drawing.boxes import Arrow, Box
 from pyrite.drawing.folding import folded
 from pyrite.drawing.layered.layout import Layout, Place, Point, Route, Size, layout
-from pyrite.drawing.lettering import escape, shortened, width_of
+from pyrite.drawing.lettering import attribute, escape, shortened, width_of
 
 _NAME: Final = 13.0
 _NOTE: Final = 11.0
@@ -43,9 +43,11 @@ def svg(
     `<g class="edge" data-source="NAME" data-destination="NAME">`. A group also has the class
     `group`, and `data-members` with the names in it as JSON. The groups named in `unfold` are not
     folded; `*` means all."""
+    known = {box.name for box in boxes}
+    arrows = [arrow for arrow in arrows if {arrow.source, arrow.destination} <= known]
     graph = folded(boxes, arrows, unfold=unfold, noun=noun)
     number = {box.name: n for n, box in enumerate(graph.boxes)}
-    arrows = [a for a in graph.arrows if a.source in number and a.destination in number]
+    arrows = graph.arrows
     labelled = len(arrows) <= _LABELS_MAX
     found = layout(
         [_size(box, live=live, group=box.name in graph.members) for box in graph.boxes],
@@ -110,7 +112,8 @@ def _label_size(arrow: Arrow, *, meters: bool) -> Size | None:
 
 def _edge(arrow: Arrow, route: Route, paint: _Paint, *, meters: bool) -> str:
     kind = "edge distributed" if arrow.crosses_members else "edge"
-    ends = f'data-source="{escape(arrow.source)}" data-destination="{escape(arrow.destination)}"'
+    source, destination = attribute(arrow.source), attribute(arrow.destination)
+    ends = f'data-source="{source}" data-destination="{destination}"'
     thickness = "2.5" if arrow.crosses_members else "1.3"
     title = f"{arrow.source} → {arrow.destination}{f': {arrow.label}' if arrow.label else ''}"
     parts = [f'<g class="{kind}" {ends}><title>{escape(title)}</title>']
@@ -177,7 +180,7 @@ def _vertices(
 
 
 def _vertex(box: Box, place: Place, members: Sequence[Box] | None, paint: _Paint) -> str:
-    name = escape(box.name)
+    name = attribute(box.name)
     kind, about, held = "vertex", box.name, ""
     if members is not None:
         kind = "vertex group"
@@ -185,8 +188,8 @@ def _vertex(box: Box, place: Place, members: Sequence[Box] | None, paint: _Paint
         others = len(members) - _NAMES_IN_A_TITLE
         about += f": {listed}{f' and {others:,} others' if others > 0 else ''}"
         if paint.live:
-            names = json.dumps([each.name for each in members], ensure_ascii=False)
-            held = f' data-members="{escape(names)}"'
+            names = json.dumps([each.name for each in members])
+            held = f' data-members="{attribute(names)}"'
     focus = f' tabindex="0" role="button" aria-label="{name}"' if paint.live else ""
     parts = [f'<g class="{kind}" data-vertex="{name}"{held}{focus}><title>{escape(about)}</title>']
     if members is not None:
@@ -224,8 +227,9 @@ def _shares(members: Sequence[Box], place: Place, paint: _Paint) -> str:
     x, y, width = place.x + 10, place.bottom - _SHARES - 6, place.width - 20
     parts = [f'<g class="shares" data-x="{x:.1f}" data-y="{y:.1f}" data-width="{width:.1f}">']
     colors = Counter(box.color for box in members if box.color and not paint.live)
-    for color, count in sorted(colors.items()):
-        share = width * count / len(members)
+    wide = {color: max(count / len(members), 0.03) for color, count in sorted(colors.items())}
+    for color, part in wide.items():  # one of a thousand is seen, too
+        share = width * part / sum(wide.values())
         parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{share:.1f}" height="{_SHARES:.0f}" '
             f'fill="{escape(color)}"/>'

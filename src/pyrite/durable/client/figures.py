@@ -17,15 +17,13 @@ from pyrite.durable.store.store import Store
 def metrics_of(store: Store, job: str) -> dict[str, Any]:
     """By vertex. Once the job is complete they are exact. Before, they are what its peers have told
     so far, about once a second, and never fall."""
-    found = store.below(paths.metrics(job), paths.live(job), paths.shape(job))
-    if paths.metrics(job) in found:
-        metrics: dict[str, Any] = json.loads(found[paths.metrics(job)])
+    found = store.below(paths.live(job), paths.shape(job))
+    # After that: what peers have told is deleted once the exact metrics are there.
+    text = store.get(paths.metrics(job))
+    if text is not None:
+        metrics: dict[str, Any] = json.loads(text)
         return metrics
     told = [each for tallies in _tallies(found, job).values() for each in tallies.told]
-    if not told:
-        # The job may have been completed in between; then what was told is gone.
-        text = store.get(paths.metrics(job))
-        return {} if text is None else json.loads(text)
     names = store.children(paths.tasks(job))
     return so_far(told, _tasks(found.get(paths.shape(job)), job, names))
 

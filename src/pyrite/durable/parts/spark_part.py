@@ -130,6 +130,7 @@ class SparkPart:
             self._wait(run, has_ended)
             if errors[0] is not None:
                 raise PartFailed(Failed.of(errors[0])) from errors[0]
+            self._tally.look = None  # from here on, what is committed counts
             self._commit(start, left[0], run)
         except BaseException as error:
             for each in left:

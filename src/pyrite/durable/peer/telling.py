@@ -72,8 +72,10 @@ class Telling:
         self._due = math.inf if is_idle else began + pause
 
     def _new_page(self, job: str) -> _Page:
-        if len(self._pages) >= MOST_JOBS:  # most often, these have ended
-            del self._pages[next(iter(self._pages))]
+        if len(self._pages) >= MOST_JOBS:  # most often, the oldest one has ended
+            oldest = next(iter(self._pages.values()))
+            self._tell(oldest)
+            self._pages.pop(oldest.job, None)
         page = self._pages[job] = _Page(job, paths.live_of(job, self._peer, self._page_count))
         self._page_count += 1
         return page

@@ -7,8 +7,8 @@ import asyncio
 import concurrent.futures
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from types import AsyncGeneratorType, CoroutineType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import AsyncGeneratorType, CoroutineType, FrameType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pyrite.context import SupplierContext
@@ -19,6 +19,7 @@ from pyrite.processors.services.calls import Calls
 from pyrite.processors.services.event_loop import PATIENCE, Loops, OwnLoop, shared_loop
 from pyrite.processors.services.service import Service, opened
 from pyrite.processors.services.window import Call
+from pyrite.whereabouts import Whereabouts, found_in
 
 logger = logging.getLogger("pyrite.services")
 
@@ -53,6 +54,7 @@ class Caller:
         self._loop = loops.acquire()
         self._loops = loops
         self._vertex = name
+        self.whereabouts = Whereabouts.of(context.job_name, context.execution_id, name)
         self._is_cancelled = context.is_cancelled
         if self._calls.service is None:
             return
@@ -282,6 +284,16 @@ class Caller:
             )
         self._patience = 0.0  # what blocks the thread blocks everything that follows
         return None
+
+
+@found_in(Caller._hold_client)
+@found_in(Caller._begin)
+@found_in(Caller._finish)
+@found_in(Caller._make_more)
+def _whereabouts(frame: FrameType, inner: Sequence[FrameType]) -> Whereabouts:
+    """For the log: calls run on another thread than their tasklet."""
+    caller: Caller = frame.f_locals["self"]
+    return caller.whereabouts
 
 
 def _is_awaited(made: Any, spreads: bool) -> bool:

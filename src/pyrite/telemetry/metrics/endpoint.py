@@ -129,5 +129,5 @@ class Endpoint(Closing):
         return f"<endpoint {self.url}{', closed' * self._closed}>"
 
 
-def _nothing() -> None:
+def _nothing(has_ended: bool) -> None:
     """Nothing is to be done when a run begins or ends: the next scrape sees it."""

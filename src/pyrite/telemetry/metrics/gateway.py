@@ -13,9 +13,10 @@ from pyrite.telemetry.metrics.families import PyriteCollector, registry_of
 from pyrite.telemetry.metrics.observer import COUNTING
 
 
-def push_all(url: str, job: str | None, timeout: float) -> None:
-    """Pushes the metrics of every job to a group of its own. Raises OSError."""
-    url, handler = _split(url)
+def push_all(url: str, job: str | None, timeout: float, pushed: dict[str, bytes]) -> None:
+    """Pushes the metrics of every job to a group of its own, unless they are those that were
+    `pushed` before. Raises OSError."""
+    url, send = _split(url)
     with COUNTING.totals() as totals:
         names = [each.job for each in totals]
     for name in names:
@@ -27,8 +28,24 @@ def push_all(url: str, job: str | None, timeout: float) -> None:
             registry=registry_of(PyriteCollector(job=name)),
             grouping_key={} if job is None else {"pyrite_job": name},
             timeout=timeout,
-            handler=handler,
+            handler=partial(_send_if_new, send, pushed),
         )
+
+
+def _send_if_new(
+    send: Callable[..., Callable[[], None]],
+    pushed: dict[str, bytes],
+    *,
+    url: str,
+    data: bytes,
+    **how: Any,
+) -> Callable[[], None]:
+    def handle() -> None:
+        if pushed.get(url) != data:
+            send(url=url, data=data, **how)()
+            pushed[url] = data
+
+    return handle
 
 
 def _split(url: str) -> tuple[str, Callable[..., Any]]:

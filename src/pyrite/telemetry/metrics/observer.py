@@ -13,6 +13,9 @@ from pyrite.telemetry.metrics.totals import Totals
 from pyrite.watching.observing import failure_of, name_of, read
 from pyrite.watching.workloads import Attempt, Outcome, WorkloadRun
 
+OnChange = Callable[[bool], None]
+"""Called when a run has begun, or (True) when something has ended. It must return at once."""
+
 
 class Counting(Following):
     """Runs are counted while anybody uses it. What was counted stays: counters never fall in the
@@ -22,16 +25,16 @@ class Counting(Following):
         super().__init__()
         self._totals = Totals()
         self._counting = threading.Lock()
-        self._listeners: list[Callable[[], None]] = []
+        self._looking = threading.Lock()
+        self._listeners: list[OnChange] = []
 
-    def use(self, on_change: Callable[[], None]) -> None:
-        """Counts from now on. Calls `on_change` when a run has begun or ended; it must return at
-        once."""
+    def use(self, on_change: OnChange) -> None:
+        """Counts from now on."""
         with self._counting:
             self._listeners.append(on_change)
         self.follow()
 
-    def leave(self, on_change: Callable[[], None]) -> None:
+    def leave(self, on_change: OnChange) -> None:
         with self._counting:
             if on_change in self._listeners:
                 self._listeners.remove(on_change)
@@ -43,19 +46,27 @@ class Counting(Following):
     def totals(self) -> Iterator[Totals]:
         """What all runs have done until now; only for the time of the block."""
         self.settle()
-        for execution in self.running:  # without the lock: this may ask another process
+        # One at a time: this may ask other processes, which may not answer for a while.
+        if self._looking.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
+        with self._counting:
+            yield self._totals
+
+    def _look(self) -> None:
+        for execution in self.running:
             metrics = read(execution.metrics, {})
             with self._counting:
                 self._totals.saw(execution.id, metrics)
-        with self._counting:
-            yield self._totals
 
     def on_begin(self, execution: Execution) -> None:
         with self._counting:
             self._totals.began(execution.id, name_of(execution.job))
             # Series begin at 0: Prometheus does not see a counter grow that begins with its value.
             self._totals.saw(execution.id, {vertex.name: {} for vertex in execution.job.dag})
-        self._tell()
+        self._tell(has_ended=False)
 
     def on_end(self, execution: Execution) -> None:
         metrics = read(execution.metrics, {})
@@ -70,12 +81,12 @@ class Counting(Following):
                 seconds=max(0.0, ended - execution.submitted),
                 failed_at=None if error is None else failure_of(error).vertex,
             )
-        self._tell()
+        self._tell(has_ended=True)
 
     def run_began(self, run: WorkloadRun) -> None:
         with self._counting:
             self._totals.began(run.id, run.name)
-        self._tell()
+        self._tell(has_ended=False)
 
     def attempted(self, run: WorkloadRun, attempt: Attempt) -> None:
         key = f"{run.id} {attempt.number} {attempt.attempt}"
@@ -93,22 +104,23 @@ class Counting(Following):
     def counted(self, run: WorkloadRun, states: Mapping[str, int]) -> None:
         with self._counting:
             self._totals.workloads[run.name] = dict(states)
-        self._tell()
+        self._tell(has_ended=True)
 
     def run_ended(self, run: WorkloadRun, outcome: Outcome, at: float, problem: str | None) -> None:
         seconds = max(0.0, at - run.started)
         with self._counting:
             self._totals.ended(run.id, state=outcome, at=at, seconds=seconds)
-        self._tell()
+        self._tell(has_ended=True)
 
     def after_fork(self) -> None:
         super().after_fork()
         self._counting = threading.Lock()
+        self._looking = threading.Lock()
         self._totals = Totals()
 
-    def _tell(self) -> None:
+    def _tell(self, *, has_ended: bool) -> None:
         for listener in tuple(self._listeners):
-            listener()
+            listener(has_ended)
 
 
 COUNTING: Final = Counting()

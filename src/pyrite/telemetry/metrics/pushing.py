@@ -58,6 +58,7 @@ class Pushing(Closing):
         parts = urlsplit(url)
         self._place = parts.hostname
         self._job = job
+        self._pushed: dict[str, bytes] = {}
         self._closed = threading.Event()
         self._courier: Courier[None] = Courier(
             "pyrite-push",
@@ -82,14 +83,17 @@ class Pushing(Closing):
         COUNTING.leave(self._changed)
         self._courier.close()
 
-    def _changed(self) -> None:
-        self._courier.post(None)
+    def _changed(self, has_ended: bool) -> None:
+        if has_ended:
+            self._courier.post(None)
+        else:
+            self._courier.wake()
 
     def _push(self, url: str) -> None:
         from pyrite.telemetry.metrics.gateway import push_all
 
         check_reachable(url)
-        push_all(url, self._job, _TIMEOUT)
+        push_all(url, self._job, _TIMEOUT, self._pushed)
 
     def __repr__(self) -> str:
         return f"<pushes to {self._place}{', closed' * self._closed.is_set()}>"

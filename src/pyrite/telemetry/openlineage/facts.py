@@ -50,7 +50,7 @@ def with_rows(facts: Facts, dataset: Dataset, metrics: Mapping[str, Any]) -> Fac
     if numbers is None:
         return facts
     lost = numbers.get("skipped", 0) + numbers.get("dead_letters", 0)
-    rows = numbers["received"] - lost if dataset.is_output else numbers["emitted"]
+    rows = numbers.get("received", 0) - lost if dataset.is_output else numbers.get("emitted", 0)
     return replace(facts, rows=rows)
 
 

@@ -149,10 +149,10 @@ def _has_stages(execution: Execution) -> bool:
 def current_parent() -> str | None:
     """The span that is current on this thread, as a `traceparent`; else that of the environment."""
     trace = sys.modules.get("opentelemetry.trace")  # if nobody has imported it, there is none
-    if trace is not None:
-        context = trace.get_current_span().get_span_context()
-        if context.is_valid:
-            return (
-                f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
-            )
-    return traceparent()
+    try:
+        context = None if trace is None else trace.get_current_span().get_span_context()
+    except Exception:  # another thread has not imported all of it yet
+        context = None
+    if context is None or not context.is_valid:
+        return traceparent()
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"

@@ -90,8 +90,15 @@ class RunRoutes:
     async def _cancel(self, request: Request) -> Response:
         def cancel() -> str:
             found = self._found(request)
-            if not found.can_cancel or not found.source.cancel(found.view.id):
-                raise HTTPException(409, f"run {found.view.id} has ended: it is {_how(found)}")
+            id = found.view.id
+            try:
+                if not found.can_cancel or not found.source.cancel(id):
+                    raise HTTPException(409, f"run {id} has ended: it is {_how(found)}")
+            except OSError as error:  # it is of another user, or the folder is read-only
+                reason = error.strerror or error
+                raise HTTPException(
+                    409, f"run {id} cannot be cancelled from here: {reason}"
+                ) from error
             return found.view.state
 
         return JSONResponse({"state": await in_thread(cancel)}, 202)

@@ -38,6 +38,7 @@ class Deployment:
 
     def __init__(self, key: str, place: str) -> None:
         self.key = key
+        self.place = place
         self.label = hidden(place)
         self._watcher = Watcher(place, patience=PATIENCE_SECONDS)
         self._silent_until = 0.0

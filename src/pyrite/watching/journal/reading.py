@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyrite.system.private import write_private
+from pyrite.system.private import open_private
 from pyrite.watching.history import HistoryDocument
 from pyrite.watching.journal import places
 from pyrite.watching.journal.owners import Owner
@@ -81,11 +81,13 @@ class Journal:
         ]
 
     def cancel(self, id: str) -> bool:
-        """Asks the process that runs the job to cancel it; it looks about once a second."""
+        """Asks the process that runs the job to cancel it; it looks about once a second. Raises
+        OSError if the request cannot be written."""
         head = self._read(id)
         if head is None or head.row_now(time.time()).has_ended:
             return False
-        write_private(self._folder(id) / places.CANCEL, b"")
+        path = self._folder(id) / places.CANCEL
+        os.close(open_private(path, os.O_WRONLY | os.O_NOFOLLOW))  # never through another's link
         return True
 
     def heads(self) -> Iterator[tuple[str, _Head]]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 from pyrite.errors import RunBroken
 from pyrite.functions import message_of
+from pyrite.watching.workloads import Outcome
 from pyrite.workload.input.options import Options
 from pyrite.workload.input.plan import Plan
 from pyrite.workload.input.schedule import remaining_paths
@@ -82,7 +83,7 @@ class Conductor:
             if entry.state is not state and entry.state is not JobState.SKIPPED:
                 self._scheduler.changed[job] = None
         if watched is not None:
-            watched.tell(plan.ids, enumerate(self._entries))
+            watched.states(enumerate(self._entries))
 
     # State and decisions
 
@@ -217,7 +218,13 @@ class Conductor:
         )
         if record.succeeded:
             self._finished.append(record.job)
+        self._tell_end(record.job, "completed" if record.succeeded else "failed")
         return True
+
+    def _tell_end(self, job: int, outcome: Outcome) -> None:
+        if self._watched is not None:
+            entry = self._entries[job]._replace(attempt=self._scheduler.attempts[job])
+            self._watched.ended(self._plan.ids[job], job, entry, outcome)
 
     def _error_at(self, segment: int, offset: int) -> str:
         try:
@@ -251,6 +258,7 @@ class Conductor:
                 log_start=log[0],
                 log_end=log[1],
             )
+            self._tell_end(blamed, "cancelled" if cause == "cancel" else "failed")
 
     # The journal
 
@@ -311,7 +319,8 @@ class Conductor:
         ]
         self._journal.write(batch, self._scanned.items(), results)
         if self._watched is not None:
-            self._watched.tell(self._plan.ids, batch)
+            self._watched.began(self._plan.ids, batch)
+            self._watched.states(batch)
         if scheduler.ended and self._hooks is not None:
             self._hooks.tell([(job, self._entries[job]) for job in scheduler.ended])
             scheduler.ended.clear()

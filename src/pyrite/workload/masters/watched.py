@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pyrite.telemetry.environment import Held, from_environment
@@ -33,14 +34,30 @@ class Watched:
         self._held = held
         self._states: dict[int, str] = {}
         self._open: dict[int, Attempt] = {}
+        self._ended: dict[int, int] = {}
+        """The last attempt of each job that has ended."""
         self.ids = RunIds.of(run)
         tell("run_began", run)
 
-    def tell(self, ids: Sequence[str], changed: Iterable[tuple[int, Entry]]) -> None:
-        for number, entry in changed:
+    def states(self, entries: Iterable[tuple[int, Entry]]) -> None:
+        """The states of jobs have changed."""
+        for number, entry in entries:
             self._states[number] = str(entry.state)
-            self._tell_attempts(ids[number], number, entry)
         tell("counted", self._run, Counter(self._states.values()))
+
+    def began(self, ids: Sequence[str], entries: Iterable[tuple[int, Entry]]) -> None:
+        """Jobs may have begun: those that are running."""
+        for number, entry in entries:
+            if entry.state is JobState.RUNNING:
+                self._begin(ids[number], number, entry)
+
+    def ended(self, id: str, number: int, entry: Entry, outcome: Outcome) -> None:
+        """An attempt of a job has ended."""
+        self._begin(id, number, entry)
+        attempt = self._open.pop(number, None)
+        if attempt is not None:
+            self._ended[number] = attempt.attempt
+            self._end(attempt, entry.ended or attempt.started, outcome, entry.error)
 
     def end(self, status: Status, at: float) -> None:
         """The run has ended."""
@@ -57,45 +74,17 @@ class Watched:
         """Sends what is left to send."""
         self._held.close()
 
-    def _tell_attempts(self, job: str, number: int, entry: Entry) -> None:
-        before = self._open.get(number)
-        if before is not None and entry.attempt != before.attempt:
-            self._end(before, entry.started or before.started, "failed", entry.error)
-        if entry.started is None or entry.state is JobState.SKIPPED:
-            return
-        if number not in self._open and entry.state in _BEGUN:
-            self._open[number] = Attempt(
-                job=job, number=number, attempt=entry.attempt, started=entry.started
+    def _begin(self, id: str, number: int, entry: Entry) -> None:
+        has_begun = number in self._open or self._ended.get(number, 0) >= entry.attempt
+        if entry.started is not None and not has_begun:
+            self._open[number] = attempt = Attempt(
+                job=id, number=number, attempt=entry.attempt, started=entry.started
             )
-            tell("attempted", self._run, self._open[number])
-        if entry.ended is not None and number in self._open:
-            outcome = _OUTCOMES.get(entry.state, "failed")
-            self._end(self._open[number], entry.ended, outcome, entry.error)
+            tell("attempted", self._run, attempt)
 
     def _end(self, attempt: Attempt, at: float, outcome: Outcome, error: str | None) -> None:
-        self._open.pop(attempt.number, None)
-        ended = Attempt(
-            job=attempt.job,
-            number=attempt.number,
-            attempt=attempt.attempt,
-            started=attempt.started,
-            ended=at,
-            outcome=outcome,
-            error=error if outcome == "failed" else None,
-        )
-        tell("attempted", self._run, ended)
+        error = error if outcome == "failed" else None
+        tell("attempted", self._run, replace(attempt, ended=at, outcome=outcome, error=error))
 
 
 _FAILURES: Final = {"FAILED", "CRASHED", "TIMEOUT"}
-_BEGUN: Final = {
-    JobState.RUNNING,
-    JobState.DONE,
-    JobState.FAILED,
-    JobState.CRASHED,
-    JobState.TIMEOUT,
-    JobState.CANCELLED,
-}
-_OUTCOMES: Final[dict[JobState, Outcome]] = {
-    JobState.DONE: "completed",
-    JobState.CANCELLED: "cancelled",
-}

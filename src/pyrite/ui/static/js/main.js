@@ -23,30 +23,30 @@ const main = document.getElementById("main");
 let stop = () => {};
 let about = { sources: [] };
 
+// A page draws into an element of its own: if a person has gone on before its answer is there, it
+// draws where nobody looks.
 async function show() {
   stop();
   stop = () => {};
-  const found = ROUTES.map(([pattern, section, page]) => [
-    location.pathname.match(pattern),
-    section,
-    page,
-  ]).find(([match]) => match);
   document.title = "Pyrite";
-  navigation(found ? found[1] : null);
-  main.replaceChildren(h("p", { class: "loading" }, "Loading …"));
-  if (!found) {
-    main.replaceChildren(failed({ status: 404, message: "No page has this address." }));
-    return;
-  }
-  const here = location.pathname;
-  const [match, , page] = found;
+  const [match, section, page] = ROUTES.map(([pattern, ...rest]) => [
+    location.pathname.match(pattern),
+    ...rest,
+  ]).find(([found]) => found) || [null, null, nowhere];
+  navigation(section);
+  const root = h("div", {}, h("p", { class: "loading" }, "Loading …"));
+  main.replaceChildren(root);
   try {
-    const ended = await page(main, match.slice(1).map(decodeURIComponent), about);
-    if (location.pathname === here) stop = ended || stop;
+    const ended = await page(root, match ? match.slice(1).map(decodeURIComponent) : [], about);
+    if (root.isConnected) stop = ended || stop;
     else if (ended) ended();
   } catch (error) {
-    if (location.pathname === here) main.replaceChildren(failed(error));
+    root.replaceChildren(failed(error));
   }
+}
+
+async function nowhere() {
+  throw Object.assign(new Error("No page has this address."), { status: 404 });
 }
 
 function navigation(section) {

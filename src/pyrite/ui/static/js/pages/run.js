@@ -17,7 +17,6 @@ import { vertexDetail } from "../parts/vertex_panel.js";
 export async function run(main, [id], about) {
   const path = `/api/runs/${encodeURIComponent(id)}`;
   const page = new RunPage(id, path, await get(path), about.read_only);
-  document.title = `${page.doc.name} · Pyrite`;
   main.replaceChildren(...page.shown);
   await page.start();
   return () => page.stop();
@@ -105,7 +104,10 @@ class RunPage {
         h("p", { class: "loading" }, "The DAG of this run is not known yet."),
       );
     this.log.more();
-    if (isOver(this.doc)) return;
+    if (isOver(this.doc)) {
+      this.log.end();
+      return;
+    }
     let n = 0;
     this.stops.push(
       listen(`${this.path}/events`, {
@@ -122,6 +124,7 @@ class RunPage {
 
   async finish() {
     this.update(await get(this.path).catch(() => this.doc));
+    this.log.end();
     this.log.more();
   }
 
@@ -136,6 +139,7 @@ class RunPage {
     this.doc = doc;
     this.byName = new Map(doc.vertices.map((vertex) => [vertex.name, vertex]));
     setBadge(this.badge, doc.state);
+    document.title = `${doc.name} (${doc.state}) · Pyrite`;
     const { set, hide } = this.figures;
     set("seconds", seconds(doc.seconds));
     set("in", short(doc.items_in), throughput(doc, "in"));
@@ -240,18 +244,14 @@ class RunPage {
         ),
       ]);
     } else {
-      setContent(
-        this.panel,
-        JSON.stringify([doc.history, doc.stages, doc.members, doc.timings, doc.seconds]),
-        () => [
-          h("div", { class: "head" }, h("h2", {}, "Overview")),
-          h(
-            "div",
-            { class: "body" },
-            overview(doc, this.hint(), (name) => this.choose(name, { show: true })),
-          ),
-        ],
-      );
+      setContent(this.panel, `overview|${doc.state}|${doc.seconds}`, () => [
+        h("div", { class: "head" }, h("h2", {}, "Overview")),
+        h(
+          "div",
+          { class: "body" },
+          overview(doc, this.hint(), (name) => this.choose(name, { show: true })),
+        ),
+      ]);
     }
   }
 

@@ -18,7 +18,6 @@ const LANES_MAX = 60;
 export async function workload(main, [key], about) {
   const path = `/api/workloads/${encodeURIComponent(key)}`;
   const page = new WorkloadPage(path, await get(path), about.read_only);
-  document.title = `${page.name} · Pyrite`;
   main.replaceChildren(...page.shown.flat());
   await page.start();
   return () => page.stop();
@@ -143,6 +142,7 @@ class WorkloadPage {
       push(this.below, from, to);
     }
     setBadge(this.badge, outcome(doc));
+    document.title = `${this.name} (${outcome(doc)}) · Pyrite`;
     const { set, hide } = this.figures;
     set("seconds", seconds(doc.seconds));
     set("critical", seconds(doc.critical_path_seconds));

@@ -5,6 +5,7 @@ import { h, s, setState, setText } from "../dom.js";
 
 const LARGEST = 4;
 const LARGEST_AT_FIRST = 1.15;
+const SMALLEST_FIT = 0.6;
 const SMALLEST_TEXT = 0.7; // at less than this, text cannot be read
 const MOST_MOVING = 60;
 
@@ -30,7 +31,7 @@ export class Graph {
       this.folding,
       tool("−", "Zoom out (-)", () => this.zoom(1 / 1.3)),
       tool("+", "Zoom in (+)", () => this.zoom(1.3)),
-      tool("Fit", "Show all of it (0)", () => this.fit(true)),
+      tool("Fit", "Fit all of it (0)", () => this.fit(true)),
     );
     this.view.addEventListener("keydown", (event) => this.key(event));
     this.resized = new ResizeObserver(() => this.svg && (this.moved ? this.apply() : this.fit()));
@@ -83,7 +84,8 @@ export class Graph {
     this.view.replaceChildren(this.svg);
     this.moved = false;
     this.fit();
-    this.choose(this.chosen);
+    if (this.chosen !== null && !this.boxOf(this.chosen)) this.onChoose(null);
+    else this.choose(this.chosen);
     if (this.repaint) this.repaint();
   }
 
@@ -186,7 +188,7 @@ export class Graph {
     const shownHeight = this.heightFor(height * Math.max(scale, SMALLEST_TEXT));
     this.view.style.setProperty("height", `${Math.round(shownHeight)}px`);
     let now = Math.min(scale, shownHeight / height);
-    if (!whole) now = Math.max(now, SMALLEST_TEXT);
+    if (!whole && now < SMALLEST_FIT) now = SMALLEST_TEXT; // rather a part that can be read
     const seen = { width: available / now, height: shownHeight / now };
     seen.x = x + width / 2 - seen.width / 2;
     seen.y = seen.height >= height ? y + height / 2 - seen.height / 2 : y;
@@ -341,18 +343,19 @@ function drawShares(shares, counts, total) {
   shares.drawn = key;
   const width = Number(shares.dataset.width);
   let x = Number(shares.dataset.x);
-  const parts = Object.entries(counts)
-    .sort()
-    .map(([state, n]) => {
-      const part = s("rect", {
-        class: `s-${state}`,
-        x,
-        y: shares.dataset.y,
-        width: (width * n) / total,
-        height: 5,
-      });
-      x += (width * n) / total;
-      return part;
+  const wide = Object.entries(counts).map(([state, n]) => [state, Math.max(n / total, 0.03)]);
+  const sum = wide.reduce((all, [, part]) => all + part, 0); // one of a thousand is seen, too
+  const parts = wide.sort().map(([state, part]) => {
+    const share = (width * part) / sum;
+    const shown = s("rect", {
+      class: `s-${state}`,
+      x,
+      y: shares.dataset.y,
+      width: share,
+      height: 5,
     });
+    x += share;
+    return shown;
+  });
   shares.replaceChildren(...parts);
 }

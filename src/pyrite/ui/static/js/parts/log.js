@@ -39,7 +39,11 @@ export function runLog(id) {
     if (follows) lines.scrollTop = lines.scrollHeight;
   }
 
-  return { shown, more };
+  function end() {
+    nothing.textContent = "It has logged nothing.";
+  }
+
+  return { shown, more, end };
 }
 
 function line({ time, level, logger, message, vertex }) {

@@ -101,6 +101,11 @@ function throughputChart(doc) {
   ]);
 }
 
+// The number of a member alone says little.
+function memberName({ member, host, pid }) {
+  return /^\d*$/.test(member) ? [host, pid].filter(Boolean).join(" · ") || member : member;
+}
+
 function members(found) {
   const most = Math.max(1, ...found.map((each) => each.memory_bytes));
   return [
@@ -110,7 +115,7 @@ function members(found) {
         h(
           "div",
           { class: "progress", title: [each.host, each.pid].filter(Boolean).join(" · ") },
-          h("span", { class: "what" }, each.member),
+          h("span", { class: "what" }, memberName(each)),
           bar(each.memory_bytes / most),
           h("span", { class: "how" }, each.memory_bytes ? bytes(each.memory_bytes) : ""),
         ),

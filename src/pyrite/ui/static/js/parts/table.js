@@ -6,8 +6,9 @@ import { count } from "../format.js";
 
 const ROWS_MAX = 1000;
 
-// A column: {key, label, title, number, value(row), show(row), kind, zero(row)}. `show` gives text,
-// or {key, make} where make() gives nodes and is called again only if the key has changed.
+// A column: {key, label, title, number, kind, short, value(row), show(row), zero(row), warn(row)}.
+// `value` is what it is sorted by, and `short` its name on a small screen. `show` gives text, or
+// {key, make}: make() gives nodes, and is called again only if the key has changed.
 export class Table {
   constructor({ columns, id, onChoose = null, sort = null, caption, kind = "", tall = true }) {
     this.columns = columns;
@@ -152,6 +153,7 @@ export class Table {
       if (typeof found === "object" && found !== null) setContent(cell, found.key, found.make);
       else setContent(cell, `=${found ?? ""}`, () => String(found ?? ""));
       if (column.zero) cell.classList.toggle("zero", Boolean(column.zero(data)));
+      if (column.warn) cell.classList.toggle("warn", Boolean(column.warn(data)));
       if (column.short) cell.classList.toggle("none", found === "" || found === null);
     });
     return kept.row;

@@ -7,7 +7,7 @@ import { busyShare } from "./run_overview.js";
 
 // `doc()` gives the document of the run.
 export function vertexColumns(doc) {
-  const number = (key, label, title, text = short) => ({
+  const number = (key, label, title, text = short, warn = null) => ({
     key,
     label,
     title,
@@ -15,6 +15,7 @@ export function vertexColumns(doc) {
     value: (row) => row[key],
     show: (row) => (row[key] ? text(row[key]) : "0"),
     zero: (row) => !row[key],
+    warn,
   });
   const busy = (row) => busyShare(row, doc());
   return [
@@ -56,8 +57,9 @@ export function vertexColumns(doc) {
       number: true,
       value: (row) => row.skew,
       show: (row) => (row.processor_count > 1 ? row.skew.toFixed(1) : ""),
+      warn: (row) => row.processor_count > 1 && row.skew >= 2,
     },
-    number("skipped", "Errors", "Items that could not be processed"),
+    number("skipped", "Errors", "Items that could not be processed", short, (row) => row.skipped),
     number("dead_letters", "Dead letters", "Items that were sent to the dead letters"),
     number("held_bytes", "Memory", "What its groups, joins and sorts hold in memory", bytes),
     number(

@@ -1,6 +1,6 @@
-"""Turns the block ```pyrite-help of the documentation into the help of all commands, so that the
-reference of the command line is always that of the code. A formatter for fenced blocks; mkdocs.yml
-names it."""
+"""The reference of the command line as HTML, for the documentation: the block ```pyrite-help of a
+page becomes the help of all commands, so that it is always that of the code. A formatter for fenced
+blocks; mkdocs.yml names it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any
 
 import typer
 
-from pyrite.cli import app
+from pyrite.cli.app import app
 
 
 def formatted(*_: Any, **__: Any) -> str:
-    """The HTML of the block: a list of all commands, and the help of each."""
+    """The HTML of the block: a table of all commands, and the help of each."""
     names = commands()
-    items = [f'<li><a href="#{_anchor(name)}">pyrite {name}</a></li>' for name in names]
+    rows = [
+        f'<tr><td><a href="#{_anchor(name)}">pyrite {name}</a></td><td>{_first(name)}</td></tr>'
+        for name in names
+    ]
     parts = [
         f'<h2 id="{_anchor(name)}">pyrite {name}</h2>\n{help_of(name.split())}' for name in names
     ]
-    return "\n".join(["<ul>", *items, "</ul>", *parts])
+    return "\n".join(["<table><tbody>", *rows, "</tbody></table>", *parts])
 
 
 def help_of(name: list[str]) -> str:
     """What a command does, how it is called, and a table of its arguments and options."""
-    command = typer.main.get_command(app)
-    for word in name:
-        command = _below(command)[word]
+    command = _found(name)
     shown = [found for found in command.params if not getattr(found, "hidden", False)]
     words = ["pyrite", *name, *(_written(found) for found in shown if not _is_option(found))]
     usage = " ".join([*words, "[OPTIONS]"] if any(map(_is_option, shown)) else words)
@@ -44,6 +45,19 @@ def commands(command: Any = None, path: tuple[str, ...] = ()) -> list[str]:
     for name, found in below.items():
         names += commands(found, (*path, name))
     return names
+
+
+def _found(name: list[str]) -> Any:
+    command: Any = typer.main.get_command(app)
+    for word in name:
+        command = _below(command)[word]
+    return command
+
+
+def _first(name: str) -> str:
+    """The first sentence of the help of a command."""
+    text = _one_line(_found(name.split()).help or "")
+    return escape(text.partition(". ")[0].rstrip("."))
 
 
 def _below(command: Any) -> dict[str, Any]:

@@ -1,20 +1,23 @@
-"""The commands `jobs`, which lists durable jobs, and `cancel`, which cancels one."""
+"""What `jobs --durable` and `cancel --durable` do: they list the durable jobs of one place, and
+cancel one of them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pyrite.cli.durable import Durable, DurableFile, place_of
-from pyrite.cli.errors import reporting_errors, say
+from pyrite.cli.errors import say
 from pyrite.cli.looking import command, existing_store, moment
+from pyrite.cli.runs.choosing import chosen, has_ended, how, named
+from pyrite.cli.showing.answers import Answer
 from pyrite.cli.showing.watch import QUIET_SECONDS, REFRESH_SECONDS
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten_text
@@ -38,39 +41,34 @@ STYLES: Final = {
 }
 
 
-def jobs(
-    durable: Durable = None,
-    durable_file: DurableFile = None,
-    all: Annotated[
-        bool, typer.Option("--all", help="Show all ended jobs, even if there are many.")
-    ] = False,
-) -> None:
-    """List durable jobs, the newest first.
-
-    It reads the store and starts nothing, so it works while nobody runs the jobs.
-    """
+def list_durable(place: str, *, everything: bool, answer: Answer) -> None:
+    """The newest first. It reads the store and starts nothing, so it works while nobody runs the
+    jobs."""
     from pyrite.durable.client.overview import overview
 
-    console = Console()
-    with reporting_errors():
-        place = place_of(durable, durable_file)
-        with existing_store(place) as store:
-            found = overview(store).jobs
-        open_jobs = [row for row in found if not row.has_ended]
-        ended = [row for row in found if row.has_ended]
-        shown = ended if all else ended[:ROWS_SHOWN]
-        rows = [row for row in found if row in open_jobs or row in shown]
-        if not rows:
-            console.print("there are no durable jobs", highlight=False)
-            return
-        console.print(_table(rows))
-        _show_notes(rows, console)
-        if len(shown) < len(ended):
-            text = (
-                f"{len(ended) - len(shown)} ended jobs are not shown; to see all, run: "
-                + command("jobs --all", place)
-            )
-            console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+    with existing_store(place) as store:
+        found = overview(store).jobs
+    open_jobs = [row for row in found if not row.has_ended]
+    ended = [row for row in found if row.has_ended]
+    shown = ended if everything else ended[:ROWS_SHOWN]
+    rows = [row for row in found if row in open_jobs or row in shown]
+    answer.give({"jobs": [_document(row) for row in rows], "total": len(found)})
+    console = answer.console
+    if not rows:
+        console.print("there are no durable jobs", highlight=False)
+        return
+    console.print(_table(rows))
+    _show_notes(rows, console)
+    if len(shown) < len(ended):
+        text = f"{len(ended) - len(shown)} ended jobs are not shown; to see all, run: " + command(
+            "jobs --all", place
+        )
+        console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _document(row: JobRow) -> dict[str, Any]:
+    more = {"kind": "durable", "state": row.status, "parts": row.parts, "complete": row.complete}
+    return {**asdict(row), **more}
 
 
 def _table(rows: Sequence[JobRow]) -> Table:
@@ -106,59 +104,28 @@ def _show_notes(rows: Sequence[JobRow], console: Console) -> None:
         console.print(f"{id} {text}", markup=False, highlight=False, soft_wrap=True)
 
 
-def cancel(
-    job: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB",
-            help="The id of a job, or its beginning, or the name of a job that has not ended.",
-        ),
-    ],
-    durable: Durable = None,
-    durable_file: DurableFile = None,
-) -> None:
-    """Cancel a durable job, and wait until it is cancelled."""
+def cancel_durable(job: str, place: str, answer: Answer) -> None:
+    """Cancels a durable job, and waits until it is cancelled."""
     from pyrite.durable.client.overview import overview
     from pyrite.durable.client.watching import cancel_job
 
-    with reporting_errors(), ExitStack() as closing:
-        place = place_of(durable, durable_file)
+    with ExitStack() as closing:
         store = closing.enter_context(existing_store(place))
-        found = chosen(job, overview(store).jobs, place)
+        hint = f"to see all, run: {command('jobs --all', place)}"
+        nothing = f"there is no durable job '{job}'; {hint}"
+        found = chosen(job, overview(store).jobs, nothing=nothing)
         if found.has_ended:
-            raise PyriteError(f"{_named(found)} has ended: it {_how(found.status)}")
+            raise has_ended(found)
         cancel_job(store, found.id)
         try:
-            how = _wait_for_end(store, found.id, place, closing)
+            end = _wait_for_end(store, found.id, place, closing)
         except KeyboardInterrupt:
-            say(f"{escape(_named(found))} will be cancelled; this command does not wait any longer")
+            say(f"{escape(named(found))} will be cancelled; this command does not wait any longer")
             raise typer.Exit(INTERRUPTED) from None
-        if how != "cancelled":
-            raise PyriteError(f"{_named(found)} {_how(how)} before it could be cancelled")
-        Console().print(f"{_named(found)} is cancelled", markup=False, highlight=False)
-
-
-def chosen(text: str, rows: Sequence[JobRow], place: str) -> JobRow:
-    """The job with this id; else the one that has not ended and has this name; else the one whose
-    id begins with it."""
-    exact = [row for row in rows if row.id == text]
-    named = [row for row in rows if row.name == text and not row.has_ended]
-    begun = [row for row in rows if text and row.id.startswith(text)]
-    for candidates in (exact, named, begun):
-        if len(candidates) == 1:
-            return candidates[0]
-        if candidates:
-            ids = ", ".join(row.id for row in candidates[:5])
-            more = ", ..." if len(candidates) > 5 else ""
-            raise PyriteError(
-                f"'{text}' may be {len(candidates)} jobs: {ids}{more}; give the id of one"
-            )
-    ended = [row for row in rows if row.name == text]
-    if ended:
-        raise PyriteError(f"{_named(ended[0])} has ended: it {_how(ended[0].status)}")
-    raise PyriteError(
-        f"there is no durable job '{text}'; to see all, run: {command('jobs --all', place)}"
-    )
+        if end != "cancelled":
+            raise PyriteError(f"{named(found)} {how(end)} before it could be cancelled")
+        answer.give({"id": found.id, "name": found.name, "state": end})
+        answer.console.print(f"{named(found)} is cancelled", markup=False, highlight=False)
 
 
 def _wait_for_end(store: Store, id: str, place: str, closing: ExitStack) -> str:
@@ -200,11 +167,3 @@ def _wait_for_end(store: Store, id: str, place: str, closing: ExitStack) -> str:
 
 
 ENDS: Final = {"complete": "completed", "failed": "failed", "cancelled": "cancelled"}
-
-
-def _named(row: JobRow) -> str:
-    return f"job {row.id}" if row.name is None else f"job {row.id} ('{row.name}')"
-
-
-def _how(status: str) -> str:
-    return "was cancelled" if status == "cancelled" else status

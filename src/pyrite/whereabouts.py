@@ -16,6 +16,16 @@ class Whereabouts(NamedTuple):
     execution: str
     vertex: str | None = None
 
+    @staticmethod
+    def of(job_name: str, execution: str, vertex: str | None = None) -> Whereabouts:
+        """`job_name` is that of messages.
+
+        >>> Whereabouts.of("job 'nightly'", "1234").job
+        'nightly'
+        """
+        name = job_name.removeprefix("job '").removesuffix("'") if "'" in job_name else job_name
+        return Whereabouts(name, execution, vertex)
+
 
 Find = Callable[[FrameType, Sequence[FrameType]], Whereabouts | None]
 """Gets the frame of the function, and those that it has called, the innermost first."""
