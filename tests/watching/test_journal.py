@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -83,6 +84,40 @@ def test_a_damaged_file_hides_no_other_run(tmp_path: Path, text: str) -> None:
     assert journal.view("aaaa") is None
     assert not journal.cancel("aaaa")
     assert journal.history("aaaa") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("submitted", "x"), ("submitted", None), ("rate_in", math.nan), ("name", 1)]
+)
+def test_a_damaged_value_hides_no_other_run(tmp_path: Path, name: str, value: object) -> None:
+    writer = JournalWriter(tmp_path)
+    writer.write(_view("aaaa"))
+    writer.write(_view("bbbb"))
+    _change(tmp_path / "aaaa", name, value)
+    assert [row.id for row in Journal(tmp_path).rows()] == ["bbbb"]
+    prune(tmp_path)
+    assert (tmp_path / "aaaa").exists()
+
+
+def test_the_name_of_a_folder_is_the_id_of_its_run(tmp_path: Path) -> None:
+    """What the file says could lead to any folder of the user."""
+    (tmp_path / "precious").mkdir()
+    writer = JournalWriter(tmp_path / "runs")
+    writer.write(_view("aaaa", state="completed", submitted=0.0, ended=1.0))
+    _change(tmp_path / "runs" / "aaaa", "id", str(tmp_path / "precious"))
+    view = Journal(tmp_path / "runs").view("aaaa")
+    assert view is not None
+    assert view.id == "aaaa"
+    prune(tmp_path / "runs")
+    assert (tmp_path / "precious").exists()
+    assert not (tmp_path / "runs" / "aaaa").exists()
+
+
+def _change(folder: Path, name: str, value: object) -> None:
+    """Changes a value in the file of a run."""
+    lines = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
+    text = "".join(f"{json.dumps({**line, name: value})}\n" for line in lines)
+    (folder / "run.jsonl").write_text(text)
 
 
 @pytest.mark.parametrize("id", ["../outside", "..", ".", "", "/etc", "a/b", "known", "ABCD\n"])

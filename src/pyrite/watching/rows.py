@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, replace
+from types import UnionType
+from typing import Any, Final, Protocol
 
+from pyrite.functions import shorten
 from pyrite.watching.history import HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.views import Kind, RunState, RunView
@@ -69,9 +71,31 @@ class RunRow:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> RunRow:
-        """Keys that are not known are left out: a newer version may have written them."""
-        names = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in found.items() if name in names})
+        """Keys that are not known are left out: a newer version may have written them. Raises
+        TypeError if a value is not of its type: one damaged row must not break a list."""
+        given = {name: value for name, value in found.items() if name in _TYPES}
+        for name, value in given.items():
+            if not isinstance(value, _TYPES[name]):
+                raise TypeError(f"'{name}' of a run cannot be {shorten(value)}")
+        return cls(**given)
+
+
+_TYPES: Final[Mapping[str, type[Any] | UnionType]] = {
+    "id": str,
+    "name": str,
+    "kind": str,
+    "state": str,
+    "submitted": float | int,
+    "ended": float | int | None,
+    "seconds": float | int,
+    "items_in": int,
+    "items_out": int,
+    "rate_in": float | int,
+    "host": str,
+    "pid": int,
+    "failure": str | None,
+    "can_cancel": bool,
+}
 
 
 class RunSource(Protocol):
