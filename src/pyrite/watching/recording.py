@@ -98,7 +98,7 @@ class Recorder(Closing):
 
     def log(self, id: str, after: int = 0) -> list[LogLine]:
         found = self._find(id)
-        return [] if found is None else self._lines_of(found, after)
+        return [] if found is None else self._lines_of(found, after)[0]
 
     def cancel(self, id: str) -> bool:
         found = self._running.get(id)
@@ -199,9 +199,9 @@ class Recorder(Closing):
             self._prune()
         if run.execution is not None and writer.takes_cancel_request(run.id):
             run.execution.cancel()
-        lines = self._lines_of(run, run.next_line)
-        run.next_line = self._lines.next
+        lines, next_line = self._lines_of(run, run.next_line)
         writer.append_log(run.id, lines)
+        run.next_line = next_line
         if run.execution is None or run.looks % HISTORY_LOOKS == 0:
             writer.write_history(run.id, run.history.to_json())
         writer.write(run.view)
@@ -225,7 +225,7 @@ class Recorder(Closing):
                     error.strerror or error,
                 )
 
-    def _lines_of(self, run: Followed, after: int) -> list[LogLine]:
+    def _lines_of(self, run: Followed, after: int) -> tuple[list[LogLine], int]:
         return self._lines.of(run.id, run.view.submitted, run.view.ended, after)
 
     def _all(self) -> list[Followed]:
