@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pyrite.watching.journal import Journal, runs_folder
+from pyrite.watching.journal import Journal, default_folder, runs_folder
+from pyrite.watching.journal.known import known_places, remember
 from pyrite.watching.journal.pruning import prune
 from pyrite.watching.journal.writing import JournalWriter
 from pyrite.watching.log_lines import LogLine
@@ -194,3 +195,17 @@ def test_the_default_folder_follows_the_environment(monkeypatch: pytest.MonkeyPa
     assert runs_folder() == Path("/home/me/.local/state/pyrite/runs")
     monkeypatch.setenv("PYRITE_RUNS", "/elsewhere")
     assert runs_folder() == Path("/elsewhere")
+
+
+def test_a_user_without_a_home_has_a_default_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    assert default_folder() == Path("/.local/state/pyrite/runs")
+
+
+def test_a_place_of_any_bytes_is_remembered(tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"\xff")
+    place.mkdir()
+    remember(tmp_path / "runs", "workload", str(place))
+    assert [known.place for known in known_places(tmp_path / "runs", "workload")] == [str(place)]

@@ -33,6 +33,7 @@ MOST_PROCESSORS: Final = 64
 """A vertex on Spark has one processor for each task, of which there may be thousands."""
 
 LONGEST_STEP: Final = 300
+LONGEST_TEXT: Final = 10_000
 
 
 def view_of(execution: Execution) -> RunView:
@@ -109,17 +110,24 @@ def name_of(job: Job) -> str:
 
 
 def failure_of(error: BaseException) -> FailureView:
-    """An error as a person reads it."""
+    """An error as a person reads it. Its texts may have any length, so these are cut."""
     if not isinstance(error, JobFailed):
-        return FailureView(message=message_of(error))
+        return FailureView(message=shorten_text(message_of(error), LONGEST_TEXT))
     cause = error.__cause__
     return FailureView(
-        message=str(error),
+        message=shorten_text(str(error), LONGEST_TEXT),
         vertex=error.vertex,
         edge=error.edge,
         item=None if error.item is None else shorten(error.item, 2000),
-        traceback="" if cause is None else users_traceback(cause),
+        traceback="" if cause is None else _without_middle(users_traceback(cause)),
     )
+
+
+def _without_middle(text: str) -> str:
+    """The last line of a traceback says most."""
+    if len(text) <= 2 * LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}\n…\n{text[-LONGEST_TEXT:]}"
 
 
 _STATES: Final[Mapping[JobStatus, RunState]] = {

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from types import UnionType
 from typing import Any, Final, Protocol
 
-from pyrite.functions import shorten
+from pyrite.functions import shorten, shorten_text
 from pyrite.watching.history import HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.views import Kind, RunState, RunView
@@ -51,7 +51,7 @@ class RunRow:
             rate_in=sum(each.emitted_rate for each in view.vertices if each.name not in fed),
             host=view.host,
             pid=view.pid,
-            failure=None if failure is None else next(iter(failure.message.splitlines()), ""),
+            failure=None if failure is None else first_line(failure.message),
             can_cancel=can_cancel and not view.has_ended,
         )
 
@@ -79,6 +79,12 @@ class RunRow:
                 raise TypeError(f"'{name}' of a run cannot be {shorten(value)}")
         return cls(**given)
 
+
+def first_line(text: str) -> str:
+    return shorten_text(next(iter(text[: LONGEST_LINE + 1].splitlines()), ""), LONGEST_LINE)
+
+
+LONGEST_LINE: Final = 500
 
 _TYPES: Final[Mapping[str, type[Any] | UnionType]] = {
     "id": str,

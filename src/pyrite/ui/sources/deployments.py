@@ -16,7 +16,7 @@ from pyrite.errors import PyriteError
 from pyrite.watching.history import History, HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.rates import Rates
-from pyrite.watching.rows import RunRow
+from pyrite.watching.rows import RunRow, first_line
 from pyrite.watching.views import RunState, RunView
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ def _plain(job: JobRow) -> RunRow:
         submitted=submitted,
         ended=job.ended,
         seconds=max(0.0, (until or submitted) - submitted),
-        failure=job.failure,
+        failure=None if job.failure is None else first_line(job.failure),
         can_cancel=not job.has_ended,
     )
 

@@ -37,7 +37,7 @@ class Known:
 
 
 def key_of(kind: KnownKind, place: str) -> str:
-    return hashlib.sha256(f"{kind} {place}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{kind} {place}".encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def remember(folder: Path, kind: KnownKind, place: str) -> None:
