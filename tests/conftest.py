@@ -13,14 +13,11 @@ import pytest
 
 import pyrite
 from pyrite import Instance
-from tests.java import start_fast
 from tests.postgres import PostgresServer
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from tests.http_server import HttpServer
-
-start_fast()
 
 hypothesis.settings.register_profile(
     "default",

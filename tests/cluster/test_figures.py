@@ -97,6 +97,18 @@ def test_a_job_that_has_ended_has_exact_metrics_also_if_nobody_has_asked(client:
     assert (view.kind, view.items_in, view.items_out) == ("light on members", 1000, 500)
 
 
+def test_once_somebody_asks_short_jobs_can_be_asked_about_later_too(client: Client) -> None:
+    job = client.new_light_job(straight(p.read_items(range(5)), p.noop()))
+    job.execute().result(10)
+    first = job.execute()
+    first.result(10)
+    assert received(first) == 5
+    executions = [job.execute() for _ in range(20)]
+    for execution in executions:
+        execution.result(10)
+    assert [received(execution) for execution in executions] == [5] * 20
+
+
 @pytest.mark.usefixtures("often")
 def test_the_job_of_another_client_has_metrics_too(cluster: LocalCluster, client: Client) -> None:
     execution = client.new_light_job(straight(Counting, p.noop())).execute()
@@ -117,7 +129,6 @@ def test_nobody_asks_members_about_a_job_unless_somebody_wants_to_know(client: C
     before = next(client._calls._numbers)
     execution = client.new_light_job(straight(p.read_items([1]), p.noop())).execute()
     execution.result(10)
-    execution.metrics()
     assert next(client._calls._numbers) == before + 1
 
 

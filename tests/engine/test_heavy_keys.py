@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.engine.heavy_keys import CAPACITY, SAMPLES, HeavyKeys, pruned
+from pyrite.engine.heavy_keys import CAPACITY, EXACT, SAMPLES, HeavyKeys, pruned
 
-KEYS = st.lists(st.integers(0, 30), max_size=300)
+KEYS = st.lists(st.integers(0, 30), max_size=EXACT)
 
 
 def seen(keys: Iterable[object], at_once: int = 1000) -> HeavyKeys:
@@ -88,6 +89,18 @@ def test_a_key_function_that_raises_on_a_second_call_does_no_harm() -> None:
     heavy = HeavyKeys(lambda item: 1 // item)
     heavy.see([1, 0, 1], 3)
     assert heavy.heaviest(5) == [(1, 2)]
+
+
+def test_of_a_thousand_items_few_are_looked_at() -> None:
+    looked_at: list[int] = []
+    HeavyKeys(looked_at.append).see(range(1000), 1000)
+    assert len(looked_at) < 200
+
+
+@given(st.lists(st.one_of(st.integers(0, 3), st.just(float("nan")), st.lists(st.none()))))
+def test_the_first_items_are_counted_the_same_way_at_once_and_one_by_one(keys: list[Any]) -> None:
+    at_once, one_by_one = seen(keys).heaviest(9), seen(keys, 1).heaviest(9)
+    assert sorted(map(repr, at_once)) == sorted(map(repr, one_by_one))
 
 
 def test_a_sketch_stays_small() -> None:

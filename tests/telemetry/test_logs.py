@@ -19,7 +19,6 @@ import pytest
 from pyrite import DAG, AbstractProcessor, Instance, Pipeline, between, processors
 from pyrite.telemetry import json_logs
 from pyrite.telemetry.logs import JsonLines
-from pyrite.watching.log_lines import LogLines
 
 log = logging.getLogger("shop")
 
@@ -154,16 +153,3 @@ def test_the_variable_and_the_command_line_turn_it_on(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         (line,) = lines_of(done.stderr)
         assert (line["message"], line["vertex"]) == ("saw 1", "noting")
-
-
-def test_the_log_of_a_run_has_its_vertices(pyr: Instance) -> None:
-    lines = LogLines()
-    try:
-        pipe = Pipeline()
-        pipe.read_from([1]).map(noted, name="noting").write_to(processors.noop())
-        execution = pyr.new_light_job(pipe).execute()
-        execution.result(10)
-    finally:
-        lines.close()
-    (line,) = lines.of(execution.id, 0.0, None, 0)
-    assert (line.vertex, line.execution) == ("noting", execution.id)

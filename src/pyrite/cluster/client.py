@@ -21,7 +21,7 @@ from pyrite.closing import Closing
 from pyrite.cluster.calls import Calls
 from pyrite.cluster.collections.notes import Note, Notes, There
 from pyrite.cluster.collections.storage import RemoteList, RemoteMap, Request
-from pyrite.cluster.light.figures import Figures, RemoteFigures, added, figures_of
+from pyrite.cluster.light.figures import PATIENCE, Figures, RemoteFigures, added, figures_of
 from pyrite.cluster.light.jobs import ListedJob
 from pyrite.cluster.light.outcomes import MemberLost, Outcome
 from pyrite.cluster.light.plans import PackedDag, SentPlans
@@ -296,6 +296,18 @@ class Client(Closing):
         )
         return figures
 
+    def _last_figures(self, execution: Execution, outcome: Outcome) -> Figures | None:
+        """Those of a light job that has ended; None if they are not known. Of a short job they are
+        asked for, as long as the members keep them."""
+        if outcome.metrics:
+            return Figures(added(outcome.metrics))
+        try:
+            asked = self._start(_about(execution, "light_figures"))
+            parts = asked.result(PATIENCE) if execution.member else None
+        except (TimeoutError, PyriteError):
+            return None
+        return Figures(figures_of(parts).metrics) if parts else None
+
     def _asking(self, execution: Execution, what: str) -> Callable[[], Future[Any] | None]:
         """Asks the member that coordinates or drives a job about it, if there is one."""
 
@@ -489,7 +501,8 @@ class Client(Closing):
         try:
             if execution.job.is_light:
                 outcome = Outcome.unpacked(message.outcome)
-                self._figures[message.execution].end(partial(_last_figures, outcome))
+                last = partial(self._last_figures, execution, outcome)
+                self._figures[message.execution].end(last)
             else:
                 ending = Ending.unpacked(message.outcome)
                 outcome = ending.outcome
@@ -508,7 +521,7 @@ class Client(Closing):
         packed = future.result() if error is None else None
         if packed is not None:
             outcome = Outcome.unpacked(packed)
-            figures.end(partial(_last_figures, outcome))
+            figures.end(partial(self._last_figures, execution, outcome))
             execution.end(outcome.error(job.name))
         else:
             figures.end(lambda: None)
@@ -536,11 +549,6 @@ def _not_known(job: Job, why: str) -> PyriteError:
 def _about(execution: Execution, what: str) -> Request:
     """A question about a job to the member that coordinates or drives it."""
     return "job", execution.id, what, (execution.member,)
-
-
-def _last_figures(outcome: Outcome) -> Figures | None:
-    """The last figures of a light job; None if no member has told any."""
-    return Figures(added(outcome.metrics)) if outcome.metrics else None
 
 
 def _not_of_a_light_job() -> NoReturn:

@@ -1,26 +1,34 @@
 """Finds the keys that have the most items on a partitioned edge, at next to no cost. Pure.
 
-The first items are all looked at, and of the later ones fewer and fewer: each time that their
-number doubles, about as many as before. Which ones depends on their positions alone, so the same
-items give the same answer, and on no regular pattern that the keys may have, too. What is seen is
-counted by a Misra-Gries sketch.
+The first items are all looked at, of the next ones one of 16, and later fewer and fewer: each time
+that their number doubles, about as many as before. Which ones depends on their positions alone, so
+the same items give the same answer, but on no regular pattern that the keys may have, too. What is
+seen is counted by a Misra-Gries sketch.
 """
 
 from __future__ import annotations
 
+import random
+from collections import _count_elements  # type: ignore[attr-defined]
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pyrite.functions import shorten
-from pyrite.keys import one_nan
+from pyrite.keys import NAN_FREE, one_nan
 from pyrite.weights import is_batch
 
+EXACT: Final = 128
+"""So many items are all looked at."""
+FIRST_STRIDE: Final = 16
+"""Then, one of so many."""
 SAMPLES: Final = 256
-"""How many items are looked at before and after each time that their number doubles."""
+"""Later, so many each time that the number of items doubles."""
 CAPACITY: Final = 128
 """How many keys a sketch keeps. A count may be too small by one of so many items at most."""
 FEWEST_HITS: Final = 4
 """A key that was met less often in a sample may be there by chance, and is not told."""
+_CHANCE: Final = random.Random(1)
+_GAPS: Final = tuple(_CHANCE.random() for _ in range(1024))
 
 
 def pruned(weights: Mapping[Any, int], capacity: int) -> dict[Any, int]:
@@ -43,8 +51,8 @@ class HeavyKeys:
     __slots__ = (
         "_by_rows",
         "_key_of",
+        "_looks",
         "_next",
-        "_random",
         "_stride",
         "_total",
         "_weights",
@@ -63,7 +71,8 @@ class HeavyKeys:
         """One of so many items is looked at now."""
         self._next = 0
         """The position of the next one."""
-        self._random = 1
+        self._looks = 0
+        """How many items were looked at, after the first ones."""
         self.seen = 0
         """How many items have come. A batch counts as its rows."""
 
@@ -77,8 +86,21 @@ class HeavyKeys:
             if self._by_rows:
                 self._see_rows(items, start)
             return
+        if start < EXACT and self._stride == 1:
+            self._see_all(items[: EXACT - start])
         while self._next < end:
             self._look_at(items[self._next - start])
+
+    def _see_all(self, items: Sequence[Any]) -> None:
+        """The first items, at once."""
+        try:
+            keys = list(map(self._key_of, items))
+            if NAN_FREE.issuperset(map(type, keys)):
+                _count_elements(self._weights, keys)
+                self._total += len(keys)
+                self._next += len(keys)
+        except Exception:  # one by one
+            pass
 
     def _see_rows(self, items: Sequence[Any], start: int) -> None:
         for item in items:
@@ -93,33 +115,35 @@ class HeavyKeys:
 
     def _look_at(self, *item: Any) -> None:
         weights, stride = self._weights, self._stride
+        at = self._next
+        if at >= EXACT:
+            if at >= 2 * SAMPLES * stride:
+                self._stride = stride = max(FIRST_STRIDE, 2 * stride)
+            elif stride == 1:
+                self._stride = stride = FIRST_STRIDE
+            # Gaps between 1 and 2 * stride - 1 that have no pattern, but are always the same.
+            self._next = at + 1 + int(_GAPS[self._looks & 1023] * (2 * stride - 1))
+            self._looks += 1
+        else:
+            self._next = at + 1
+        self._total += stride
         try:
             key = self._key_of(*item)
             if type(key) is not str and type(key) is not int:
                 key = _hashable(one_nan(key))
             weights[key] = weights.get(key, 0) + stride
         except Exception:  # the sender got the key of this item, so its function is not repeatable
-            pass
-        self._total += stride
+            return
         if len(weights) > 2 * CAPACITY:
             self._weights = pruned(weights, CAPACITY)
-        at = self._next
-        if at >= 2 * SAMPLES * stride:
-            self._stride = stride = 2 * stride
-        # Gaps of random lengths between 1 and 2 * stride - 1: always the same ones.
-        self._random = number = (self._random * 6364136223846793005 + 1442695040888963407) % _WRAPS
-        self._next = at + 1 + (number >> 33) % (2 * stride - 1)
 
     def heaviest(self, most: int) -> list[tuple[Any, int]]:
         """The keys with the most items, the heaviest first, and about how many they have."""
         weights, stride, total, seen = self._weights.copy(), self._stride, self._total, self.seen
-        least = 1 if stride == 1 else FEWEST_HITS * stride
+        least = {1: 1, FIRST_STRIDE: 2 * FIRST_STRIDE}.get(stride, FEWEST_HITS * stride)
         found = [pair for pair in weights.items() if pair[1] >= least]
         found.sort(key=lambda pair: -pair[1])
         return [(key, round(weight * seen / total)) for key, weight in found[:most]]
-
-
-_WRAPS: Final = 1 << 64
 
 
 def _hashable(key: Any) -> Any:

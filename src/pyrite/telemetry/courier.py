@@ -29,8 +29,8 @@ T = TypeVar("T")
 MOST_WAITING: Final = 10_000
 IDLE_SECONDS: Final = 0.2
 """How long the thread waits for more before it ends."""
-CLOSING_SECONDS: Final = 2.0
-"""How long a close may wait for a receiver that has not failed yet."""
+CLOSING_SECONDS: Final = 5.0
+"""How long a close may wait for a receiver that takes what it gets."""
 PREPARING_SECONDS: Final = 10.0
 """How long it may wait until the library is imported, which has to be done once."""
 HOPELESS_SECONDS: Final = 1.0
@@ -159,7 +159,7 @@ class Courier(Generic[T]):
                 failed = None
             except Exception as error:
                 failed = error
-            self._sent(failed)
+            self._sent(failed, something=bool(things))
 
     def _prepared(self) -> Callable[[list[T]], object]:
         with _preparing:
@@ -186,7 +186,7 @@ class Courier(Generic[T]):
             self._began_at = time.monotonic()
             return things
 
-    def _sent(self, failed: Exception | None) -> None:
+    def _sent(self, failed: Exception | None, *, something: bool) -> None:
         with self._changed:
             if failed is not None and not self._fails and not self._closed:
                 logger.warning(
@@ -195,7 +195,7 @@ class Courier(Generic[T]):
                     message_of(failed),
                 )
             self._fails = failed is not None
-            self._has_sent = self._has_sent or failed is None
+            self._has_sent = self._has_sent or (failed is None and something)
             self._is_sending = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._hurries or self._closed, self._pause)

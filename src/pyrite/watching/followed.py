@@ -10,7 +10,7 @@ from pyrite.job import Execution, JobStatus
 from pyrite.watching.history import History
 from pyrite.watching.observing import failure_of, view_of
 from pyrite.watching.rates import Rates
-from pyrite.watching.views import RunView
+from pyrite.watching.views import RunView, StageView
 
 SHORT_SECONDS: Final = 1.0
 
@@ -44,6 +44,8 @@ class Followed:
         view = self._rates.added_to(view_of(execution))
         if has_ended and not view.has_ended:
             view = _left(view, execution)
+        if has_ended and not view.stages and self._view is not None:
+            view = replace(view, stages=_last(self._view.stages, view))
         self._view = view
         self.history.add(view)
         self.looks += 1
@@ -77,6 +79,14 @@ class Followed:
             or view.state == "failed"
             or view.seconds > SHORT_SECONDS
         )
+
+
+def _last(stages: tuple[StageView, ...], ended: RunView) -> tuple[StageView, ...]:
+    """Spark forgets the stages of a job that has ended; these are the ones seen last."""
+    is_complete = ended.state == "completed"
+    return tuple(
+        replace(each, done=each.total if is_complete else each.done, rate=0.0) for each in stages
+    )
 
 
 def _left(view: RunView, execution: Execution) -> RunView:

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import pytest
-
 from pyrite.watching.notebook.live import REFRESH_SECONDS, keep_drawn
 
 NOTEBOOK = [
@@ -67,9 +65,9 @@ def test_without_a_notebook_ipython_is_not_imported() -> None:
 
 
 def test_a_kernel_shows_an_execution_and_updates_it_in_place() -> None:
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
-    nbformat = pytest.importorskip("nbformat")
-    pytest.importorskip("ipykernel")
+    import nbclient
+    import nbformat
+
     cells = [nbformat.v4.new_code_cell(source) for source in NOTEBOOK]
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()

@@ -231,7 +231,7 @@ class Coordination:
                 excess = too_many_bad_records(plan.topology, added(metrics))
                 if excess is not None:
                     outcome = Outcome.failed(excess, self._address)
-        return replace(outcome, metrics=metrics)
+        return replace(outcome, metrics=metrics if len(metrics) == len(self.members) else ())
 
     def _outcome(self) -> Outcome:
         """Errors win over cancellations, and the first error wins over later ones."""

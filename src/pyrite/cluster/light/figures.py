@@ -57,7 +57,7 @@ def added(packed: Sequence[bytes]) -> dict[str, Any]:
 class RemoteFigures:
     """The figures of a job as a client has them. `ask` sends a question; it returns None if no
     member can be asked yet. The answer is read by `read`; it is None if the member does not know
-    the job, yet or any more."""
+    the job, yet or any more, or an empty list."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RemoteFigures:
                 except (TimeoutError, PyriteError):  # if a member is lost, the job's handle says so
                     answer = None
                 with self._lock:
-                    if answer is not None and asked is self._asked:
+                    if answer and asked is self._asked:
                         self._seen = self._read(answer)
         last = self._last
         return self._seen if last is None else last()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyrite.cluster.light.coordination import Coordination, OnTaken
 from pyrite.cluster.light.figures import PartFigures
 from pyrite.cluster.light.outcomes import Order, Outcome
-from pyrite.cluster.light.parts import not_there
+from pyrite.cluster.light.parts import MOST_KEPT, not_there
 from pyrite.cluster.light.plans import KeptPlan
+from pyrite.cluster.light.watched import Watched
 from pyrite.context import NamedCollection
 from pyrite.engine.failure import Failed
 from pyrite.wire import messages as m
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 EARLY_CANCEL_SECONDS: Final = 300.0
 """How long a client's cancel that overtook its submit is remembered. The submit may be late, behind
 a large plan on a slow network, and the checker does not cover clients."""
+
+
+Members = tuple[tuple[str, str], ...]
+"""The address and the incarnation of each."""
+NOBODY: Final[tuple[Watched, Members]] = Watched(), ()
 
 
 class ListedJob(NamedTuple):
@@ -46,6 +53,8 @@ class Jobs:
         """By id, when the client's cancel came. The oldest come first."""
         self._running: dict[bytes, Coordination] = {}
         self._clients: dict[bytes, Connection] = {}
+        self._ended_jobs: OrderedDict[bytes, tuple[Watched, Members]] = OrderedDict()
+        """Those that have just ended, for who asks for their figures late."""
         self._joined: dict[bytes, list[Future[bytes | None]]] = {}
         """By execution, who else waits for its outcome."""
 
@@ -80,17 +89,17 @@ class Jobs:
 
         self._member.on_thread(cancel)
 
-    def figures(self, id: bytes) -> Future[list[PartFigures] | None]:
-        """What the parts of an execution that is coordinated here have done so far; None if it is
-        not. Any thread may call this."""
-        future: Future[list[PartFigures] | None] = Future()
+    def figures(self, id: bytes) -> Future[list[PartFigures]]:
+        """What the parts of an execution that is coordinated here, or has just ended, have done so
+        far. Any thread may call this."""
+        future: Future[list[PartFigures]] = Future()
 
         def ask() -> None:
             job = self._running.get(id)
-            if job is None:
-                future.set_result(None)
-                return
-            asked = job.watched.ask(len(job.members), partial(self._ask_part, id, job))
+            watched, members = (
+                (job.watched, job.members) if job is not None else self._ended_jobs.get(id, NOBODY)
+            )
+            asked = watched.ask(len(members), partial(self._ask_part, id, members))
             asked.add_done_callback(lambda done: future.set_result(done.result()))
 
         self._member.on_thread(ask)
@@ -99,12 +108,12 @@ class Jobs:
     def _ask_part(
         self,
         id: bytes,
-        job: Coordination,
+        members: Members,
         index: int,
         told: Callable[[PartFigures | None], None],
     ) -> None:
         member = self._member
-        address, _ = job.members[index]
+        address, _ = members[index]
         if address == member.address:
             told(member.parts.figures(id))
             return
@@ -216,7 +225,11 @@ class Jobs:
             job.lost(address, reason)
 
     def _ended(self, id: bytes, answer: Callable[[Outcome], None], outcome: Outcome) -> None:
-        self._running.pop(id).watched.answer()
+        job = self._running.pop(id)
+        job.watched.answer()
+        self._ended_jobs[id] = job.watched, job.members
+        if len(self._ended_jobs) > MOST_KEPT:
+            self._ended_jobs.popitem(last=False)
         del self._clients[id]
         answer(outcome)
         for joined in self._joined.pop(id, ()):

@@ -6,9 +6,10 @@ from __future__ import annotations
 import logging
 import pickle
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pyrite.cluster.collections.storage import SharedCollections
 from pyrite.cluster.edges.links import MemberLinks
@@ -21,6 +22,7 @@ from pyrite.cluster.light.snapshots import Snapshots
 from pyrite.context import CollectionKind
 from pyrite.engine.execution import complete_into, flush_into
 from pyrite.engine.failure import Failed, Halt
+from pyrite.engine.limits import handles_errors
 from pyrite.engine.member import LifeCycleFailed, MemberRun, RunContext
 from pyrite.engine.metrics import gather
 from pyrite.engine.processes import this_process
@@ -29,6 +31,8 @@ from pyrite.engine.tasklets import Tasklet
 from pyrite.suppliers import ProcessorSupplier
 
 logger = logging.getLogger("pyrite.cluster")
+
+SHORT_SECONDS: Final = 0.02
 
 
 class Participant:
@@ -43,6 +47,7 @@ class Participant:
         self.links: MemberLinks | None = None
         self._run: MemberRun | None = None
         self._is_prepared = False
+        self._began = 0.0
         self._left = 0
         self._lock = threading.Lock()
         self._slow: set[str] = set()
@@ -67,6 +72,7 @@ class Participant:
         self._collections = collections
         self._flush = flush
         self._on_end = on_end
+        self._began = time.monotonic()
         self.has_begun = True
         if plan.starts_at_once(order.job_id, len(order.members), order.parallelism):
             self._start()
@@ -182,10 +188,25 @@ class Participant:
         if outcome is None:
             assert run is not None
             outcome = Outcome(reports=run.reports())
-        outcome = replace(outcome, metrics=(self._metrics(),))
+        if self._tells_metrics:
+            outcome = replace(outcome, metrics=(self._metrics(),))
         if run is not None:
             run.close(outcome.error(self.name))
         self._on_end(outcome)
+
+    @property
+    def _tells_metrics(self) -> bool:
+        """Whether its outcome has metrics. To gather them takes a part of a millisecond, so who
+        wants to know those of a short part has to ask for them."""
+        if not self._is_prepared:  # its plan may be what cannot be loaded
+            return False
+        order = self._order
+        topology = self._plan.plan(order.job_id, len(order.members), order.parallelism).topology
+        return time.monotonic() - self._began >= SHORT_SECONDS or handles_errors(topology)
+
+    def last_figures(self) -> PartFigures | None:
+        """What it has done, after its end."""
+        return PartFigures(self._metrics()) if self._is_prepared else None
 
     def figures(self) -> PartFigures | None:
         """What it has done so far; None if it has not begun. Any thread may call this."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 CHECK_SECONDS: Final = 1.0
 ACK_SECONDS: Final = PERIOD / 1e9
+MOST_KEPT: Final = 2_000
+"""Figures of ended parts. Each is some hundred bytes, or some thousand."""
+MOST_RECENT: Final = 4
+ASKED_SECONDS: Final = 60.0
 
 
 class Parts:
@@ -33,6 +39,12 @@ class Parts:
         self._acking: set[bytes] = set()
         """The executions whose senders got a first ack. They get one every period."""
         self._next_ack = self._next_check = 0.0
+        self._kept: OrderedDict[bytes, PartFigures] = OrderedDict()
+        """The figures of parts that have just ended, for those who ask late."""
+        self._recent: deque[Participant] = deque(maxlen=MOST_RECENT)
+        """Short parts that have just ended while nobody asked."""
+        self._asked = -math.inf
+        """When somebody asked for figures."""
 
     # Start and end.
 
@@ -73,6 +85,8 @@ class Parts:
             self.executions.ended(id, self._clock(), well=outcome.is_well)
             self._acking.discard(id)
             answer(outcome)
+            if not outcome.metrics:
+                self._has_ended(participant)
 
         member = self._member
         peers: dict[int, Connection] = {}
@@ -132,9 +146,28 @@ class Parts:
         return taken
 
     def figures(self, id: bytes) -> PartFigures | None:
-        """Of a part that runs here."""
+        """Of a part that runs here, or has just ended."""
+        self._asked = self._clock()
+        while self._recent:
+            self._keep(self._recent.popleft())
         participant = self.executions.find(id)
-        return None if participant is None else participant.figures()
+        return self._kept.get(id) if participant is None else participant.figures()
+
+    def _has_ended(self, participant: Participant) -> None:
+        """A short part has ended, without telling its figures. They are kept only if somebody asks
+        for such figures these days, since to gather them takes a part of a millisecond."""
+        if self._clock() - self._asked < ASKED_SECONDS:
+            self._member.wire.flush()  # nobody waits for them: the answer goes first
+            self._keep(participant)
+        else:
+            self._recent.append(participant)
+
+    def _keep(self, participant: Participant) -> None:
+        figures = participant.last_figures()
+        if figures is not None:
+            self._kept[participant.id] = figures
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
 
     def cancel(self, id: bytes) -> None:
         """Stops a part. If its init has not come yet, it will be refused."""

@@ -16,7 +16,7 @@ class Watched:
     def __init__(self) -> None:
         self._known: dict[int, PartFigures] = {}
         self._ended: set[int] = set()
-        self._asking: list[Future[list[PartFigures] | None]] = []
+        self._asking: list[Future[list[PartFigures]]] = []
         self._left: set[int] = set()
 
     def figures(self) -> list[PartFigures]:
@@ -24,11 +24,11 @@ class Watched:
 
     def ask(
         self, count: int, ask: Callable[[int, Callable[[PartFigures | None], None]], None]
-    ) -> Future[list[PartFigures] | None]:
+    ) -> Future[list[PartFigures]]:
         """The figures of all members, when they have answered, or when this is called again. `ask`
         asks one member and calls what it was given, on this thread, with its answer."""
         self.answer()
-        future: Future[list[PartFigures] | None] = Future()
+        future: Future[list[PartFigures]] = Future()
         self._asking.append(future)
         self._left = set(range(count)) - self._ended
         for index in sorted(self._left):
@@ -38,11 +38,12 @@ class Watched:
         return future
 
     def part_ended(self, index: int, metrics: bytes) -> None:
-        """A member has ended its part, and told its last figures."""
-        self._ended.add(index)
+        """A member has ended its part. If it has not told its last figures, it keeps them for those
+        who ask."""
         if metrics:
+            self._ended.add(index)
             self._known[index] = PartFigures(metrics)
-        self._told(index, None)
+            self._told(index, None)
 
     def answer(self) -> None:
         """Answers those who have asked with what is known."""

@@ -125,9 +125,9 @@ class Tracing(Following, Closing):
         export = exporting()
 
         def send(spans: list[Span]) -> None:
-            self._look()
             if spans:
                 export(spans)
+            self._look()
 
         return send
 

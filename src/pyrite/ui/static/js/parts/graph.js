@@ -5,6 +5,7 @@ import { h, s, setState, setText } from "../dom.js";
 
 const LARGEST = 4;
 const LARGEST_AT_FIRST = 1.15;
+const SMALLEST_FIT = 0.6;
 const SMALLEST_TEXT = 0.7; // at less than this, text cannot be read
 const MOST_MOVING = 60;
 
@@ -187,7 +188,7 @@ export class Graph {
     const shownHeight = this.heightFor(height * Math.max(scale, SMALLEST_TEXT));
     this.view.style.setProperty("height", `${Math.round(shownHeight)}px`);
     let now = Math.min(scale, shownHeight / height);
-    if (!whole) now = Math.max(now, SMALLEST_TEXT);
+    if (!whole && now < SMALLEST_FIT) now = SMALLEST_TEXT; // rather a part that can be read
     const seen = { width: available / now, height: shownHeight / now };
     seen.x = x + width / 2 - seen.width / 2;
     seen.y = seen.height >= height ? y + height / 2 - seen.height / 2 : y;
