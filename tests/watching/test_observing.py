@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import dataclass
 
 import pytest
 
@@ -115,3 +116,20 @@ def test_the_step_of_a_vertex_names_its_functions_with_their_lines() -> None:
     text = step_text(DAG().vertex("double", processors.map(twice)))
     assert "twice, test_observing.py line " in text
     assert " at 0x" not in text
+
+
+def test_the_text_of_a_step_has_no_secrets() -> None:
+    @dataclass(frozen=True)
+    class Fetch:
+        url: str
+        password: str
+
+        def __call__(self, count: int) -> list[object]:
+            return []
+
+    url = "memory://me:hush@host/a.csv?sig=hush"
+    fetch = Fetch("https://hush@host", "hush")
+    for supplier in (processors.read_files(url), processors.write_files(url), fetch):
+        text = step_text(DAG().vertex("step", supplier))
+        assert "host" in text
+        assert "hush" not in text

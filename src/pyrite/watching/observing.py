@@ -14,7 +14,9 @@ from pyrite.dag import DAG, Vertex
 from pyrite.errors import JobFailed
 from pyrite.functions import describe, message_of, shorten, shorten_text
 from pyrite.job import Execution, Job, JobStatus
+from pyrite.processors.loops.steps import Step
 from pyrite.tracebacks import users_traceback
+from pyrite.watching.secrets import without_secrets
 from pyrite.watching.views import (
     EdgeView,
     FailureView,
@@ -230,8 +232,15 @@ def name_from(vertices: Sequence[str]) -> str:
 
 
 def step_text(vertex: Vertex) -> str:
-    """What a vertex runs, in short. It costs little, also if the step holds a million items."""
+    """What a vertex runs, in short and without secrets. It costs little, also if the step holds a
+    million items."""
+    return without_secrets(_step_text(vertex))
+
+
+def _step_text(vertex: Vertex) -> str:
     step = getattr(vertex.supplier, "step", None)
+    if isinstance(step, Step):
+        step = step.without_secrets()
     # A class with a repr of its own may hide something.
     if not is_dataclass(step) or not hasattr(type(step).__repr__, "__wrapped__"):
         return shorten(vertex.supplier if step is None else step, LONGEST_STEP)
