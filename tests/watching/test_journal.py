@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrite.watching.journal import Journal, default_folder, runs_folder
+from pyrite.watching.journal import Journal, default_folder, known, runs_folder
 from pyrite.watching.journal.known import known_places, remember
 from pyrite.watching.journal.pruning import prune
 from pyrite.watching.journal.writing import JournalWriter
@@ -208,4 +208,28 @@ def test_a_place_of_any_bytes_is_remembered(tmp_path: Path) -> None:
     place = tmp_path / os.fsdecode(b"\xff")
     place.mkdir()
     remember(tmp_path / "runs", "workload", str(place))
-    assert [known.place for known in known_places(tmp_path / "runs", "workload")] == [str(place)]
+    assert [each.place for each in known_places(tmp_path / "runs", "workload")] == [str(place)]
+
+
+def test_to_look_at_the_known_places_forgets_none(tmp_path: Path) -> None:
+    """A share that is not mounted may come back."""
+    share = tmp_path / "share"
+    share.mkdir()
+    remember(tmp_path, "workload", str(share))
+    share.rmdir()
+    assert known_places(tmp_path, "workload") == []
+    share.mkdir()
+    assert [each.place for each in known_places(tmp_path, "workload")] == [str(share)]
+
+
+def test_known_places_that_were_not_used_for_long_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known, "MOST", 2)
+    monkeypatch.setattr(known, "GONE_SECONDS", 0.0)
+    for n in range(4):
+        remember(tmp_path, "durable", f"zk://host{n}")
+    remember(tmp_path, "workload", str(tmp_path / "gone"))
+    remember(tmp_path, "workload", str(tmp_path))
+    places = {json.loads(path.read_text())["place"] for path in tmp_path.glob("known/*.json")}
+    assert places == {"zk://host2", "zk://host3", str(tmp_path)}
