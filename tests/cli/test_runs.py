@@ -77,6 +77,9 @@ def test_a_failed_job_is_listed_with_its_failure(pyr: Instance, recorder: Record
     execution = pyr.new_light_job(pipe).execute()
     execution.exception(10)
     recorder.look()
+    result = CliRunner().invoke(app, ["jobs"], env={"COLUMNS": "60"})
+    assert f"{execution.id}  read_items … out  failed" in result.output
+    assert all(len(line) <= 60 for line in result.output.splitlines()[:2])
     text = call("jobs", "--state", "failed")
     assert f"{execution.id} read_items … out failed" in text
     assert "ZeroDivisionError" in text

@@ -114,6 +114,15 @@ def test_parts_that_have_told_nothing_are_processors_that_wait() -> None:
     assert (found["v"]["done"], found["w"]["received"]) == (1, 0)
 
 
+def test_a_part_on_spark_may_tell_of_the_first_vertices_only() -> None:
+    tally = Tally(PART, 1)
+    tally.commits(items(12))
+    told = tally.told()
+    assert told is not None
+    found = so_far([told], [TaskShape(("v", "later"), parts=1, complete=0)])
+    assert (found["v"]["received"], found["later"]["received"]) == (12, 0)
+
+
 def test_what_is_told_is_text() -> None:
     tally = Tally(PART, 7, by_processor=True)
     tally.commits(items(3))

@@ -154,12 +154,11 @@ def so_far(told: Iterable[Told], tasks: Sequence[TaskShape]) -> dict[str, Any]:
     order += [name for part in known for name in part if name not in order]
     if not known:
         return {}
+    one = _with_processors(NOTHING)
     for task in tasks:
-        missing = task.parts - max(
-            (sum(name in part for part in known) for name in task.vertices), default=0
-        )
-        one = _with_processors(NOTHING)
-        known += [dict.fromkeys(task.vertices, one)] * missing
+        for name in task.vertices:  # a part on Spark tells of the vertices that have begun
+            missing = task.parts - sum(name in part for part in known)
+            known += [{name: one}] * missing
     total = added_up(known, order)
     for task in tasks:
         for name in task.vertices:
