@@ -1,4 +1,5 @@
-"""Hides what is secret in the text of a step: others see it in the journal and on the page."""
+"""Hides what is secret in the text of a step or an error: others see it in the journal and on the
+page."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from typing import Final
 
 _HIDDEN: Final = "***"
 _USER: Final = re.compile(
-    r"(\w://)(?:[^\s'\"/@]*|[^\s'\"@]*:[^\s'\"@]*)@"  # the second: a password with slashes
-    r"|(\w://)[^\s'\"/@]*:[^\s'\"/@]*…"  # the text was cut before the "@"
+    r"(\w://)(?:[^\s'\"/@]{0,500}|[^\s'\"/@:]{0,200}:[^\s'\"@]{0,500})@"
+    r"|(\w://)[^\s'\"/@]{0,200}:[^\s'\"/@]{0,500}…"  # the text was cut before the "@"
 )
-_QUERY: Final = re.compile(r"(\w://[^\s'\"?]*\?)[^\s'\"]*=[^\s'\"]*")
+_QUERY: Final = re.compile(r"(\w://[^\s'\"?]{0,500}\?)[^\s'\"=]{0,200}=[^\s'\"]*")
 _NAMED: Final = re.compile(
     r"((?:password|passwd|pwd|secret|token|api_?key|access_?key|credentials?)['\"]?\s*[=:]\s*)"
     r"b?('[^']*'?|\"[^\"]*\"?)",
