@@ -54,6 +54,8 @@ class MetaSupplierContext:
     collections: Collections
     job_name: str = ""
     """How messages name the job."""
+    log_name: str = ""
+    """How logs, metrics and the page name the job: the same for all its runs."""
     is_cancelled: Callable[[], bool] = _never
 
     @property

@@ -17,14 +17,27 @@ class Whereabouts(NamedTuple):
     vertex: str | None = None
 
     @staticmethod
-    def of(job_name: str, execution: str, vertex: str | None = None) -> Whereabouts:
-        """`job_name` is that of messages.
+    def of(job_name: str, execution: str, vertices: Sequence[str]) -> Whereabouts:
+        """`job_name` is that of messages, `vertices` are those of the DAG, in its order.
 
-        >>> Whereabouts.of("job 'nightly'", "1234").job
+        >>> Whereabouts.of("job 'nightly'", "1234", ["read", "write"]).job
         'nightly'
+        >>> Whereabouts.of("light job 5678", "1234", ["read", "count", "write"]).job
+        'read … write'
         """
-        name = job_name.removeprefix("job '").removesuffix("'") if "'" in job_name else job_name
-        return Whereabouts(name, execution, vertex)
+        if "'" in job_name:
+            return Whereabouts(job_name.removeprefix("job '").removesuffix("'"), execution)
+        has_id = "job " in job_name  # and no name
+        return Whereabouts((has_id and name_from(vertices)) or job_name, execution)
+
+
+def name_from(vertices: Sequence[str]) -> str:
+    """The name of a job that has none: it is the same for all its runs.
+
+    >>> name_from(["read", "count", "write"]), name_from(["read"]), name_from([])
+    ('read … write', 'read', '')
+    """
+    return " … ".join(vertices[:: max(1, len(vertices) - 1)])
 
 
 Find = Callable[[FrameType, Sequence[FrameType]], Whereabouts | None]

@@ -19,6 +19,7 @@ import pytest
 from pyrite import DAG, AbstractProcessor, Instance, Pipeline, between, processors
 from pyrite.telemetry import json_logs
 from pyrite.telemetry.logs import JsonLines
+from pyrite.watching.observing import name_of
 
 log = logging.getLogger("shop")
 
@@ -44,7 +45,7 @@ def test_a_line_of_a_users_function_has_its_job_and_vertex(pyr: Instance) -> Non
     lines = lines_of(stream.getvalue())
     assert [line["vertex"] for line in lines] == ["first", "second"]
     assert {line["execution"] for line in lines} == {execution.id}
-    assert {line["job"] for line in lines} == {execution.job.name}
+    assert {line["job"] for line in lines} == {name_of(execution.job)}
     assert [line["message"] for line in lines] == ["saw 1", "saw 1"]
     assert set(lines[0]) >= {"time", "level", "logger", "message", "job", "execution", "vertex"}
 
@@ -84,7 +85,8 @@ def test_a_line_of_any_kind_of_step_has_its_vertex(
     stream = io.StringIO()
     with json_logs(stream=stream):
         pyr.new_light_job(dag).execute().result(10)
-    assert {line["vertex"] for line in lines_of(stream.getvalue())} == {"step"}
+    lines = lines_of(stream.getvalue())
+    assert {(line["vertex"], line["job"]) for line in lines} == {("step", "source … step")}
 
 
 def test_a_line_that_is_about_no_job_says_so() -> None:

@@ -60,9 +60,6 @@ class RunContext:
     _made: dict[Hashable, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __post_init__(self) -> None:
-        self.halt.run = Whereabouts.of(self.job_name, self.execution_id)
-
     def fields(self, vertex: str, local_parallelism: int) -> dict[str, Any]:
         """The fields that all kinds of contexts have."""
         return {
@@ -73,6 +70,7 @@ class RunContext:
             "execution_id": self.execution_id,
             "collections": self.collections,
             "job_name": self.job_name,
+            "log_name": "" if self.halt.run is None else self.halt.run.job,
             "is_cancelled": self.is_halted,
         }
 
@@ -107,6 +105,8 @@ class MemberRun:
         grouped: Collection[int] = (),
     ) -> None:
         self._run = run
+        names = [vertex.name for vertex in topology.vertices]
+        run.halt.run = Whereabouts.of(run.job_name, run.execution_id, names)
         self._topology = topology
         self._stretches = stretches
         self._index = index

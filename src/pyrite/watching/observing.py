@@ -6,7 +6,7 @@ import functools
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final
@@ -32,6 +32,7 @@ from pyrite.watching.views import (
     VertexState,
     VertexView,
 )
+from pyrite.whereabouts import name_from
 
 MOST_PROCESSORS: Final = 64
 """A vertex on Spark has one processor for each task, of which there may be thousands."""
@@ -224,14 +225,6 @@ def _kind(execution: Execution) -> Kind:
     if not job.is_light:
         return "normal"
     return "light" if execution.runs_here else "light on members"
-
-
-def name_from(vertices: Sequence[str]) -> str:
-    """
-    >>> name_from(["read", "count", "write"]), name_from(["read"]), name_from([])
-    ('read … write', 'read', '')
-    """
-    return " … ".join(vertices[:: max(1, len(vertices) - 1)])
 
 
 def step_text(vertex: Vertex) -> str:

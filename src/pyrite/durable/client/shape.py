@@ -13,7 +13,8 @@ from typing import Final
 from pyrite.durable.planning.tasks import PlannedJob
 from pyrite.durable.protocol.workflow import COMPLETION
 from pyrite.job import Job
-from pyrite.watching.observing import name_from, step_text
+from pyrite.watching.observing import step_text
+from pyrite.whereabouts import name_from
 
 MOST_CHARACTERS: Final = 400_000
 """A node can hold 1 MB. Of a DAG that needs more than this, the steps and origins are left out."""

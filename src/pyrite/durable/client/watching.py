@@ -29,7 +29,7 @@ from pyrite.durable.store.store import Store
 from pyrite.errors import PyriteError
 from pyrite.functions import shorten
 from pyrite.job import JobStatus as RunStatus
-from pyrite.watching.observing import failure_of, name_from, vertex_view
+from pyrite.watching.observing import failure_of, vertex_view
 from pyrite.watching.views import (
     EdgeView,
     MemberView,
@@ -38,6 +38,7 @@ from pyrite.watching.views import (
     StageView,
     VertexView,
 )
+from pyrite.whereabouts import name_from
 
 MOST_COUNTED: Final = 50
 """The queues of so many open jobs are counted, the newest first: each takes a request or more."""

@@ -54,7 +54,8 @@ class Caller:
         self._loop = loops.acquire()
         self._loops = loops
         self._vertex = name
-        self.whereabouts = Whereabouts.of(context.job_name, context.execution_id, name)
+        job = context.log_name or context.job_name
+        self.whereabouts = Whereabouts(job, context.execution_id, name)
         self._is_cancelled = context.is_cancelled
         if self._calls.service is None:
             return
