@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import Any
 
@@ -266,3 +267,25 @@ def test_times_of_the_longest_attempt_are_kept(one: float, two: float) -> None:
     reported, told = {"v": metrics_of({"a": 1}, one, 0)}, {"v": metrics_of({"a": 1}, two, 5)}
     assert with_times(reported, told) == {"v": metrics_of({"a": 1}, max(one, two), 0)}
     assert with_times(reported, {}) == reported
+
+
+class Row(dict[str, int]):
+    """A row of the user's, as of libraries with dicts of their own."""
+
+    def items(self) -> Any:
+        yield from super().items()
+
+    def __len__(self) -> int:
+        raise TypeError
+
+    __iter__ = __reversed__ = __len__  # type: ignore[assignment]
+
+
+class Rows(list[Row]):
+    __iter__ = __len__ = __getitem__ = Row.__len__  # type: ignore[assignment]
+
+
+def test_rows_of_any_class_can_be_held() -> None:
+    row = Row(a=1)
+    rows = {n: Rows([row]) for n in range(100)}
+    assert about_bytes(rows) > 100 * (sys.getsizeof(row) + sys.getsizeof([]))

@@ -3,6 +3,7 @@ emitted, the time spent and the memory taken; and how metrics of several parts a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict, cast
 
@@ -338,7 +339,7 @@ def _of_vertex(
         for edge in edges
     )
     heavy = (
-        (edge.plan.name, _text(key), count)
+        (edge.plan.name, text_of_key(key), count)
         for edge in edges
         if edge.heavy_keys is not None
         for key, count in edge.heavy_keys.heaviest(MOST_KEYS)
@@ -356,5 +357,11 @@ def _of_vertex(
     )
 
 
-def _text(key: Any) -> str:
-    return shorten(None if key is Nothing.KEY else key, LONGEST_KEY)
+def text_of_key(key: Any) -> str:
+    """The repr of a key, which is the same in each attempt of a task."""
+    text = shorten(None if key is Nothing.KEY else key, LONGEST_KEY)
+    # Python's own repr of an object has its address.
+    return _ADDRESS.sub("", text)
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+(?=>)")
