@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterable
+from itertools import islice
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -89,6 +90,11 @@ def _start_of(value: Any, limit: int, depth: int = 3) -> Any:
         return value[:limit]
     if depth and type(value) in (list, tuple) and value:
         return type(value)(_start_of(each, limit, depth - 1) for each in value[:limit])
+    if depth and type(value) in (set, frozenset) and len(value) > limit:
+        return type(value)(islice(value, limit))
+    if depth and type(value) is dict:
+        start = islice(value.items(), limit)
+        return {key: _start_of(each, limit, depth - 1) for key, each in start}
     return value
 
 

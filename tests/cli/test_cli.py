@@ -295,3 +295,12 @@ def test_ctrl_c_does_not_wait_for_spark_to_start() -> None:
                 assert process.wait(timeout=10) == 130
                 output, _ = process.communicate(timeout=20)
     assert output.splitlines()[-1] == "cancelled"
+
+
+def test_a_log_format_that_is_not_known_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A nightly command does not fail because of a setting of its log."""
+    monkeypatch.setenv("PYRITE_LOG", "info")
+    assert CliRunner().invoke(app, ["version"]).exit_code == 0
+    assert "PYRITE_LOG must be 'json' or 'text'; got 'info'" in caplog.text

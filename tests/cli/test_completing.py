@@ -61,17 +61,16 @@ def test_without_runs_no_job_is_completed() -> None:
 
 
 def completed(shell: str, words: str, number: int) -> list[str]:
-    """What the program prints when a shell asks it."""
+    """What the program prints when a shell asks it to complete a word."""
+    return asked(f"complete_{shell}", COMP_WORDS=words, COMP_CWORD=str(number))
+
+
+def asked(what: str, **variables: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         capture_output=True,
         text=True,
-        env={
-            **os.environ,
-            "_PYRITE_COMPLETE": f"complete_{shell}",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(number),
-        },
+        env={**os.environ, "_PYRITE_COMPLETE": what, **variables},
     )
     return done.stdout.split()
 
@@ -87,10 +86,5 @@ def test_bash_ends_words_at_colons() -> None:
 
 
 def test_the_script_for_a_shell_is_shown() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pyrite", "--show-completion", "bash"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "complete" in done.stdout
+    assert completed("bash", "pyrite --show-comp", 1) == ["--show-completion"]
+    assert "complete_bash" in " ".join(asked("source_bash"))

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from pyrite import Pipeline
 from pyrite import processors as p
 from pyrite.cli import app
-from pyrite.cli.runs.snapshot import busiest_of, of_workload
+from pyrite.cli.runs.snapshot import busiest_of, of_view, of_workload
 from pyrite.instances import Instance
 from pyrite.job import Execution
 from pyrite.watching.recorders import open_recorder
 from pyrite.watching.recording import Recorder
-from pyrite.watching.views import VertexView
+from pyrite.watching.views import RunView, VertexView
 from pyrite.workload import Schedule, Workload
 from tests.workload.conftest import wait_until
 
@@ -77,6 +77,9 @@ def test_a_failed_job_is_listed_with_its_failure(pyr: Instance, recorder: Record
     execution = pyr.new_light_job(pipe).execute()
     execution.exception(10)
     recorder.look()
+    result = CliRunner().invoke(app, ["jobs"], env={"COLUMNS": "60"})
+    assert f"{execution.id}  read_items … out  failed" in result.output
+    assert all(len(line) <= 60 for line in result.output.splitlines()[:2])
     text = call("jobs", "--state", "failed")
     assert f"{execution.id} read_items … out failed" in text
     assert "ZeroDivisionError" in text
@@ -140,6 +143,30 @@ def test_the_busiest_vertex_is_the_one_that_was_busy_longest() -> None:
     assert found is not None
     assert found.name == "slow"
     assert busiest_of([VertexView(name="waits")]) is None
+
+
+def test_of_vertices_in_one_loop_the_first_is_named_with_how_many_others() -> None:
+    """They have the time of the loop, so it cannot be said which of them needs it."""
+    loop = ("numbers", "slow", "count")
+    vertices = [
+        VertexView(
+            name=name,
+            received=n + 1,
+            busy_seconds=2.0,
+            fused_with=tuple(other for other in loop if other != name),
+        )
+        for n, name in enumerate(loop)
+    ]
+    view = RunView(
+        id="1",
+        job_id="2",
+        name="words",
+        kind="light",
+        state="running",
+        submitted=1.0,
+        vertices=(*vertices, VertexView(name="wide", busy_seconds=6.0, processor_count=8)),
+    )
+    assert of_view(view).busiest == "numbers + 2"
 
 
 def test_a_row_of_a_workload_counts_the_jobs_that_have_ended() -> None:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pyrite import DAG, between, processors
+from pyrite.durable.hosts.watching import NoAnswer, Watcher
 from pyrite.errors import JobCancelled
+from pyrite.instances import Instance
 from pyrite.ui.opening import serve, sources_of
+from pyrite.ui.sources import deployments
+from pyrite.watching.journal import runs_folder
 from pyrite.watching.journal.known import key_of, known_places, remember
 from tests.durable.threads import running
 from tests.ui.http import Http
+from tests.watching.jobs import failing
 
 GATE = threading.Event()
 REACHED = threading.Event()
@@ -74,6 +80,39 @@ def test_a_deployment_that_cannot_be_reached_hides_no_other_run(tmp_path: Path) 
         answer = Http(server.url).get(f"/api/durable/{key_of('durable', place)}")
         assert (answer.status, "does not exist" in answer.json["error"]) == (503, True)
         assert Http(server.url).get("/api/durable/none").status == 404
+
+
+def test_a_damaged_deployment_hides_no_other_run(
+    shown: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> None:
+        raise KeyError("tasks")
+
+    monkeypatch.setattr(Watcher, "deployment", damaged)
+    monkeypatch.setattr(Watcher, "job", damaged)
+    execution = shown.new_light_job(failing()).execute()
+    execution.exception(10)
+    remember(runs_folder(), "durable", str(tmp_path))
+    assert shown.ui_url is not None
+    http = Http(shown.ui_url)
+    assert [row["id"] for row in http.get("/api/runs").json["runs"]] == [execution.id]
+    assert http.get("/api/runs/0000").status == 404
+
+
+def test_a_server_that_does_not_answer_is_asked_ever_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def silent(*_: object) -> None:
+        asked.append(clock[0])
+        raise NoAnswer("no answer")
+
+    clock, asked = [0], list[int]()
+    monkeypatch.setattr(Watcher, "deployment", silent)
+    monkeypatch.setattr(deployments, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    deployment = deployments.Deployment("key", "zk://nowhere")
+    for clock[0] in range(200):
+        deployment.rows()
+    assert asked == [0, 10, 30, 70, 150]
 
 
 def test_the_secret_of_a_url_is_not_shown(tmp_path: Path) -> None:

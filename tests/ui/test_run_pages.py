@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from pyrite.watching.heavy_keys import notable_keys
 from tests.ui import scenes
 from tests.ui.stub import Stub
+from tests.watching.test_heavy_keys import CASES, vertex_of
 
 
 def rate_of(page: Page, vertex: str) -> str:
@@ -146,6 +148,17 @@ def test_names_and_errors_of_users_are_text(page: Page, stub: Stub) -> None:
     expect(page.locator("main img, .panel img, svg img")).to_have_count(0)
     expect(page.get_by_role("link", name="page ↗")).to_have_count(0)
     assert page.title() == f"{scenes.HOSTILE} (failed) · Pyrite"
+
+
+def test_the_page_shows_the_same_heavy_keys_as_a_terminal(page: Page, stub: Stub) -> None:
+    page.goto(stub.url)
+    rule = """async (vertices) => {
+        const { notableKeys } = await import("/static/js/parts/heavy_keys.js");
+        return vertices.map((vertex) => notableKeys(vertex).length);
+    }"""
+    vertices = [vertex_of(*case[:3]) for case in CASES.values()]
+    expected = [len(notable_keys(vertex)) for vertex in vertices]
+    assert page.evaluate(rule, [asdict(vertex) for vertex in vertices]) == expected
 
 
 def test_a_large_graph_is_folded_and_can_be_unfolded(page: Page, stub: Stub) -> None:

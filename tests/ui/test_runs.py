@@ -63,6 +63,26 @@ def test_a_failed_run_says_where_and_at_which_item(shown: Instance) -> None:
     assert "no such day" in row["failure"]
 
 
+def test_a_failure_with_a_text_of_megabytes_is_cut(shown: Instance) -> None:
+    execution = shown.new_light_job(failing("x" * 3_000_000 + "\nthe end")).execute()
+    execution.exception(10)
+    assert len(_http(shown).get("/api/runs").body) < 5000
+    answer = _http(shown).get(f"/api/runs/{execution.id}")
+    assert len(answer.body) < 100_000
+    assert answer.json["failure"]["traceback"].endswith("the end\n")
+
+
+def test_text_that_is_no_unicode_is_shown(shown: Instance) -> None:
+    """As the name of a file may be."""
+    execution = shown.new_light_job(failing("\ud800", name="step \udcff")).execute()
+    execution.exception(10)
+    path = f"/api/runs/{execution.id}"
+    run = _http(shown).get(path).json
+    assert run["vertices"][1]["name"] == "step \udcff"
+    assert "\ud800" in run["failure"]["message"]
+    assert _http(shown).get(f"{path}/graph.svg").status == 200
+
+
 def test_a_run_is_cancelled_once(shown: Instance) -> None:
     http = _http(shown)
     execution = shown.new_light_job(Gate().dag()).execute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -116,6 +117,21 @@ def test_the_next_run_in_a_store_is_the_one_that_is_shown(
                 run.wait(20)
             document = Http(server.url).get(path).json
             assert document["counts"] == {**states, "FAILED": 1, "BLOCKED": 1}
+
+
+def test_the_run_in_a_store_that_was_removed_and_made_again_is_the_one_that_is_shown(
+    tmp_path: Path, gate: threading.Event
+) -> None:
+    gate.set()
+    store = tmp_path / "sales"
+    with serve(sources_of(tmp_path, workloads=[store])) as server:
+        for job in ("old", "new"):
+            shutil.rmtree(store, ignore_errors=True)
+            with ThreadPoolExecutor(1) as threads:
+                workload = Workload().add(job, load)
+                workload.run(store=store, kind="transient", executor=threads).wait(20)
+            document = Http(server.url).get(f"/api/workloads/{key_of('workload', str(store))}").json
+            assert [row["job"] for row in document["jobs"]] == [job]
 
 
 def test_what_is_not_there_is_an_error_with_a_sentence(tmp_path: Path) -> None:

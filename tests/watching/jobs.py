@@ -36,11 +36,11 @@ class _AfterEvent:
             yield 1
 
 
-def failing(message: str = "broken") -> DAG:
+def failing(message: str = "broken", *, name: str = "step") -> DAG:
     def fail(item: int) -> int:
         raise ValueError(message)
 
     dag = DAG()
     source = dag.vertex("source", processors.read_items([1, 2, 3]))
-    step = dag.vertex("step", processors.map(fail))
+    step = dag.vertex(name, processors.map(fail))
     return dag.edge(between(source, step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pyrite.watching.journal import Journal, runs_folder
+from pyrite.watching.journal import Journal, default_folder, known, runs_folder
+from pyrite.watching.journal.known import known_places, remember
 from pyrite.watching.journal.pruning import prune
 from pyrite.watching.journal.writing import JournalWriter
 from pyrite.watching.log_lines import LogLine
@@ -83,6 +85,40 @@ def test_a_damaged_file_hides_no_other_run(tmp_path: Path, text: str) -> None:
     assert journal.view("aaaa") is None
     assert not journal.cancel("aaaa")
     assert journal.history("aaaa") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("submitted", "x"), ("submitted", None), ("rate_in", math.nan), ("name", 1)]
+)
+def test_a_damaged_value_hides_no_other_run(tmp_path: Path, name: str, value: object) -> None:
+    writer = JournalWriter(tmp_path)
+    writer.write(_view("aaaa"))
+    writer.write(_view("bbbb"))
+    _change(tmp_path / "aaaa", name, value)
+    assert [row.id for row in Journal(tmp_path).rows()] == ["bbbb"]
+    prune(tmp_path)
+    assert (tmp_path / "aaaa").exists()
+
+
+def test_the_name_of_a_folder_is_the_id_of_its_run(tmp_path: Path) -> None:
+    """What the file says could lead to any folder of the user."""
+    (tmp_path / "precious").mkdir()
+    writer = JournalWriter(tmp_path / "runs")
+    writer.write(_view("aaaa", state="completed", submitted=0.0, ended=1.0))
+    _change(tmp_path / "runs" / "aaaa", "id", str(tmp_path / "precious"))
+    view = Journal(tmp_path / "runs").view("aaaa")
+    assert view is not None
+    assert view.id == "aaaa"
+    prune(tmp_path / "runs")
+    assert (tmp_path / "precious").exists()
+    assert not (tmp_path / "runs" / "aaaa").exists()
+
+
+def _change(folder: Path, name: str, value: object) -> None:
+    """Changes a value in the file of a run."""
+    lines = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
+    text = "".join(f"{json.dumps({**line, name: value})}\n" for line in lines)
+    (folder / "run.jsonl").write_text(text)
 
 
 @pytest.mark.parametrize("id", ["../outside", "..", ".", "", "/etc", "a/b", "known", "ABCD\n"])
@@ -159,3 +195,41 @@ def test_the_default_folder_follows_the_environment(monkeypatch: pytest.MonkeyPa
     assert runs_folder() == Path("/home/me/.local/state/pyrite/runs")
     monkeypatch.setenv("PYRITE_RUNS", "/elsewhere")
     assert runs_folder() == Path("/elsewhere")
+
+
+def test_a_user_without_a_home_has_a_default_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    assert default_folder() == Path("/.local/state/pyrite/runs")
+
+
+def test_a_place_of_any_bytes_is_remembered(tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"\xff")
+    place.mkdir()
+    remember(tmp_path / "runs", "workload", str(place))
+    assert [each.place for each in known_places(tmp_path / "runs", "workload")] == [str(place)]
+
+
+def test_to_look_at_the_known_places_forgets_none(tmp_path: Path) -> None:
+    """A share that is not mounted may come back."""
+    share = tmp_path / "share"
+    share.mkdir()
+    remember(tmp_path, "workload", str(share))
+    share.rmdir()
+    assert known_places(tmp_path, "workload") == []
+    share.mkdir()
+    assert [each.place for each in known_places(tmp_path, "workload")] == [str(share)]
+
+
+def test_known_places_that_were_not_used_for_long_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known, "MOST", 2)
+    monkeypatch.setattr(known, "GONE_SECONDS", 0.0)
+    for n in range(4):
+        remember(tmp_path, "durable", f"zk://host{n}")
+    remember(tmp_path, "workload", str(tmp_path / "gone"))
+    remember(tmp_path, "workload", str(tmp_path))
+    places = {json.loads(path.read_text())["place"] for path in tmp_path.glob("known/*.json")}
+    assert places == {"zk://host2", "zk://host3", str(tmp_path)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from dataclasses import dataclass
 
 import pytest
 
@@ -13,8 +15,9 @@ from pyrite.errors import JobFailed
 from pyrite.instances import Instance
 from pyrite.job import Execution
 from pyrite.watching.observers import add_observer, remove_observer
-from pyrite.watching.observing import step_text, view_of
+from pyrite.watching.observing import failure_of, step_text, view_of
 from pyrite.watching.rates import Rates
+from pyrite.watching.secrets import without_secrets
 from pyrite.watching.views import RunView
 
 
@@ -115,3 +118,54 @@ def test_the_step_of_a_vertex_names_its_functions_with_their_lines() -> None:
     text = step_text(DAG().vertex("double", processors.map(twice)))
     assert "twice, test_observing.py line " in text
     assert " at 0x" not in text
+
+
+def test_the_text_of_a_step_has_no_secrets() -> None:
+    @dataclass(frozen=True)
+    class Fetch:
+        url: str
+        password: str
+
+        def __call__(self, count: int) -> list[object]:
+            return []
+
+    url = "memory://me:hush@host/a.csv?sig=hush"
+    fetch = Fetch("https://hush@host", "hush")
+    for supplier in (processors.read_files(url), processors.write_files(url), fetch):
+        text = step_text(DAG().vertex("step", supplier))
+        assert "host" in text
+        assert "hush" not in text
+
+
+def test_the_text_of_an_error_has_no_secrets() -> None:
+    error = JobFailed("no file matches 'memory://me:hush@host/a*.csv?sig=hush'")
+    assert failure_of(error).message == "no file matches 'memory://***@host/a*.csv?***'"
+
+
+@pytest.mark.parametrize("text", ["a://" * 5000, "a://" + ":" * 20_000, "a://b?" * 3000])
+def test_secrets_are_looked_for_in_a_moment(text: str) -> None:
+    began = time.process_time()
+    without_secrets(text)
+    assert time.process_time() - began < 0.5
+
+
+def test_the_text_of_a_step_is_made_once_and_costs_little() -> None:
+    @dataclass
+    class Enrich:
+        table: dict[int, Loud]
+
+        def __call__(self, count: int) -> list[object]:
+            return []
+
+    class Loud:
+        def __repr__(self) -> str:
+            asked.append(self)
+            return "loud"
+
+    asked: list[Loud] = []
+    vertex = DAG().vertex("enrich", Enrich({n: Loud() for n in range(10_000)}))
+    assert "loud" in step_text(vertex)
+    assert len(asked) < 500
+    asked.clear()
+    assert "loud" in step_text(vertex)
+    assert asked == []

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,7 +69,6 @@ def test_the_stages_that_were_seen_last_stay_when_the_run_has_ended(
 
 
 def test_another_process_finds_the_run_in_the_journal(pyr: Instance, recorder: Recorder) -> None:
-    assert recorder.folder is not None
     journal = Journal(recorder.folder)
     gate = Gate()
     execution = pyr.new_light_job(gate.dag()).execute()
@@ -100,7 +100,6 @@ def test_a_light_job_that_failed_is_in_the_journal(pyr: Instance, tmp_path: Path
 
 
 def test_a_request_in_the_journal_cancels_the_run(pyr: Instance, recorder: Recorder) -> None:
-    assert recorder.folder is not None
     execution = pyr.new_light_job(Gate().dag()).execute()
     recorder.look()
     assert Journal(recorder.folder).cancel(execution.id)
@@ -112,7 +111,6 @@ def test_a_request_in_the_journal_cancels_the_run(pyr: Instance, recorder: Recor
 
 
 def test_the_log_of_a_run_has_the_lines_of_its_time(pyr: Instance, recorder: Recorder) -> None:
-    assert recorder.folder is not None
     logger = logging.getLogger("pyrite.test")
     logger.warning("before")
     gate = Gate()
@@ -190,7 +188,6 @@ def test_a_folder_that_cannot_be_written_to_is_a_warning_and_no_more(
 def test_a_full_disk_fails_no_job_and_keeps_what_is_there(
     pyr: Instance, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert recorder.folder is not None
     gate = Gate()
     execution = pyr.new_light_job(gate.dag()).execute()
     recorder.look()
@@ -278,7 +275,6 @@ def test_after_ctrl_c_a_command_has_recorded_how_its_run_ended(
 def test_a_run_that_cannot_be_cancelled_hides_no_other_run(
     pyr: Instance, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert recorder.folder is not None
     gates = [Gate(), Gate()]
     first, second = (pyr.new_light_job(gate.dag()).execute() for gate in gates)
     recorder.look()
@@ -301,7 +297,6 @@ def test_a_run_that_cannot_be_cancelled_hides_no_other_run(
 def test_a_folder_that_is_deleted_meanwhile_is_made_again(
     pyr: Instance, recorder: Recorder
 ) -> None:
-    assert recorder.folder is not None
     gate = Gate()
     execution = pyr.new_light_job(gate.dag()).execute()
     recorder.look()
@@ -310,6 +305,45 @@ def test_a_folder_that_is_deleted_meanwhile_is_made_again(
     execution.result(10)
     recorder.look()
     assert [row.state for row in Journal(recorder.folder).rows()] == ["completed"]
+
+
+def test_what_the_journal_has_of_a_run_that_has_ended_is_not_kept_in_memory(
+    pyr: Instance, recorder: Recorder
+) -> None:
+    gate = Gate()
+    execution = pyr.new_light_job(gate.dag()).execute()
+    recorder.look()
+    kept = weakref.ref(recorder._running[execution.id])
+    logging.getLogger("pyrite.test").warning("meanwhile")
+    gate.open()
+    execution.result(10)
+    assert [row.state for row in recorder.rows()] == ["completed"]
+    assert kept() is None
+    view = recorder.view(execution.id)
+    assert view is not None
+    assert view.state == "completed"
+    assert len(recorder.history(execution.id)["source"]["t"]) == 2
+    assert [line.message for line in recorder.log(execution.id)] == ["meanwhile"]
+
+
+def test_a_run_of_another_instance_is_followed_to_its_end(
+    pyr: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "SHORT_SECONDS", 0.0)
+    monkeypatch.setattr(recording_module, "LOOK_SECONDS", 0.01)
+    gate = Gate()
+    with open_recorder(tmp_path) as recording:
+        execution = pyr.new_light_job(gate.dag()).execute()
+        follows = {each for each in threading.enumerate() if each.name == "pyrite-recorder"}
+    follows |= {each for each in threading.enumerate() if each.name == "pyrite-recorder"}
+    assert [row.state for row in Journal(tmp_path).rows()] == ["running"]
+    gate.open()
+    execution.result(10)
+    for each in follows:
+        each.join(10)
+    assert [row.state for row in Journal(tmp_path).rows()] == ["completed"]
+    pyr.new_light_job(failing()).execute().exception(10)
+    assert len(recording.recorder.rows()) == 1
 
 
 def test_a_durable_job_that_nobody_follows_any_more_is_lost_from_sight(

@@ -30,6 +30,7 @@ from pyrite.cli.workload import app as workload_app
 from pyrite.job import JobConfig
 from pyrite.telemetry.logs import VARIABLE as LOG_VARIABLE
 from pyrite.telemetry.logs import from_environment as log_from_environment
+from pyrite.telemetry.logs import wanted_format
 
 app = typer.Typer(
     help="Write a DAG of Python processors once; run it anywhere.",
@@ -71,15 +72,14 @@ def options(
         LogFormat | None,
         typer.Option(
             help="The format of the log on stderr. With json, each record is one line of JSON, "
-            "with its job and vertex.",
-            envvar=LOG_VARIABLE,
-            show_envvar=True,
+            f"with its job and vertex. Default: the variable {LOG_VARIABLE}, or text.",
         ),
     ] = None,
 ) -> None:
     handler: logging.Handler = RichHandler(console=Console(stderr=True), show_path=False)
-    if log_format is LogFormat.json:
-        os.environ[LOG_VARIABLE] = "json"  # for the processes that this one starts
+    if log_format is not None:
+        os.environ[LOG_VARIABLE] = log_format.value  # for the processes that this one starts, too
+    if wanted_format() == "json":
         handler = logging.StreamHandler()
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,

@@ -111,14 +111,14 @@ class JsonLines(logging.Formatter):
 
 def formatter(plain: str) -> logging.Formatter:
     """For a handler of its own: JSON lines if the variable `PYRITE_LOG` says so, else this."""
-    return JsonLines() if _wanted() == "json" else logging.Formatter(plain)
+    return JsonLines() if wanted_format() == "json" else logging.Formatter(plain)
 
 
 def from_environment() -> None:
     """Writes JSON lines if the variable `PYRITE_LOG` says so: until the end of the process. A
     second call changes nothing."""
     global _of_environment
-    wanted = _wanted()
+    wanted = wanted_format()
     if wanted == "json" and _of_environment is None:
         _of_environment = json_logs()
     elif wanted not in ("", "json", "text") and wanted not in _warned:
@@ -128,7 +128,8 @@ def from_environment() -> None:
         )
 
 
-def _wanted() -> str:
+def wanted_format() -> str:
+    """What the variable says, which may be anything."""
     return os.environ.get(VARIABLE, "").strip().lower()
 
 

@@ -10,12 +10,13 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from pyrite.ui.guarding import Guarded
+from pyrite.ui.json_response import JSONResponse
 from pyrite.ui.routes.answering import ERRORS, missing
 from pyrite.ui.routes.durable import DurableRoutes
 from pyrite.ui.routes.runs import RunRoutes

@@ -6,9 +6,10 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pyrite.ui.json_response import JSONResponse
 from pyrite.ui.security import HEADERS, READING, Guard, Refusal
 
 

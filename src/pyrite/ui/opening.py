@@ -26,7 +26,6 @@ class Page(Closing):
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
         self._recording: Recording = open_recorder()
         recorder = self._recording.recorder
-        assert recorder.folder is not None
         try:
             sources = sources_of(recorder.folder, recorder=recorder)
             self._server = serve(sources, host=host, port=port, token=token)

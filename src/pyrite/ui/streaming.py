@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -12,6 +12,9 @@ import anyio.to_thread
 from starlette.responses import StreamingResponse
 
 from pyrite.errors import PyriteError
+from pyrite.ui.json_response import json_text
+
+logger = logging.getLogger("pyrite.ui")
 
 T = TypeVar("T")
 
@@ -52,10 +55,15 @@ async def _events(
         is_stopping = stopping.is_set()
         try:
             moment = await in_thread(read)
-            text = f"event: {name}\ndata: {json.dumps(moment.document)}\n\n"
+            text = _event(name, moment.document)
         except PyriteError as error:  # a store that cannot be read now
             moment = Moment(None)
-            text = f"event: problem\ndata: {json.dumps({'error': str(error)})}\n\n"
+            text = _event("problem", {"error": str(error)})
+        except Exception:
+            moment = Moment(None)
+            text = _event("problem", {"error": "the server could not read it; its log says why"})
+            if text != sent:
+                logger.warning("the event '%s' could not be read", name, exc_info=True)
         if text != sent:
             yield text
             sent, silent = text, 0.0
@@ -70,3 +78,7 @@ async def _events(
             await asyncio.wait_for(stopping.wait(), EVENT_SECONDS)
         except TimeoutError:
             silent += EVENT_SECONDS
+
+
+def _event(name: str, document: Any) -> str:
+    return f"event: {name}\ndata: {json_text(document)}\n\n"

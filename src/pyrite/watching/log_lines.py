@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Final
 
-from pyrite.functions import shorten_text
+from pyrite.functions import shorten, shorten_text
 from pyrite.whereabouts import Whereabouts, whereabouts
 
 LINES_KEPT: Final = 5000
@@ -55,24 +55,25 @@ class LogLines:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        """A thread may log while it logs: garbage collection and signals call functions of the
+        user at any moment."""
         self._lines: deque[LogLine] = deque(maxlen=LINES_KEPT)
         self._next = 0
         self._is_closed = False
         self._before = logging.getLogRecordFactory()
         logging.setLogRecordFactory(self._made)
 
-    @property
-    def next(self) -> int:
-        return self._next
-
-    def of(self, execution: str, since: float, until: float | None, after: int) -> list[LogLine]:
+    def of(
+        self, execution: str, since: float, until: float | None, after: int
+    ) -> tuple[list[LogLine], int]:
         """The lines from number `after` that are about the run; and those that are not known to be
-        about another run, and were logged while it ran."""
+        about another run, and were logged while it ran. And the number to go on from."""
         with self._lock:
-            skipped = max(0, after - (self._next - len(self._lines)))
-            lines = list(islice(self._lines, skipped, None))
-        return [
+            next = self._next
+            first = next - len(self._lines)
+            lines = list(islice(self._lines, max(0, after - first), None))
+        found = [
             line
             for line in lines
             if line.execution == execution
@@ -82,6 +83,9 @@ class LogLines:
                 and (until is None or line.time <= until)
             )
         ]
+        if after < first and lines[0].time > since:
+            found.insert(0, _missing(first - 1, lines[0].time))
+        return found, next
 
     def close(self) -> None:
         self._is_closed = True
@@ -89,7 +93,7 @@ class LogLines:
             logging.setLogRecordFactory(self._before)
 
     def after_fork(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def _made(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
         record = self._before(*args, **kwargs)
@@ -101,13 +105,15 @@ class LogLines:
     def _keep(self, record: logging.LogRecord, about: Whereabouts | None) -> None:
         try:
             message = _FORMATTER.format(record)  # with the traceback, if there is one
-        except Exception:
-            message = str(record.msg)
+        except Exception:  # logging itself says so, if there is a handler
+            message = f"{shorten(record.msg)} % {shorten(record.args)}"
         record.exc_text = None  # other formatters have their own tracebacks
         with self._lock:
+            n = self._next
+            self._next += 1
             self._lines.append(
                 LogLine(
-                    n=self._next,
+                    n=n,
                     time=record.created,
                     level=record.levelname,
                     logger=record.name,
@@ -116,10 +122,19 @@ class LogLines:
                     execution=None if about is None else about.execution,
                 )
             )
-            self._next += 1
 
 
 _FORMATTER: Final = logging.Formatter()
+
+
+def _missing(n: int, time: float) -> LogLine:
+    return LogLine(
+        n=n,
+        time=time,
+        level="WARNING",
+        logger=__name__,
+        message=f"lines are missing here: only the last {LINES_KEPT} of this process are kept",
+    )
 
 
 def _is_own(logger: str | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import time
@@ -9,12 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from pyrite.dag import DAG, Vertex
 from pyrite.errors import JobFailed
 from pyrite.functions import describe, message_of, shorten, shorten_text
 from pyrite.job import Execution, Job, JobStatus
+from pyrite.processors.loops.steps import Step
 from pyrite.tracebacks import users_traceback
+from pyrite.watching.secrets import without_secrets
 from pyrite.watching.views import (
     EdgeView,
     FailureView,
@@ -33,6 +37,7 @@ MOST_PROCESSORS: Final = 64
 """A vertex on Spark has one processor for each task, of which there may be thousands."""
 
 LONGEST_STEP: Final = 300
+LONGEST_TEXT: Final = 20_000
 
 
 def view_of(execution: Execution) -> RunView:
@@ -109,17 +114,25 @@ def name_of(job: Job) -> str:
 
 
 def failure_of(error: BaseException) -> FailureView:
-    """An error as a person reads it."""
+    """An error as a person reads it. Its texts may have any length, and name URLs with passwords."""
     if not isinstance(error, JobFailed):
-        return FailureView(message=message_of(error))
+        return FailureView(message=_shown(message_of(error)))
     cause = error.__cause__
     return FailureView(
-        message=str(error),
+        message=_shown(str(error)),
         vertex=error.vertex,
         edge=error.edge,
         item=None if error.item is None else shorten(error.item, 2000),
-        traceback="" if cause is None else users_traceback(cause),
+        traceback="" if cause is None else _shown(users_traceback(cause)),
     )
+
+
+def _shown(text: str) -> str:
+    """Without its middle if it is long: the last line of a traceback says most."""
+    if len(text) > LONGEST_TEXT:
+        half = LONGEST_TEXT // 2
+        text = f"{text[:half]}…\n…{text[-half:]}"
+    return without_secrets(text)
 
 
 _STATES: Final[Mapping[JobStatus, RunState]] = {
@@ -222,11 +235,29 @@ def name_from(vertices: Sequence[str]) -> str:
 
 
 def step_text(vertex: Vertex) -> str:
-    """What a vertex runs, in short. It costs little, also if the step holds a million items."""
+    """What a vertex runs, in short and without secrets. It costs little, also if the step holds a
+    million items: all who watch ask for it again and again."""
+    text = _texts.get(vertex)
+    if text is None:
+        text = _texts[vertex] = without_secrets(_step_text(vertex))
+    return text
+
+
+_texts: Final[WeakKeyDictionary[Vertex, str]] = WeakKeyDictionary()
+
+
+def _step_text(vertex: Vertex) -> str:
     step = getattr(vertex.supplier, "step", None)
+    if step is None:
+        step = vertex.supplier
+    elif isinstance(step, Step):
+        step = step.without_secrets()
+    if isinstance(step, functools.partial):
+        return describe(step)
     # A class with a repr of its own may hide something.
-    if not is_dataclass(step) or not hasattr(type(step).__repr__, "__wrapped__"):
-        return shorten(vertex.supplier if step is None else step, LONGEST_STEP)
+    is_plain = is_dataclass(step) and hasattr(type(step).__repr__, "__wrapped__")
+    if not is_plain or isinstance(step, type):
+        return shorten(step, LONGEST_STEP)
     parts = [f"{f.name}={_short(getattr(step, f.name))}" for f in fields(step) if f.repr]
     return shorten_text(f"{type(step).__name__}({', '.join(parts)})", LONGEST_STEP)
 

@@ -35,7 +35,7 @@ class Recording(Closing):
 
     def remember(self, kind: KnownKind, place: str | None) -> None:
         """Notes the store of a workload, or a place of durable jobs, for pages to find it again."""
-        if place is not None and self.recorder.folder is not None:
+        if place is not None:
             remember(self.recorder.folder, kind, place)
 
     def close(self) -> None:
@@ -58,7 +58,6 @@ class _OpenRecorders:
             return Recording(users[0])
 
     def left(self, recorder: Recorder) -> None:
-        assert recorder.folder is not None
         with self._lock:
             users = self._users[recorder.folder]
             users.pop()

@@ -20,6 +20,7 @@ from pyrite.forks import repair_after_fork
 from pyrite.job import Execution
 from pyrite.watching.followed import Followed
 from pyrite.watching.history import HistoryDocument
+from pyrite.watching.journal import Journal
 from pyrite.watching.journal.pruning import prune
 from pyrite.watching.journal.writing import JournalWriter
 from pyrite.watching.log_lines import LogLine, LogLines
@@ -41,14 +42,16 @@ HISTORY_LOOKS: Final = 10
 """The history is large, so it is written less often."""
 LOOKS_BETWEEN_PRUNING: Final = 3600
 CLOSING_SECONDS: Final = 2.0
+THREAD: Final = "pyrite-recorder"
 
 
 class Recorder(Closing):
-    """Is an Observer and a RunSource. Without a folder it keeps the runs in memory only. Use
-    `recorders.open_recorder`, which shares one among all who record to the same folder."""
+    """Is an Observer and a RunSource. Use `recorders.open_recorder`, which shares one among all who
+    record to the same folder."""
 
-    def __init__(self, folder: Path | None, *, is_quiet: bool = False) -> None:
+    def __init__(self, folder: Path, *, is_quiet: bool = False) -> None:
         self.folder = folder
+        self._journal = Journal(folder)
         self._is_quiet = is_quiet
         self._looking = threading.RLock()
         """Held while looking: views of a run are in the order of time."""
@@ -56,6 +59,9 @@ class Recorder(Closing):
         self._wake = threading.Event()
         self._running: dict[str, Followed] = {}
         self._ended: OrderedDict[str, Followed] = OrderedDict()
+        self._saved: OrderedDict[str, RunRow] = OrderedDict()
+        """Those that have ended and are in the journal as they ended. All else is read there: the
+        views and histories of a thousand large runs would take gigabytes."""
         self._lines = LogLines()
         self._thread: threading.Thread | None = None
         self._writer: JournalWriter | None = None
@@ -75,61 +81,73 @@ class Recorder(Closing):
             if self._begun % SHORT_PER_LOOK == 0:
                 self._drop_short()  # not at the next look: until then, all would stay in memory
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="pyrite-recorder", daemon=True
-                )
+                self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
                 self._thread.start()
 
     # A source of runs.
 
     def rows(self) -> list[RunRow]:
         self._settle()
-        found = [RunRow.of(each.view, can_cancel=True) for each in self._all()]
+        with self._lock:
+            found = list(self._saved.values())
+            others = [*self._running.values(), *self._ended.values()]
+        found += [RunRow.of(each.view, can_cancel=True) for each in others]
         return sorted(found, key=lambda row: (row.submitted, row.id), reverse=True)
 
     def view(self, id: str) -> RunView | None:
         self._settle()
         found = self._find(id)
-        return None if found is None else found.view
+        if found is not None:
+            return found.view
+        return self._journal.view(id) if id in self._saved else None
 
     def history(self, id: str) -> HistoryDocument:
         found = self._find(id)
-        return {} if found is None else found.history.to_json()
+        if found is not None:
+            return found.history.to_json()
+        return self._journal.history(id) if id in self._saved else {}
 
     def log(self, id: str, after: int = 0) -> list[LogLine]:
         found = self._find(id)
-        return [] if found is None else self._lines_of(found, after)
+        if found is not None:
+            return self._lines_of(found, after)[0]
+        return self._journal.log(id, after) if id in self._saved else []
 
     def cancel(self, id: str) -> bool:
         found = self._running.get(id)
         return found is not None and found.execution is not None and found.execution.cancel()
 
     def close(self) -> None:
-        """Looks once more, and stops. What runs on is not recorded any further."""
+        """Looks once more, and stops. What still runs, as in another instance, is followed until
+        it ends or the process does."""
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
             thread, self._thread = self._thread, None
-        atexit.unregister(self.close)
         remove_observer(self)
         self._wake.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join(CLOSING_SECONDS)
         self.look()
-        self._lines.close()
+        atexit.unregister(self.close)
+        if self._running:
+            atexit.register(self.look)
+            threading.Thread(target=self._follow_to_end, name=THREAD, daemon=True).start()
+        else:
+            self._lines.close()
 
     def after_fork(self) -> None:
         """The child records its own runs alone; its thread starts with the first of them."""
         self._looking = threading.RLock()
         self._lock = threading.Lock()
         self._wake = threading.Event()
-        self._running, self._ended = {}, OrderedDict()
+        self._running, self._ended, self._saved = {}, OrderedDict(), OrderedDict()
         self._thread = self._writer = None
         self._lines.after_fork()
 
     def __repr__(self) -> str:
-        return f"<recorder of runs in {self.folder or 'memory'}>"
+        return f"<recorder of runs in {self.folder}>"
 
     def look(self) -> None:
         """Takes the views of all runs now, and writes those to the journal that belong there. Does
@@ -150,6 +168,18 @@ class Recorder(Closing):
             took = time.thread_time() - began
             pause = min(LONGEST_PAUSE, max(LOOK_SECONDS, took / SHARE_OF_TIME))
 
+    def _follow_to_end(self) -> None:
+        self._wake.clear()
+        for run in list(self._running.values()):
+            if run.execution is not None:
+                run.execution.add_done_callback(lambda _: self._wake.set())
+        while self._running:
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+            self.look()
+        self._lines.close()
+        atexit.unregister(self.look)
+
     def _look(self) -> None:
         for each in self._newest():
             try:
@@ -158,7 +188,7 @@ class Recorder(Closing):
                 logger.warning("run %s could not be looked at", each.id, exc_info=True)
         self._looks += 1
         if self._writer is not None and self._looks % LOOKS_BETWEEN_PRUNING == 0:
-            self._write(self._prune)
+            self._write(lambda: prune(self.folder))
 
     def _newest(self) -> list[Followed]:
         """The runs to look at."""
@@ -180,40 +210,47 @@ class Recorder(Closing):
 
     def _look_at(self, run: Followed) -> None:
         run.look()
-        if self.folder is not None and run.belongs_in_journal:
-            self._write(lambda: self._record(run))
-        if run.execution is None:
-            with self._lock:
-                self._running.pop(run.id, None)
+        is_saved = False
+        try:
+            if run.belongs_in_journal:
+                is_saved = self._write(lambda: self._record(run))
+        finally:
+            if run.execution is None:
+                self._keep_ended(run, is_saved)
+
+    def _keep_ended(self, run: Followed, is_saved: bool) -> None:
+        with self._lock:
+            self._running.pop(run.id, None)
+            if is_saved:
+                self._saved[run.id] = RunRow.of(run.view, can_cancel=False)
+            else:
                 self._ended[run.id] = run
-                while len(self._ended) > ENDED_KEPT:
-                    self._ended.popitem(last=False)
+            for kept in (self._saved, self._ended):
+                while len(kept) > ENDED_KEPT:
+                    kept.popitem(last=False)
 
     def _record(self, run: Followed) -> None:
-        assert self.folder is not None
         writer = self._writer
         if writer is None:
             writer = JournalWriter(self.folder)
             writer.write(run.view)
             self._writer = writer
-            self._prune()
+            prune(self.folder)
         if run.execution is not None and writer.takes_cancel_request(run.id):
             run.execution.cancel()
-        lines = self._lines_of(run, run.next_line)
-        run.next_line = self._lines.next
+        lines, next_line = self._lines_of(run, run.next_line)
         writer.append_log(run.id, lines)
+        run.next_line = next_line
         if run.execution is None or run.looks % HISTORY_LOOKS == 0:
             writer.write_history(run.id, run.history.to_json())
         writer.write(run.view)
         run.is_in_journal = True
 
-    def _prune(self) -> None:
-        assert self.folder is not None
-        prune(self.folder)
-
-    def _write(self, write: Callable[[], None]) -> None:
+    def _write(self, write: Callable[[], None]) -> bool:
+        """Whether it was written."""
         try:
             write()
+            return True
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
@@ -224,13 +261,10 @@ class Recorder(Closing):
                     self.folder,
                     error.strerror or error,
                 )
+            return False
 
-    def _lines_of(self, run: Followed, after: int) -> list[LogLine]:
+    def _lines_of(self, run: Followed, after: int) -> tuple[list[LogLine], int]:
         return self._lines.of(run.id, run.view.submitted, run.view.ended, after)
-
-    def _all(self) -> list[Followed]:
-        with self._lock:
-            return [*self._running.values(), *self._ended.values()]
 
     def _find(self, id: str) -> Followed | None:
         with self._lock:

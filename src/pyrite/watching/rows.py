@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, replace
+from types import UnionType
+from typing import Any, Final, Protocol
 
+from pyrite.functions import shorten, shorten_text
 from pyrite.watching.history import HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.views import Kind, RunState, RunView
@@ -49,7 +51,7 @@ class RunRow:
             rate_in=sum(each.emitted_rate for each in view.vertices if each.name not in fed),
             host=view.host,
             pid=view.pid,
-            failure=None if failure is None else next(iter(failure.message.splitlines()), ""),
+            failure=None if failure is None else first_line(failure.message),
             can_cancel=can_cancel and not view.has_ended,
         )
 
@@ -69,9 +71,37 @@ class RunRow:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> RunRow:
-        """Keys that are not known are left out: a newer version may have written them."""
-        names = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in found.items() if name in names})
+        """Keys that are not known are left out: a newer version may have written them. Raises
+        TypeError if a value is not of its type: one damaged row must not break a list."""
+        given = {name: value for name, value in found.items() if name in _TYPES}
+        for name, value in given.items():
+            if not isinstance(value, _TYPES[name]):
+                raise TypeError(f"'{name}' of a run cannot be {shorten(value)}")
+        return cls(**given)
+
+
+def first_line(text: str) -> str:
+    return shorten_text(next(iter(text[: LONGEST_LINE + 1].splitlines()), ""), LONGEST_LINE)
+
+
+LONGEST_LINE: Final = 500
+
+_TYPES: Final[Mapping[str, type[Any] | UnionType]] = {
+    "id": str,
+    "name": str,
+    "kind": str,
+    "state": str,
+    "submitted": float | int,
+    "ended": float | int | None,
+    "seconds": float | int,
+    "items_in": int,
+    "items_out": int,
+    "rate_in": float | int,
+    "host": str,
+    "pid": int,
+    "failure": str | None,
+    "can_cancel": bool,
+}
 
 
 class RunSource(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pyrite.watching.heavy_keys import notable_keys
 from pyrite.watching.views import VertexView
 from pyrite.watching.words import duration, rate, size
 
@@ -32,9 +33,10 @@ def _unless_zero(number: int) -> str:
 
 
 def _heaviest(vertex: VertexView) -> str:
-    if not vertex.heaviest_keys:
+    keys = notable_keys(vertex)
+    if not keys:
         return ""
-    key = max(vertex.heaviest_keys, key=lambda each: each.share)
+    key = max(keys, key=lambda each: each.share)
     return f"{key.key}: {key.share:.0%}"
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from pyrite.cli.showing import watch
 from pyrite.cli.showing.watch import Watch
 from pyrite.instances import Instance
 from pyrite.job import Execution
+from pyrite.watching.observing import view_of
+from pyrite.watching.views import RunView
 
 JOBS = """
 import pathlib, time
@@ -119,6 +122,35 @@ def test_without_a_terminal_a_line_tells_how_far_the_job_is(
     assert out == ""
     assert err.startswith("numbers … last: running for ")
     assert len(err.splitlines()) == 1
+
+
+def test_a_job_is_not_looked_at_before_a_line_is_due(
+    running: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view of a large job takes time from the job."""
+    monkeypatch.setattr(watch, "view_of", lambda execution: pytest.fail("it was looked at"))
+    with Watch(running) as watching:
+        watching.look()
+
+
+def test_a_view_that_takes_long_is_not_taken_again_at_once(
+    running: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def slowly(execution: Execution) -> RunView:
+        looks.append(time.monotonic())
+        while time.monotonic() < looks[-1] + 0.02:
+            pass
+        return view_of(execution)
+
+    monkeypatch.setattr(watch, "FIRST_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "view_of", slowly)
+    with Watch(running) as watching:
+        while len(looks) < 2:
+            watching.look()
+    assert looks[1] - looks[0] >= 10 * 0.02
 
 
 def test_a_quiet_watch_shows_nothing(

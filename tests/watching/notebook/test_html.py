@@ -128,7 +128,7 @@ def test_names_and_messages_are_escaped(pyr: Instance) -> None:
 
 
 def test_stages_memory_skew_and_heaviest_keys_are_shown() -> None:
-    key = HeavyKey(edge="a -> b", key="'the'", count=43, share=0.43)
+    key = HeavyKey(edge="a -> b", key="'the'", count=430, share=0.43)
     vertex = VertexView(name="b", skew=3.2, spilled_bytes=5_000_000, heaviest_keys=(key,))
     view = _view(
         vertices=(VertexView(name="a"), vertex),

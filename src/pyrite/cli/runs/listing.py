@@ -79,7 +79,7 @@ def _show(rows: Sequence[RunRow], *, everything: bool, answer: Answer) -> None:
     if not shown:
         console.print("there are no jobs", highlight=False)
         return
-    console.print(table_of(_columns(shown), console.width))
+    console.print(table_of(_columns(shown, console.width), console.width))
     failed = [row for row in shown if row.failure]
     if failed:
         console.print()
@@ -91,10 +91,11 @@ def _show(rows: Sequence[RunRow], *, everything: bool, answer: Answer) -> None:
         console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
-def _columns(rows: Sequence[RunRow]) -> list[Column]:
+def _columns(rows: Sequence[RunRow], width: int) -> list[Column]:
+    longest = max(12, min(40, width - 34))
     columns = [
-        Column(title="id", cells=[row.id for row in rows], is_text=True),
-        Column(title="name", cells=[shorten_text(row.name, 40) for row in rows], is_text=True),
+        Column(title="id", cells=[row.id for row in rows], is_text=True, is_whole=True),
+        Column(title="name", cells=[shorten_text(row.name, longest) for row in rows], is_text=True),
         Column(
             title="state",
             cells=[row.state for row in rows],

@@ -25,8 +25,9 @@ RECENT_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopRow:
-    """`done` is how many tasks, parts or jobs are done, of how many. `busiest` is the vertex that
-    was busy for the longest time, or a job of a workload that runs."""
+    """`done` is how many tasks, parts or jobs are done, of how many. `busiest` is the vertex whose
+    processors were busy for the longest time, "name + 3" if it runs in one loop with three others;
+    of a workload, how many jobs run."""
 
     id: str
     name: str
@@ -71,19 +72,35 @@ def of_view(view: RunView) -> TopRow:
         rate_in=view.rate_in,
         rate_out=view.rate_out,
         done=f"{done:,} of {total:,}" if total else "",
-        busiest="" if busiest is None else busiest.name,
+        busiest="" if busiest is None else _loop(busiest),
         memory_bytes=sum(member.memory_bytes for member in view.members),
     )
 
 
 def busiest_of(vertices: Sequence[VertexView]) -> VertexView | None:
-    """The one that was busy for the longest time; if no time is known, the one with most items."""
+    """The one whose processors were busy for the longest time; if no time is known, the one with
+    most items. Vertices that run in one loop share their time: the first stands for all."""
     moved = [each for each in vertices if each.received or each.emitted or each.busy_seconds]
+    in_loop = set[str]()
+    firsts = []
+    for each in moved:
+        if each.name not in in_loop:
+            in_loop.update(each.fused_with)
+            firsts.append(each)
     return max(
-        moved,
-        key=lambda each: (each.busy_seconds, each.queue_fill, each.received + each.emitted),
+        firsts,
+        key=lambda each: (
+            each.busy_seconds / max(1, each.processor_count),
+            each.queue_fill,
+            each.received + each.emitted,
+        ),
         default=None,
     )
+
+
+def _loop(first: VertexView) -> str:
+    others = f" + {len(first.fused_with)}" if first.fused_with else ""
+    return first.name + others
 
 
 def of_workload(found: Mapping[str, Any]) -> TopRow:
@@ -148,7 +165,9 @@ def _columns(rows: Sequence[TopRow]) -> list[Column]:
         Column(title="in", cells=[rate(row.rate_in) for row in rows], rank=1),
         Column(title="out", cells=[rate(row.rate_out) for row in rows], rank=2),
         Column(title="done", cells=[row.done for row in rows], rank=3),
-        Column(title="busiest", cells=[row.busiest[:30] for row in rows], rank=4, is_text=True),
+        Column(
+            title="busiest", cells=[_middle_out(row.busiest) for row in rows], rank=4, is_text=True
+        ),
         Column(
             title="memory",
             cells=[size(row.memory_bytes) if row.memory_bytes else "" for row in rows],
@@ -158,3 +177,12 @@ def _columns(rows: Sequence[TopRow]) -> list[Column]:
         Column(title="id", cells=[row.id for row in rows], rank=7, is_text=True),
     ]
     return [column for column in columns if not column.rank or any(column.cells)]
+
+
+def _middle_out(text: str, limit: int = 30) -> str:
+    """A long text without its middle: its end says how many others there are.
+
+    >>> _middle_out("the mean of all the prices of all the orders + 3")
+    'the mean of all the p…ders + 3'
+    """
+    return text if len(text) <= limit else f"{text[: limit - 9]}…{text[-8:]}"

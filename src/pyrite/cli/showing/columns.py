@@ -26,6 +26,12 @@ class Column:
     """One for each cell, or none."""
     is_text: bool = False
     """Whether it is aligned to the left."""
+    is_whole: bool = False
+    """Whether it is never cut, as an id that a person copies."""
+
+    @property
+    def least_width(self) -> int:
+        return self.width if self.is_whole else min(self.width, SHORTEST_NAME)
 
     @property
     def width(self) -> int:
@@ -36,7 +42,7 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     """The columns that have room. The first one may be cut down to SHORTEST_NAME."""
     kept = list(columns)
     while len(kept) > 1:
-        needed = min(kept[0].width, SHORTEST_NAME) + sum(GAP + each.width for each in kept[1:])
+        needed = kept[0].least_width + sum(GAP + each.width for each in kept[1:])
         last = max(kept[1:], key=lambda column: column.rank)
         if needed <= width or not last.rank:
             break
@@ -55,7 +61,7 @@ def table_of(columns: Sequence[Column], width: int) -> Table:
             justify="left" if column.is_text else "right",
             no_wrap=True,
             overflow="ellipsis",
-            max_width=max(1, width - others) if number == 0 else None,
+            max_width=max(column.least_width, width - others) if number == 0 else None,
         )
     for row in zip(*(_texts(column) for column in kept)):
         table.add_row(*row)

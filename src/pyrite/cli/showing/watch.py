@@ -4,6 +4,7 @@ four times a second, elsewhere a line now and then. All of it goes to standard e
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Final
 
@@ -16,6 +17,7 @@ from pyrite.cli.showing.pictures import line_of, picture_of
 from pyrite.job import Execution
 from pyrite.watching.observing import view_of
 from pyrite.watching.rates import Rates
+from pyrite.watching.views import RunView
 
 QUIET_SECONDS: Final = 1.0
 """Nothing is shown of a job that ends before."""
@@ -37,6 +39,7 @@ class Watch:
         self._rates = Rates()
         self._pace = Pace()
         self._live: Live | None = None
+        self._next_view = 0.0
 
     def __enter__(self) -> Watch:
         return self
@@ -60,17 +63,25 @@ class Watch:
                 self.look()
 
     def look(self) -> None:
-        if self._quiet:
+        """Shows how far the job is, if that is due. A view of a large job takes time from the job,
+        so none is taken for nothing, and at most a tenth of the time goes to it."""
+        seconds = time.time() - self._execution.submitted
+        is_terminal = is_live(self._console)
+        next_seconds = QUIET_SECONDS if is_terminal else self._pace.next_seconds
+        if self._quiet or seconds < next_seconds or time.monotonic() < self._next_view:
             return
+        began = time.monotonic()
         view = self._rates.added_to(view_of(self._execution))
-        if not is_live(self._console):
-            is_patient = view.state == "starting" and view.seconds < SPARK_SECONDS
-            if not is_patient and self._pace.is_due(view.seconds):
-                hint = "; press Ctrl-C to give up" if view.state == "starting" else ""
-                say(escape(line_of(view) + hint))
+        self._next_view = time.monotonic() + 9 * (time.monotonic() - began)
+        if is_terminal:
+            self._draw(view)
             return
-        if view.seconds < QUIET_SECONDS:
-            return
+        is_patient = view.state == "starting" and view.seconds < SPARK_SECONDS
+        if not is_patient and self._pace.is_due(seconds):
+            hint = "; press Ctrl-C to give up" if view.state == "starting" else ""
+            say(escape(line_of(view) + hint))
+
+    def _draw(self, view: RunView) -> None:
         if self._live is None:
             self._live = Live(
                 console=self._console,
@@ -93,13 +104,13 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._next = self._pause = FIRST_LINE_SECONDS
+        self.next_seconds = self._pause = FIRST_LINE_SECONDS
 
     def is_due(self, seconds: float) -> bool:
-        if seconds < self._next:
+        if seconds < self.next_seconds:
             return False
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
-        self._next = seconds + self._pause
+        self.next_seconds = seconds + self._pause
         return True
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from pyrite.errors import PyriteError
+from pyrite.ui.json_response import JSONResponse
 from pyrite.ui.streaming import in_thread
 
 logger = logging.getLogger("pyrite.ui")
@@ -19,6 +20,10 @@ logger = logging.getLogger("pyrite.ui")
 async def answer(read: Callable[[], Any]) -> Response:
     """The document that the function returns. It may block."""
     return JSONResponse(await in_thread(read))
+
+
+def drawn(svg: str) -> Response:
+    return Response(svg.encode(errors="replace"), media_type="image/svg+xml")
 
 
 def missing(what: str) -> HTTPException:

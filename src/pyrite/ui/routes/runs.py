@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from pyrite.ui.graphs import graph_of_run
-from pyrite.ui.routes.answering import answer, list_in, missing, number_in
+from pyrite.ui.json_response import JSONResponse
+from pyrite.ui.routes.answering import answer, drawn, list_in, missing, number_in
 from pyrite.ui.sources.runs import Found, Runs
 from pyrite.ui.streaming import Moment, in_thread, stream
 
@@ -72,7 +73,7 @@ class RunRoutes:
     async def _graph(self, request: Request) -> Response:
         unfold = frozenset(request.query_params.getlist("unfold"))
         svg = await in_thread(lambda: graph_of_run(self._found(request).view, unfold))
-        return Response(svg, media_type="image/svg+xml")
+        return drawn(svg)
 
     async def _log(self, request: Request) -> Response:
         after = number_in(request, "after", 0, most=10**18)

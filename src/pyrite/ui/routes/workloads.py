@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from pyrite.ui.routes.answering import answer, missing
+from pyrite.ui.json_response import JSONResponse
+from pyrite.ui.routes.answering import answer, drawn, missing
 from pyrite.ui.sources.workloads import UnknownWorkload, Workloads
 from pyrite.ui.streaming import Moment, in_thread, stream
 from pyrite.workload.outcomes import NoResult
@@ -50,7 +51,7 @@ class WorkloadRoutes:
         key = request.path_params["key"]
         unfold = frozenset(request.query_params.getlist("unfold"))
         svg = await in_thread(lambda: _found(lambda: self._workloads.graph(key, unfold)))
-        return Response(svg, media_type="image/svg+xml")
+        return drawn(svg)
 
     async def _log(self, request: Request) -> Response:
         key, job = request.path_params["key"], request.path_params["job"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,15 +17,19 @@ from pyrite.errors import PyriteError
 from pyrite.watching.history import History, HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.rates import Rates
-from pyrite.watching.rows import RunRow
+from pyrite.watching.rows import RunRow, first_line
 from pyrite.watching.views import RunState, RunView
+
+logger = logging.getLogger("pyrite.ui")
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 3.0
 """A page does not wait longer for a server."""
 SILENT_SECONDS: Final = 10.0
-"""One that did not answer is not asked again for so long: a list of runs has other sources, too."""
+"""One that did not answer is not asked again for so long: a list of runs has other sources, too.
+Each time in a row it is twice as long."""
+LONGEST_SILENCE: Final = 300.0
 CLOSING_SECONDS: Final = 0.5
 FOLLOWED: Final = 100
 FRESH_SECONDS: Final = 0.5
@@ -42,6 +47,7 @@ class Deployment:
         self.label = hidden(place)
         self._watcher = Watcher(place, patience=PATIENCE_SECONDS)
         self._silent_until = 0.0
+        self._pause = SILENT_SECONDS
         self._lock = threading.Lock()
         self._seen: DeploymentView | None = None
         self._rows: list[RunRow] = []
@@ -56,14 +62,15 @@ class Deployment:
         """Those that were seen last, if the store cannot be reached now."""
         try:
             self._rows = self._read_rows()
-        except (PyriteError, OSError):
-            pass
+        except Exception as error:  # a damaged store must not hide the runs of other sources
+            self._explain(error)
         return self._rows
 
     def view(self, id: str) -> RunView | None:
         try:
             found = self._asked(lambda: self._watcher.job(id))
-        except (PyriteError, OSError):
+        except Exception as error:
+            self._explain(error)
             return None
         with self._lock:
             rates, history = self._followed.setdefault(id, (Rates(), History()))
@@ -92,10 +99,17 @@ class Deployment:
         if time.monotonic() < self._silent_until:
             raise PyriteError(f"{self.label} does not answer")
         try:
-            return ask()
+            answer = ask()
+            self._pause = SILENT_SECONDS
+            return answer
         except NoAnswer:
-            self._silent_until = time.monotonic() + SILENT_SECONDS
+            self._silent_until = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_SILENCE)
             raise
+
+    def _explain(self, error: Exception) -> None:
+        if not isinstance(error, PyriteError | OSError):
+            logger.debug("%s cannot be read", self.label, exc_info=error)
 
     def _view(self) -> DeploymentView:
         seen = self._seen
@@ -131,7 +145,7 @@ def _plain(job: JobRow) -> RunRow:
         submitted=submitted,
         ended=job.ended,
         seconds=max(0.0, (until or submitted) - submitted),
-        failure=job.failure,
+        failure=None if job.failure is None else first_line(job.failure),
         can_cancel=not job.has_ended,
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pyrite.watching.rows import RunRow, RunSource
 from pyrite.watching.views import RunView
@@ -43,8 +44,8 @@ class Runs:
     ) -> list[RunRow]:
         """The newest first."""
         found: dict[str, RunRow] = {}
-        for source in self._sources():
-            for row in source.rows():
+        for rows in _lists(self._sources()):
+            for row in rows:
                 if row.id not in found or found[row.id].state == "lost":
                     found[row.id] = row
         words = search.lower().split()
@@ -68,6 +69,17 @@ class Runs:
                 return found
             lost = lost or found
         return lost
+
+
+def _lists(sources: Sequence[RunSource]) -> list[Sequence[RunRow]]:
+    """The rows of each source. Servers are asked at the same time: each may not answer."""
+    if len(sources) < SEVERAL:
+        return [source.rows() for source in sources]
+    with ThreadPoolExecutor(len(sources)) as threads:
+        return list(threads.map(lambda source: source.rows(), sources))
+
+
+SEVERAL: Final = 4
 
 
 def _text(row: RunRow) -> str:

@@ -27,7 +27,8 @@ class Workloads:
         self.stores = stores
         self._lock = threading.RLock()
         """One thread at a time uses a handle."""
-        self._open: OrderedDict[str, Run] = OrderedDict()
+        self._open: OrderedDict[str, tuple[object, Run]] = OrderedDict()
+        """By key: which run it is, and its handle."""
         self._ended: dict[tuple[str, str], tuple[object, dict[str, Any]]] = {}
         """By key and kind of document: what the status was, and the document of a run that has
         ended, which does not change."""
@@ -93,11 +94,12 @@ class Workloads:
     def _with_run(self, key: str, use: Callable[[Run], T]) -> T:
         store = self._store(key)
         with self._lock:
-            run = self._open.pop(key, None)
-            if run is None or _is_replaced(run):
+            which = _which(store)
+            known, run = self._open.pop(key, (None, None))
+            if run is None or known != which:
                 run = Run.attach(store)
             result = use(run)
-            self._open[key] = run
+            self._open[key] = which, run
             while len(self._open) > OPEN_RUNS:
                 self._open.popitem(last=False)
             return result
@@ -113,10 +115,11 @@ class UnknownWorkload(PyriteError):
     pass
 
 
-def _is_replaced(run: Run) -> bool:
-    """Whether another run was started in its store."""
-    status = Store(run.store).status()
-    return status is None or status.run != run.status.run
+def _which(folder: Path) -> object:
+    """Tells the runs in a store apart. The numbers of runs begin again in a store that was removed
+    and made again."""
+    status = Store(folder).status()
+    return None if status is None else (status.run, status.started, status.master)
 
 
 def _summary(run: Run) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -19,6 +20,7 @@ logger = logging.getLogger("pyrite.watching")
 
 KnownKind = Literal["workload", "durable"]
 MOST: Final = 100
+GONE_SECONDS: Final = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,17 @@ class Known:
     used: float
 
     @property
+    def is_there(self) -> bool:
+        return "://" in self.place or os.path.isdir(self.place)
+
+    @property
     def key(self) -> str:
         """A short name for addresses. It tells nothing about the place."""
         return key_of(self.kind, self.place)
 
 
 def key_of(kind: KnownKind, place: str) -> str:
-    return hashlib.sha256(f"{kind} {place}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{kind} {place}".encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def remember(folder: Path, kind: KnownKind, place: str) -> None:
@@ -50,25 +56,34 @@ def remember(folder: Path, kind: KnownKind, place: str) -> None:
         write_private(
             folder / places.KNOWN / f"{known.key}.json", json.dumps(asdict(known)).encode()
         )
+        _forget_old(folder)
     except OSError as error:
         logger.debug("'%s' cannot be noted in '%s': %s", place, folder, error)
 
 
 def known_places(folder: Path, kind: KnownKind) -> list[Known]:
-    """Those that still exist, the one used last first. More than MOST, and folders that are gone,
-    are forgotten."""
-    found: list[Known] = []
+    """Those that are there now, the one used last first. It changes nothing: a share that is not
+    mounted may come back, and not all who look may write."""
+    found = [known for known in _all(folder).values() if known.kind == kind and known.is_there]
+    return sorted(found, key=lambda known: known.used, reverse=True)[:MOST]
+
+
+def _all(folder: Path) -> dict[Path, Known]:
+    found: dict[Path, Known] = {}
     for path in (folder / places.KNOWN).glob("*.json"):
         try:
-            known = Known(**json.loads(path.read_bytes()))
-            is_there = "://" in known.place or os.path.isdir(known.place)
-        except (OSError, ValueError, TypeError):
+            known = json.loads(path.read_bytes())
+            found[path] = Known(known["kind"], str(known["place"]), float(known["used"]))
+        except (OSError, ValueError, TypeError, KeyError):
             continue
-        if known.kind == kind and is_there:
-            found.append(known)
-        elif not is_there:
+    return found
+
+
+def _forget_old(folder: Path) -> None:
+    """More than MOST of a kind, and those that are gone and were not used for long."""
+    oldest = time.time() - GONE_SECONDS
+    count: Counter[str] = Counter()
+    for path, known in sorted(_all(folder).items(), key=lambda each: -each[1].used):
+        count[known.kind] += 1
+        if count[known.kind] > MOST or (known.used < oldest and not known.is_there):
             path.unlink(missing_ok=True)
-    found.sort(key=lambda known: known.used, reverse=True)
-    for known in found[MOST:]:
-        (folder / places.KNOWN / f"{known.key}.json").unlink(missing_ok=True)
-    return found[:MOST]

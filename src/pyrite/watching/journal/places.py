@@ -33,8 +33,15 @@ def folder_in_environment() -> Path | None:
 
 def default_folder() -> Path:
     state = os.environ.get("XDG_STATE_HOME")
-    base = Path(state) if state and os.path.isabs(state) else Path.home() / ".local" / "state"
+    base = Path(state) if state and os.path.isabs(state) else _home() / ".local" / "state"
     return base / "pyrite" / "runs"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without a name, as in a container: runs are not recorded
+        return Path("/")
 
 
 def is_id(text: str) -> bool:

@@ -53,8 +53,8 @@ class Journal:
     def view(self, id: str) -> RunView | None:
         try:
             with open(self._folder(id) / places.RUN, encoding="utf-8") as file:
-                head = _head(file.readline())
-                view = RunView.from_json(json.loads(file.readline()))
+                head = _head(file.readline(), id)
+                view = replace(RunView.from_json(_document(file.readline())), id=id)
         except _UNREADABLE:
             return None
         if view.has_ended:
@@ -115,7 +115,7 @@ class Journal:
         except _UNREADABLE:
             return None
         try:
-            head = _head(line)
+            head = _head(line, id)
         except _UNREADABLE:
             head = None  # it is damaged, or of a version that writes something else
         self._heads[id] = (stamp, head)
@@ -130,9 +130,20 @@ class Journal:
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
-def _head(line: str) -> _Head:
-    found: dict[str, Any] = json.loads(line)
-    return _Head(RunRow.from_json(found), float(found["seen"]), Owner.from_json(found["owner"]))
+def _head(line: str, id: str) -> _Head:
+    """The name of the folder is the id, whatever the file says: paths are made of it."""
+    found = _document(line)
+    row = RunRow.from_json({**found, "id": id})
+    return _Head(row, float(found["seen"]), Owner.from_json(found["owner"]))
+
+
+def _document(line: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(line, parse_constant=_refuse)
+    return found
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
 
 
 def _lines(path: Path) -> Iterator[LogLine]:

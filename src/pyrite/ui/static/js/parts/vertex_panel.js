@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { bytes, count, percent, plural, rate, seconds } from "../format.js";
+import { notableKeys } from "./heavy_keys.js";
 import { bar, pairs } from "./pieces.js";
 import { busyShare } from "./run_overview.js";
 import { spark } from "./spark.js";
@@ -32,7 +33,7 @@ export function vertexDetail(vertex, history, run, onChoose) {
       vertex.origin ? ["Added at", h("code", {}, vertex.origin)] : null,
     ]),
     processors(vertex),
-    heaviest(vertex.heaviest_keys),
+    heaviest(notableKeys(vertex)),
     vertex.fused_with.length
       ? section(
           "Runs in one loop with",
