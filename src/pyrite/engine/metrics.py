@@ -11,6 +11,7 @@ from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology, edge_name
 from pyrite.engine.tasklets import ProcessorTasklet
 from pyrite.functions import shorten
+from pyrite.processor import Processor
 from pyrite.processors.groups.aggregates import Nothing
 from pyrite.processors.loops.fused import FusedProcessor
 
@@ -297,7 +298,7 @@ def _heaviest(
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
     processor = tasklet.processor
     received, emitted = tasklet.received, 0
-    held, spilled = processor.held_bytes, processor.spilled_bytes
+    held, spilled = _memory_of(processor)
     if isinstance(processor, FusedProcessor):
         received, emitted = processor.vertex_counts()[position]
         held, spilled = processor.vertex_memory()[position]
@@ -318,6 +319,16 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
         "spilled_bytes": spilled,
         "done": int(tasklet.has_finished),
     }
+
+
+def _memory_of(processor: Processor) -> tuple[int, int]:
+    """What a processor says. One of the user's may have attributes with these names that mean
+    something else, and a job must not fail because of its metrics."""
+    try:
+        held, spilled = processor.held_bytes, processor.spilled_bytes
+    except Exception:
+        return 0, 0
+    return held if isinstance(held, int) else 0, spilled if isinstance(spilled, int) else 0
 
 
 def _of_vertex(
