@@ -171,7 +171,7 @@ def so_far(told: Iterable[Told], tasks: Sequence[TaskShape]) -> dict[str, Any]:
         for name in task.vertices:  # a part on Spark tells of the vertices that have begun
             missing = task.parts - sum(name in part for part in known)
             known += [{name: one}] * missing
-    total = added_up(known, order)
+    total = added_up(known, list(order))
     for task in tasks:
         for name in task.vertices:
             total[name]["done"] = task.complete
