@@ -177,6 +177,16 @@ def at_rest(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
     }
 
 
+def not_begun(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
+    """The metrics of a part of the same job with the same vertices, before it begins."""
+    return {
+        name: cast(
+            VertexMetrics, {**_with(vertex, _NUMBERS, 0), "inbound": {}, "heaviest_keys": []}
+        )
+        for name, vertex in metrics.items()
+    }
+
+
 def with_times(
     metrics: Mapping[str, VertexMetrics], told: Mapping[str, VertexMetrics]
 ) -> dict[str, VertexMetrics]:
