@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -168,10 +167,10 @@ def so_far(told: Iterable[Told], tasks: Sequence[TaskShape]) -> dict[str, Any]:
     if not known:
         return {}
     one = _with_processors(NOTHING)
-    times = Counter(name for part in known for name in part)
-    for task in tasks:  # a part on Spark tells only of the vertices that have begun
-        for number in range(task.parts):
-            known.append({name: one for name in task.vertices if times[name] <= number})
+    for task in tasks:
+        for name in task.vertices:  # a part on Spark tells of the vertices that have begun
+            missing = task.parts - sum(name in part for part in known)
+            known += [{name: one}] * missing
     total = added_up(known, list(order))
     for task in tasks:
         for name in task.vertices:
