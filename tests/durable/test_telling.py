@@ -11,7 +11,7 @@ import pytest
 
 from pyrite.durable.client.figures import metrics_of
 from pyrite.durable.peer import telling
-from pyrite.durable.peer.telling import FULL, Telling
+from pyrite.durable.peer.telling import FULL, LONGEST, Telling
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.workflow import Part
 from pyrite.durable.store.sqlite import SqliteStore
@@ -76,6 +76,29 @@ def test_it_tells_once_a_second_and_only_what_is_new(noted: Noted) -> None:
         tally.commits(items(5)) if count == 1 else None
         assert len(noted.written) == count
     assert metrics_of(noted, "job")["v"]["received"] == 10
+
+
+def test_no_write_is_too_long_for_a_node(noted: Noted) -> None:
+    clock = Clock()
+    telling = Telling(noted, "peer-1", clock)
+    for number in range(4000):
+        telling.begin(Part("job", "task", number), number).commits(items(5))
+    clock.now += 1
+    telling.tick()
+    assert max(noted.written) <= LONGEST
+    assert metrics_of(noted, "job")["v"]["received"] == 20_000
+
+
+def test_single_processors_are_left_out_if_there_are_too_many(noted: Noted) -> None:
+    clock = Clock()
+    telling = Telling(noted, "peer-1", clock)
+    vertex = items(5)["v"]
+    many = {f"v{n}": {**vertex, "processors": [*vertex["processors"] * 64]} for n in range(100)}
+    telling.begin(PART, 1, by_processor=True).commits(many)
+    clock.now += 1
+    telling.tick()
+    assert max(noted.written) <= LONGEST
+    assert metrics_of(noted, "job")["v99"]["received"] == 5
 
 
 def test_an_idle_peer_tells_what_is_left_and_then_nothing_more(noted: Noted) -> None:

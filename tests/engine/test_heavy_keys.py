@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrite.engine.heavy_keys import CAPACITY, EXACT, SAMPLES, HeavyKeys, pruned
+from pyrite.engine.metrics import text_of_key
 
 KEYS = st.lists(st.integers(0, 30), max_size=EXACT)
 
@@ -106,3 +109,36 @@ def test_the_first_items_are_counted_the_same_way_at_once_and_one_by_one(keys: l
 def test_a_sketch_stays_small() -> None:
     heavy = seen(range(100_000))
     assert len(heavy._weights) <= 2 * CAPACITY
+
+
+@pytest.mark.parametrize("columns", [None, ["a"]])
+def test_an_edge_may_carry_batches_and_other_items(columns: list[str] | None) -> None:
+    heavy = HeavyKeys(lambda item: 0, columns)
+    heavy.see([pa.record_batch({"a": [7] * 100})], 100)
+    for _ in range(40):
+        heavy.see([{"a": 7}], 1)
+    assert heavy.seen == 140
+    assert [key for key, _ in heavy.heaviest(5)] == [7 if columns else 0]
+
+
+@dataclass(frozen=True)
+class Body:
+    content: bytes
+
+
+@pytest.mark.parametrize("key", [bytes, str, Body, lambda content: ("a", content)])
+def test_large_keys_are_counted_but_not_kept(key: Callable[[bytes], Any]) -> None:
+    contents = [bytes([n % 4]) * 100_000 for n in range(300)]
+    items = [key(content[:50_000] + content[:50_000]) for content in contents]
+    heavy = seen(items, 10)
+    assert len(heavy.heaviest(9)) == 4
+    assert len(pickle.dumps(heavy._weights)) < 10_000
+
+
+class Plain:
+    """A key with Python's own repr."""
+
+
+def test_the_text_of_a_key_has_no_address() -> None:
+    assert "Plain object>" in text_of_key(Plain())
+    assert "0x" not in text_of_key((1, Plain()))

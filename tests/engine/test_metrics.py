@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import Any
 
@@ -132,6 +133,24 @@ def test_a_users_processor_may_tell_what_it_holds(pyr: Instance) -> None:
     execution = pyr.new_light_job(dag.edge(between(source, keeps))).execute()
     execution.result(10)
     assert execution.metrics()["keeps"]["spilled_bytes"] == 14
+
+
+def test_a_users_processor_may_use_the_same_names_for_something_else(pyr: Instance) -> None:
+    class Keeps(AbstractProcessor):
+        held_bytes: Any = None
+
+        def spilled_bytes(self) -> int:  # type: ignore[override]
+            return 7
+
+        def try_process_0(self, item: object) -> None: ...
+
+    dag = DAG()
+    source, keeps = dag.vertex("source", p.read_items([1])), dag.vertex("keeps", Keeps)
+    bad = dag.vertex("bad", p.map(abs), on_error=pyrite.skip())
+    dag.edge(between(source, bad)).edge(between(bad, keeps))
+    execution = pyr.new_light_job(dag).execute()
+    execution.result(10)
+    assert execution.metrics()["keeps"]["spilled_bytes"] == 0
 
 
 BATCH = pa.record_batch({"k": list(range(20_000)), "v": list(range(20_000))})
@@ -266,3 +285,25 @@ def test_times_of_the_longest_attempt_are_kept(one: float, two: float) -> None:
     reported, told = {"v": metrics_of({"a": 1}, one, 0)}, {"v": metrics_of({"a": 1}, two, 5)}
     assert with_times(reported, told) == {"v": metrics_of({"a": 1}, max(one, two), 0)}
     assert with_times(reported, {}) == reported
+
+
+class Row(dict[str, int]):
+    """A row of the user's, as of libraries with dicts of their own."""
+
+    def items(self) -> Any:
+        yield from super().items()
+
+    def __len__(self) -> int:
+        raise TypeError
+
+    __iter__ = __reversed__ = __len__  # type: ignore[assignment]
+
+
+class Rows(list[Row]):
+    __iter__ = __len__ = __getitem__ = Row.__len__  # type: ignore[assignment]
+
+
+def test_rows_of_any_class_can_be_held() -> None:
+    row = Row(a=1)
+    rows = {n: Rows([row]) for n in range(100)}
+    assert about_bytes(rows) > 100 * (sys.getsizeof(row) + sys.getsizeof([]))

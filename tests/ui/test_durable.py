@@ -13,6 +13,7 @@ from pyrite import DAG, between, processors
 from pyrite.durable.hosts.watching import NoAnswer, Watcher
 from pyrite.errors import JobCancelled
 from pyrite.instances import Instance
+from pyrite.ui import streaming
 from pyrite.ui.opening import serve, sources_of
 from pyrite.ui.sources import deployments
 from pyrite.watching.journal import runs_folder
@@ -97,6 +98,27 @@ def test_a_damaged_deployment_hides_no_other_run(
     http = Http(shown.ui_url)
     assert [row["id"] for row in http.get("/api/runs").json["runs"]] == [execution.id]
     assert http.get("/api/runs/0000").status == 404
+
+
+def test_a_run_whose_store_does_not_answer_for_a_moment_is_not_taken_for_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> None:
+        raise NoAnswer("no answer")
+
+    monkeypatch.setattr(streaming, "EVENT_SECONDS", 0.02)
+    monkeypatch.setattr(deployments, "SILENT_SECONDS", 0.0)
+    place = tmp_path / "jobs"
+    sources = sources_of(tmp_path, durable=[str(place)])
+    with running(place, peers=0) as threads, serve(sources) as server:
+        http, path = Http(server.url), f"/api/runs/{threads.execute(_held()).id}"
+        with http.events(f"{path}/events") as events:
+            assert next(events)[0] == "run"
+            with monkeypatch.context() as meanwhile:
+                meanwhile.setattr(Watcher, "job", silent)
+                assert any(name == "problem" for name, _ in events)
+                assert http.get(path).status == 503
+            assert any(name == "run" for name, _ in events)
 
 
 def test_a_server_that_does_not_answer_is_asked_ever_less_often(

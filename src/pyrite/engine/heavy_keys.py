@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections import _count_elements  # type: ignore[attr-defined]
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Final
 
 from pyrite.functions import shorten
@@ -27,6 +28,8 @@ CAPACITY: Final = 128
 """How many keys a sketch keeps. A count may be too small by one of so many items at most."""
 FEWEST_HITS: Final = 4
 """A key that was met less often in a sample may be there by chance, and is not told."""
+LONGEST: Final = 200
+"""Of a key that is longer, only its hash and the start of its text are kept."""
 _CHANCE: Final = random.Random(1)
 _GAPS: Final = tuple(_CHANCE.random() for _ in range(1024))
 
@@ -85,6 +88,7 @@ class HeavyKeys:
         if is_batch(items[0]):
             if self._by_rows:
                 self._see_rows(items, start)
+            self._next = max(self._next, end)
             return
         if start < EXACT and self._stride == 1:
             self._see_all(items[: EXACT - start])
@@ -95,9 +99,9 @@ class HeavyKeys:
         """The first items, at once."""
         try:
             keys = list(map(self._key_of, items))
-            if NAN_FREE.issuperset(map(type, keys)):
+            if NAN_FREE.issuperset(map(type, keys)) and max(map(_length, keys)) <= LONGEST:
+                self._total += len(keys)  # first: another thread divides by it
                 _count_elements(self._weights, keys)
-                self._total += len(keys)
                 self._next += len(keys)
         except Exception:  # one by one
             pass
@@ -128,9 +132,7 @@ class HeavyKeys:
             self._next = at + 1
         self._total += stride
         try:
-            key = self._key_of(*item)
-            if type(key) is not str and type(key) is not int:
-                key = _hashable(one_nan(key))
+            key = _kept(self._key_of(*item))
             weights[key] = weights.get(key, 0) + stride
         except Exception:  # the sender got the key of this item, so its function is not repeatable
             return
@@ -146,21 +148,52 @@ class HeavyKeys:
         return [(key, round(weight * seen / total)) for key, weight in found[:most]]
 
 
-def _hashable(key: Any) -> Any:
+def _kept(key: Any) -> Any:
+    """What is kept of a key. It must not be large: a key may be the item itself."""
+    kind = type(key)
+    if kind is int or ((kind is str or kind is bytes) and len(key) <= LONGEST):
+        return key
+    if kind is tuple and len(key) <= LONGEST:
+        return tuple(map(_kept, key))
+    key = one_nan(key)
+    if (kind in NAN_FREE and kind is not str and kind is not bytes) or isinstance(key, Enum):
+        return key
     try:
-        hash(key)
+        number = hash(key)
     except TypeError:  # a list or a dict
-        return _Unhashable(shorten(key))
-    return key
+        return _Text(shorten(key))
+    return key if kind is float else _Large((kind, number), shorten(key))
 
 
-class _Unhashable(str):
+def _length(key: Any) -> int:
+    return len(key) if type(key) is str or type(key) is bytes else 0
+
+
+class _Text(str):
     """The repr of a key that is not hashable."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class _Large:
+    """Stands for all keys of one type that have the same hash."""
+
+    __slots__ = ("_same", "_text")
+
+    def __init__(self, same: tuple[type, int], text: str) -> None:
+        self._same, self._text = same, text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Large) and self._same == other._same
+
+    def __hash__(self) -> int:
+        return hash(self._same)
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 def _key_function(

@@ -3,6 +3,7 @@ emitted, the time spent and the memory taken; and how metrics of several parts a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict, cast
 
@@ -10,6 +11,7 @@ from pyrite.engine.fusion import Stretch
 from pyrite.engine.plan import Topology, edge_name
 from pyrite.engine.tasklets import ProcessorTasklet
 from pyrite.functions import shorten
+from pyrite.processor import Processor
 from pyrite.processors.groups.aggregates import Nothing
 from pyrite.processors.loops.fused import FusedProcessor
 
@@ -296,7 +298,7 @@ def _heaviest(
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
     processor = tasklet.processor
     received, emitted = tasklet.received, 0
-    held, spilled = processor.held_bytes, processor.spilled_bytes
+    held, spilled = _memory_of(processor)
     if isinstance(processor, FusedProcessor):
         received, emitted = processor.vertex_counts()[position]
         held, spilled = processor.vertex_memory()[position]
@@ -319,6 +321,16 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
     }
 
 
+def _memory_of(processor: Processor) -> tuple[int, int]:
+    """What a processor says. One of the user's may have attributes with these names that mean
+    something else, and a job must not fail because of its metrics."""
+    try:
+        held, spilled = processor.held_bytes, processor.spilled_bytes
+    except Exception:
+        return 0, 0
+    return held if isinstance(held, int) else 0, spilled if isinstance(spilled, int) else 0
+
+
 def _of_vertex(
     name: str,
     parts: list[ProcessorMetrics],
@@ -338,7 +350,7 @@ def _of_vertex(
         for edge in edges
     )
     heavy = (
-        (edge.plan.name, _text(key), count)
+        (edge.plan.name, text_of_key(key), count)
         for edge in edges
         if edge.heavy_keys is not None
         for key, count in edge.heavy_keys.heaviest(MOST_KEYS)
@@ -356,5 +368,11 @@ def _of_vertex(
     )
 
 
-def _text(key: Any) -> str:
-    return shorten(None if key is Nothing.KEY else key, LONGEST_KEY)
+def text_of_key(key: Any) -> str:
+    """The repr of a key, which is the same in each attempt of a task."""
+    text = shorten(None if key is Nothing.KEY else key, LONGEST_KEY)
+    # Python's own repr of an object has its address.
+    return _ADDRESS.sub("", text)
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+(?=>)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from typing import Final
 
 from pyrite.forks import repair_after_fork
 from pyrite.job import Execution
@@ -21,11 +22,16 @@ from pyrite.watching.workloads import (
     remove_workload_observer,
 )
 
+SETTLING_SECONDS: Final = 1.0
+"""How long it waits for another thread that looks at the end of a run."""
+
 
 class Following:
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._running: dict[str, Execution] = {}
+        self._ending: dict[str, int] = {}
+        """The runs whose end is looked at now, each with the thread that does."""
         repair_after_fork(self)
 
     def on_begin(self, execution: Execution) -> None:
@@ -60,10 +66,14 @@ class Following:
         return tuple(self._running.copy().values())
 
     def settle(self) -> None:
-        """Looks at the ends that no thread has looked at yet."""
+        """Returns when all ends are looked at: by this thread, or by the one that has begun to."""
         for execution in self.running:
             if execution.done():
                 self._ended(execution)
+        here = threading.get_ident()
+        with self._changed:
+            begun = {id for id, thread in self._ending.items() if thread != here}
+            self._changed.wait_for(lambda: begun.isdisjoint(self._ending), SETTLING_SECONDS)
 
     def began(self, execution: Execution) -> None:
         self.on_begin(execution)
@@ -75,12 +85,19 @@ class Following:
 
     def after_fork(self) -> None:
         """The runs of the parent do not end here."""
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._running = {}
+        self._ending = {}
 
     def _ended(self, execution: Future[None]) -> None:
         assert isinstance(execution, Execution)
-        with self._lock:
+        with self._changed:
             if self._running.pop(execution.id, None) is None:
                 return
-        self.on_end(execution)
+            self._ending[execution.id] = threading.get_ident()
+        try:
+            self.on_end(execution)
+        finally:
+            with self._changed:
+                self._ending.pop(execution.id, None)
+                self._changed.notify_all()

@@ -114,7 +114,7 @@ def name_of(job: Job) -> str:
 
 
 def failure_of(error: BaseException) -> FailureView:
-    """An error as a person reads it. Its texts may have any length, and name URLs with passwords."""
+    """An error as a person reads it. Its texts may be long, and may name URLs with passwords."""
     if not isinstance(error, JobFailed):
         return FailureView(message=_shown(message_of(error)))
     cause = error.__cause__
@@ -247,7 +247,7 @@ _texts: Final[WeakKeyDictionary[Vertex, str]] = WeakKeyDictionary()
 
 
 def _step_text(vertex: Vertex) -> str:
-    step = getattr(vertex.supplier, "step", None)
+    step: Any = getattr(vertex.supplier, "step", None)
     if step is None:
         step = vertex.supplier
     elif isinstance(step, Step):

@@ -9,12 +9,15 @@ never fall, whoever dies, and they are exact when everything is committed and to
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyrite.durable.protocol.workflow import Part
 from pyrite.engine.metrics import added_up, plus
+
+logger = logging.getLogger("pyrite.durable")
 
 Metrics = Mapping[str, Mapping[str, Any]]
 """By vertex."""
@@ -45,6 +48,10 @@ class Told:
     offer: int
     so_far: Metrics
     committed: Mapping[str, Mapping[str, Any]]
+
+    def in_short(self) -> Told:
+        """The same without single processors."""
+        return replace(self, so_far=_without(self.so_far))
 
     def words(self) -> list[Any]:
         """As JSON, in which most often what is committed is all."""
@@ -86,7 +93,12 @@ class Tally:
         if self._committed:
             self._so_far = _highest(self._so_far, self._committed)
         if self.look is not None:
-            self._so_far = _highest(self._so_far, plus(self._committed, self._thin(self.look())))
+            try:
+                now = plus(self._committed, self._thin(self.look()))
+            except Exception:  # it is only about metrics
+                logger.debug("what is done of %s cannot be told", self.part, exc_info=True)
+            else:
+                self._so_far = _highest(self._so_far, now)
         if not self._so_far:
             return None
         committed = {name: _counts(vertex) for name, vertex in self._committed.items()}
@@ -150,8 +162,8 @@ def so_far(told: Iterable[Told], tasks: Sequence[TaskShape]) -> dict[str, Any]:
         {name: _with_processors(vertex) for name, vertex in part.metrics.items()}
         for _, part in sorted(parts.items())
     ]
-    order = [name for task in tasks for name in task.vertices]
-    order += [name for part in known for name in part if name not in order]
+    order = dict.fromkeys(name for task in tasks for name in task.vertices)
+    order |= dict.fromkeys(name for part in known for name in part)
     if not known:
         return {}
     one = _with_processors(NOTHING)
@@ -159,7 +171,7 @@ def so_far(told: Iterable[Told], tasks: Sequence[TaskShape]) -> dict[str, Any]:
         for name in task.vertices:  # a part on Spark tells of the vertices that have begun
             missing = task.parts - sum(name in part for part in known)
             known += [{name: one}] * missing
-    total = added_up(known, order)
+    total = added_up(known, list(order))
     for task in tasks:
         for name in task.vertices:
             total[name]["done"] = task.complete

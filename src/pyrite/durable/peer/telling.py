@@ -11,6 +11,7 @@ from typing import Final
 from pyrite.durable.parts.tally import Tallies, Tally, Told
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.workflow import Part
+from pyrite.durable.store.limits import MOST_BYTES
 from pyrite.durable.store.store import SessionLost, Store, StoreError
 from pyrite.system.resident import resident_bytes
 
@@ -21,6 +22,8 @@ MOST_SHARE: Final = 50
 """Telling takes at most one part in so many of the time, however slow the store is."""
 FULL: Final = 16_000
 """Characters. What comes after these goes into another node, so that each write is small."""
+LONGEST: Final = MOST_BYTES // 2
+"""No node has more characters, whatever happens."""
 MOST_JOBS: Final = 8
 
 
@@ -85,6 +88,11 @@ class Telling:
         if told == page.told:
             return
         text = Tallies(resident_bytes(), told).text()
+        if len(text) > LONGEST and len(page.tallies) > 1:
+            self._tell_in_two(page)
+            return
+        if len(text) > LONGEST:
+            text = Tallies(resident_bytes(), tuple(each.in_short() for each in told)).text()
         try:
             has_ended = not self._write(page, text)
         except SessionLost:
@@ -95,6 +103,18 @@ class Telling:
         if has_ended:
             self._pages.pop(page.job, None)
         page.told, page.length = told, len(text)
+
+    def _tell_in_two(self, page: _Page) -> None:
+        """So many parts began within a second that a node cannot hold them. Only the last one may
+        still run."""
+        half = len(page.tallies) // 2
+        later = page.tallies[half:]
+        del page.tallies[half:]
+        self._tell(page)
+        if page.job in self._pages:
+            rest = self._new_page(page.job)
+            rest.tallies += later
+            self._tell(rest)
 
     def _write(self, page: _Page, text: str) -> bool:
         """False if the job has ended."""

@@ -13,6 +13,7 @@ from pyrite.durable.client.overview import JobRow
 from pyrite.durable.client.watching import DeploymentView
 from pyrite.durable.hosts.watching import NoAnswer, Watcher
 from pyrite.durable.store.deployment import hidden
+from pyrite.durable.store.store import StoreError
 from pyrite.errors import PyriteError
 from pyrite.watching.history import History, HistoryDocument
 from pyrite.watching.log_lines import LogLine
@@ -67,10 +68,13 @@ class Deployment:
         return self._rows
 
     def view(self, id: str) -> RunView | None:
+        """Raises PyriteError if it was here, and the store cannot be reached now."""
         try:
             found = self._asked(lambda: self._watcher.job(id))
         except Exception as error:
             self._explain(error)
+            if isinstance(error, StoreError) and self._has_seen(id):
+                raise
             return None
         with self._lock:
             rates, history = self._followed.setdefault(id, (Rates(), History()))
@@ -97,7 +101,7 @@ class Deployment:
 
     def _asked(self, ask: Callable[[], T]) -> T:
         if time.monotonic() < self._silent_until:
-            raise PyriteError(f"{self.label} does not answer")
+            raise NoAnswer(f"{self.label} does not answer")
         try:
             answer = ask()
             self._pause = SILENT_SECONDS
@@ -106,6 +110,9 @@ class Deployment:
             self._silent_until = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, LONGEST_SILENCE)
             raise
+
+    def _has_seen(self, id: str) -> bool:
+        return id in self._followed or any(row.id == id for row in self._rows)
 
     def _explain(self, error: Exception) -> None:
         if not isinstance(error, PyriteError | OSError):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyrite.errors import PyriteError
 from pyrite.watching.rows import RunRow, RunSource
 from pyrite.watching.views import RunView
 
@@ -59,15 +60,23 @@ class Runs:
         return sorted(chosen, key=lambda row: (row.submitted, row.id), reverse=True)
 
     def find(self, id: str) -> Found | None:
+        """Raises PyriteError if the run is known, but its source cannot be reached now."""
         lost: Found | None = None
+        problem: PyriteError | None = None
         for source in self._sources():
-            view = source.view(id)
+            try:
+                view = source.view(id)
+            except PyriteError as error:
+                problem = error
+                continue
             if view is None:
                 continue
             found = Found(source, view, not view.has_ended)
             if view.state != "lost":
                 return found
             lost = lost or found
+        if lost is None and problem is not None:
+            raise problem
         return lost
 
 
