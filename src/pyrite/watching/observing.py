@@ -115,7 +115,7 @@ def name_of(job: Job) -> str:
 
 
 def failure_of(error: BaseException) -> FailureView:
-    """An error as a person reads it. Its texts may have any length, and URLs with passwords."""
+    """An error as a person reads it. Its texts may be long, and may name URLs with passwords."""
     if not isinstance(error, JobFailed):
         return FailureView(message=_shown(message_of(error)))
     cause = error.__cause__

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyrite.errors import PyriteError
+from pyrite.watching.history import ALL
 from pyrite.watching.rows import RunRow, RunSource
 from pyrite.watching.views import RunView
 
@@ -19,7 +21,8 @@ class Found:
     view: RunView
     can_cancel: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, after: float = ALL) -> dict[str, Any]:
+        """With the points of the history that are later than `after`."""
         view = self.view
         return {
             **view.to_json(),
@@ -27,7 +30,7 @@ class Found:
             "items_in": view.items_in,
             "items_out": view.items_out,
             "can_cancel": self.can_cancel,
-            "history": self.source.history(view.id),
+            "history": self.source.history(view.id, after),
         }
 
 
@@ -59,15 +62,23 @@ class Runs:
         return sorted(chosen, key=lambda row: (row.submitted, row.id), reverse=True)
 
     def find(self, id: str) -> Found | None:
+        """Raises PyriteError if the run is known, but its source cannot be reached now."""
         lost: Found | None = None
+        problem: PyriteError | None = None
         for source in self._sources():
-            view = source.view(id)
+            try:
+                view = source.view(id)
+            except PyriteError as error:
+                problem = error
+                continue
             if view is None:
                 continue
             found = Found(source, view, not view.has_ended)
             if view.state != "lost":
                 return found
             lost = lost or found
+        if lost is None and problem is not None:
+            raise problem
         return lost
 
 
