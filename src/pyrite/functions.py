@@ -108,6 +108,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
+def encodable(text: str) -> str:
+    """The text, without what UTF-8 cannot express.
+
+    >>> print(encodable("café " + chr(0xD800)))
+    café \\ud800
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def shorten_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import threading
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from pyrite import Instance, JobConfig, Pipeline, PyriteError, processors
 from pyrite.job import Execution, Job
-from pyrite.telemetry import lineage, prometheus, traces
+from pyrite.telemetry import json_logs, lineage, prometheus, push_to, traces
 from pyrite.telemetry.following import Following
 from pyrite.watching.observers import begun
 from tests.telemetry.scraping import scrape, taking
@@ -44,6 +46,22 @@ def test_it_waits_for_a_thread_that_looks_at_an_end(pyr: Instance) -> None:
     threading.Timer(0.05, slow.may_end.set).start()
     slow.settle()
     assert slow.ended == [execution]
+
+
+def test_a_name_that_utf_8_cannot_express_spoils_nothing(
+    pyr: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = io.StringIO()
+    with taking() as collector, prometheus(port=0) as endpoint, json_logs(stream=lines):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        with traces(), push_to(collector.url):
+            pyr.new_light_job(chain("\ud800")).execute().result(10)
+        logging.getLogger("shop").warning("\ud800")
+        found = scrape(endpoint.url)
+    assert ("pyrite_vertex_received_total", "\\ud800-in … \\ud800-out", "\\ud800-work") in found
+    assert {path.split("/")[1] for path, _ in collector.taken} == {"v1", "metrics"}
+    assert lines.getvalue().encode()
+    assert [record.name for record in caplog.records] == ["shop"]
 
 
 def test_a_run_that_goes_on_when_nobody_follows_it_has_not_ended(

@@ -111,6 +111,15 @@ def test_what_cannot_be_json_is_a_line_all_the_same() -> None:
     assert line["message"] == "%d %d (1,)"
 
 
+def test_extra_values_do_not_spoil_a_line() -> None:
+    stream = io.StringIO()
+    with json_logs(stream=stream):
+        log.warning("hello", extra={"share": float("nan"), "level": 3, "thread_count": 2})
+    line = json.loads(stream.getvalue(), parse_constant=pytest.fail)
+    assert (line["level"], line["extra_level"], line["share"]) == ("WARNING", 3, "nan")
+    assert isinstance(line["process"], int)
+
+
 def test_the_program_logs_as_before_when_it_is_closed(capsys: pytest.CaptureFixture[str]) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("plain %(message)s"))

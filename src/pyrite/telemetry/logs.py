@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 
 from pyrite.closing import Closing
 from pyrite.errors import PyriteError
-from pyrite.functions import shorten
+from pyrite.functions import encodable, shorten
 from pyrite.whereabouts import whereabouts
 
 VARIABLE: Final = "PYRITE_LOG"
@@ -99,7 +99,11 @@ class JsonLines(logging.Formatter):
             "process": record.process,
             "thread": record.threadName,
         }
-        line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        line |= {
+            f"extra_{key}" if key in _FIXED else key: value
+            for key, value in vars(record).items()
+            if key not in _STANDARD
+        }
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:
@@ -135,6 +139,7 @@ def wanted_format() -> str:
 
 _of_environment: JsonLogs | None = None
 _warned: set[str] = set()
+_FIXED: Final = frozenset(("time", "level", "logger"))
 _STANDARD: Final = frozenset(
     (*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "exc_text")
 )
@@ -170,6 +175,10 @@ def _message(record: logging.LogRecord) -> str:
 
 def _dumped(line: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(line, default=str, ensure_ascii=False)
-    except Exception:  # keys that are no strings, or something that refers to itself
-        return json.dumps({str(key): str(value) for key, value in line.items()})
+        return encodable(json.dumps(line, default=str, ensure_ascii=False, allow_nan=False))
+    except Exception:  # keys that are no strings, something that refers to itself, or not a number
+        return json.dumps({str(key): _plain(value) for key, value in line.items()})
+
+
+def _plain(value: Any) -> str | int | None:
+    return value if value is None or isinstance(value, str | int) else str(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from pyrite.functions import encodable
 from pyrite.telemetry.metrics.observer import COUNTING, Counting
 from pyrite.telemetry.metrics.totals import JobTotals
 
@@ -61,17 +62,21 @@ def registry_of(collector: Collector) -> CollectorRegistry:
 def families(
     jobs: Sequence[JobTotals], workloads: Mapping[str, Mapping[str, int]]
 ) -> Iterator[Metric]:
+    # One label that cannot be encoded would spoil the whole scrape.
+    names = {job.job: encodable(job.job) for job in jobs}
     for key, help in _VERTEX_COUNTERS:
         counter = CounterMetricFamily(f"pyrite_vertex_{key}", help, labels=("job", "vertex"))
         for job in jobs:
             for vertex, numbers in job.vertices.items():
-                counter.add_metric((job.job, vertex), numbers.counters.get(key, 0))
+                counter.add_metric(
+                    (names[job.job], encodable(vertex)), numbers.counters.get(key, 0)
+                )
         yield counter
     for key, help in _VERTEX_GAUGES:
         gauge = GaugeMetricFamily(f"pyrite_vertex_{key}", help, labels=("job", "vertex"))
         for job in jobs:
             for vertex, numbers in job.vertices.items():
-                gauge.add_metric((job.job, vertex), numbers.gauges.get(key, 0))
+                gauge.add_metric((names[job.job], encodable(vertex)), numbers.gauges.get(key, 0))
         yield gauge
     running = GaugeMetricFamily(
         "pyrite_job_running", "Runs of the job that are running now", labels=("job",)
@@ -90,18 +95,19 @@ def families(
         labels=("job",),
     )
     for job in jobs:
-        running.add_metric((job.job,), job.running)
+        name = names[job.job]
+        running.add_metric((name,), job.running)
         for state in ("completed", "failed", "cancelled"):
-            runs.add_metric((job.job, state), job.ended[state])
+            runs.add_metric((name, state), job.ended[state])
         if job.last_success is not None:
-            success.add_metric((job.job,), job.last_success)
+            success.add_metric((name,), job.last_success)
         if job.last_seconds is not None:
-            duration.add_metric((job.job,), job.last_seconds)
+            duration.add_metric((name,), job.last_seconds)
     yield from (running, runs, success, duration)
     in_state = GaugeMetricFamily(
         "pyrite_workload_jobs", "Jobs of the workload, by state", labels=("workload", "state")
     )
     for name, states in workloads.items():
         for state in sorted({*_STATES, *states}):
-            in_state.add_metric((name, state), states.get(state, 0))
+            in_state.add_metric((encodable(name), state), states.get(state, 0))
     yield in_state

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from prometheus_client.exposition import basic_auth_handler, default_handler, pushadd_to_gateway
 
+from pyrite.functions import encodable
 from pyrite.telemetry.metrics.families import PyriteCollector, registry_of
 from pyrite.telemetry.metrics.observer import COUNTING
 
@@ -24,9 +25,9 @@ def push_all(url: str, job: str | None, timeout: float, pushed: dict[str, bytes]
         # last success, which another process has pushed.
         pushadd_to_gateway(
             url,
-            job=name if job is None else job,
+            job=encodable(name) if job is None else job,
             registry=registry_of(PyriteCollector(job=name)),
-            grouping_key={} if job is None else {"pyrite_job": name},
+            grouping_key={} if job is None else {"pyrite_job": encodable(name)},
             timeout=timeout,
             handler=partial(_send_if_new, send, pushed),
         )

@@ -19,8 +19,9 @@ from opentelemetry.trace import Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from pyrite.errors import PyriteError
+from pyrite.functions import encodable
 from pyrite.telemetry.reachable import check_reachable
-from pyrite.telemetry.spans.records import Span
+from pyrite.telemetry.spans.records import Attribute, Span
 from pyrite.version import __version__
 
 
@@ -91,9 +92,9 @@ class _Making:
     def _make(self, span: Span, context: Context) -> None:
         self._ids.next_trace, self._ids.next_span = span.trace, span.id
         made = self._tracer.start_span(
-            span.name,
+            encodable(span.name),
             context,
-            attributes=dict(span.attributes),
+            attributes={key: _encodable(value) for key, value in span.attributes.items()},
             start_time=_nanoseconds(span.start),
         )
         inner = trace.set_span_in_context(made, context)
@@ -103,12 +104,12 @@ class _Making:
             made.add_event(
                 "exception",
                 {
-                    "exception.message": span.failure.message,
-                    "exception.stacktrace": span.failure.traceback,
+                    "exception.message": encodable(span.failure.message),
+                    "exception.stacktrace": encodable(span.failure.traceback),
                 },
                 timestamp=_nanoseconds(span.end),
             )
-            made.set_status(Status(StatusCode.ERROR, span.failure.message))
+            made.set_status(Status(StatusCode.ERROR, encodable(span.failure.message)))
         made.end(end_time=_nanoseconds(span.end))
 
 
@@ -178,6 +179,13 @@ def _context_of(parent: str | None) -> Context:
         return Context()
     carrier = {"traceparent": parent, "tracestate": os.environ.get("TRACESTATE", "")}
     return TraceContextTextMapPropagator().extract(carrier, Context())
+
+
+def _encodable(value: Attribute) -> Attribute:
+    """One text that cannot be encoded would spoil all spans that are sent with it."""
+    if isinstance(value, tuple):
+        return tuple(map(encodable, value))
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _nanoseconds(seconds: float) -> int:
