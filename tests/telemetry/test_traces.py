@@ -17,6 +17,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.trace import TracerProvider
 
 import pyrite
+from pyrite.telemetry.workloads.ids import RunIds
+from pyrite.watching.workloads import WorkloadRun, tell
 from tests.ports import free_port
 from tests.telemetry.scraping import Taking, taking
 from tests.telemetry.test_prometheus import chain
@@ -142,7 +144,14 @@ def test_a_provider_of_the_program_gets_the_spans(
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
     with pyrite.instance() as pyr:
         pyr.new_light_job(chain("theirs")).execute().result(10)
-    assert "job theirs-in … theirs-out" in {span.name for span in kept.get_finished_spans()}
+        run = WorkloadRun(name="w", id="w 1", started=time.time())
+        tell("run_began", run)
+        tell("run_ended", run, "completed", time.time(), None)
+    spans = {span.name: span for span in kept.get_finished_spans()}
+    assert "job theirs-in … theirs-out" in spans
+    context = spans["run w"].context  # its jobs name it as their parent
+    assert context is not None
+    assert context.span_id == RunIds.of(run).span()
     assert not collector.taken
 
 

@@ -47,8 +47,11 @@ def of_pattern(pattern: str) -> Name:
     '/data/orders'
     >>> of_pattern("/data/orders.csv").name
     '/data/orders.csv'
+    >>> of_pattern("https://host/data.csv?sig=x")
+    Name(namespace='https://host', name='/data.csv')
     """
-    found = re.search(r"[*?\[]", pattern)
+    is_page = pattern.startswith(("http://", "https://"))  # where "?" begins a query
+    found = re.search(r"[*\[]" if is_page else r"[*?\[]", pattern)
     return of_path(pattern if found is None else pattern[: found.start()].rpartition("/")[0] or "/")
 
 

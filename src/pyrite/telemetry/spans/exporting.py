@@ -12,9 +12,9 @@ from typing import Any
 from opentelemetry import trace
 from opentelemetry.context import Context, attach, set_value
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, Tracer, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
 from opentelemetry.trace import Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -31,7 +31,12 @@ def exporting() -> Callable[[Iterable[Span]], None]:
     attach(set_value("suppress_instrumentation", True))  # an export must not be traced itself
     theirs = trace.get_tracer_provider()
     if isinstance(theirs, TracerProvider):  # set by the program, which also exports
-        return _Making(theirs.get_tracer("pyrite", __version__), _Ids()).make_all
+        tracer = theirs.get_tracer("pyrite", __version__)
+        before = getattr(tracer, "id_generator", None)
+        ids = before if isinstance(before, _Ids) else _Ids(before)
+        if isinstance(tracer, Tracer):  # those of the program have other names
+            tracer.id_generator = ids
+        return _Making(tracer, ids).make_all
     return _Exporting(exporters_of_environment()).export
 
 
@@ -113,19 +118,25 @@ class _Making:
         made.end(end_time=_nanoseconds(span.end))
 
 
-class _Ids(RandomIdGenerator):
-    """Random ids, unless one is chosen for the next span."""
+class _Ids(IdGenerator):
+    """Ids of another generator, unless one is chosen for the next span."""
+
+    def __init__(self, others: IdGenerator | None = None) -> None:
+        self._others = others or RandomIdGenerator()
+
+    def is_trace_id_random(self) -> bool:
+        return self._others.is_trace_id_random()
 
     next_trace: int | None = None
     next_span: int | None = None
 
     def generate_trace_id(self) -> int:
         chosen, self.next_trace = self.next_trace, None
-        return super().generate_trace_id() if chosen is None else chosen
+        return self._others.generate_trace_id() if chosen is None else chosen
 
     def generate_span_id(self) -> int:
         chosen, self.next_span = self.next_span, None
-        return super().generate_span_id() if chosen is None else chosen
+        return self._others.generate_span_id() if chosen is None else chosen
 
 
 class _Ended(SpanProcessor):

@@ -33,6 +33,7 @@ class Watched:
         self._run = run
         self._held = held
         self._states: dict[int, str] = {}
+        self._counts: Counter[str] = Counter()
         self._open: dict[int, Attempt] = {}
         self._ended: dict[int, int] = {}
         """The last attempt of each job that has ended."""
@@ -42,8 +43,12 @@ class Watched:
     def states(self, entries: Iterable[tuple[int, Entry]]) -> None:
         """The states of jobs have changed."""
         for number, entry in entries:
-            self._states[number] = str(entry.state)
-        tell("counted", self._run, Counter(self._states.values()))
+            before = self._states.get(number)
+            if before is not None:
+                self._counts[before] -= 1
+            self._states[number] = state = str(entry.state)
+            self._counts[state] += 1
+        tell("counted", self._run, {state: n for state, n in self._counts.items() if n})
 
     def began(self, ids: Sequence[str], entries: Iterable[tuple[int, Entry]]) -> None:
         """Jobs may have begun: those that are running."""
