@@ -134,7 +134,7 @@ def test_a_server_that_does_not_answer_is_asked_ever_less_often(
     deployment = deployments.Deployment("key", "zk://nowhere")
     for clock[0] in range(200):
         deployment.rows()
-    assert asked == [0, 10, 30, 70, 150]
+    assert asked == [0, 10, 30, 70, 130, 190]
 
 
 def test_the_secret_of_a_url_is_not_shown(tmp_path: Path) -> None:

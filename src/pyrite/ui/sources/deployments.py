@@ -30,11 +30,13 @@ PATIENCE_SECONDS: Final = 3.0
 SILENT_SECONDS: Final = 10.0
 """One that did not answer is not asked again for so long: a list of runs has other sources, too.
 Each time in a row it is twice as long."""
-LONGEST_SILENCE: Final = 300.0
+LONGEST_SILENCE: Final = 60.0
 CLOSING_SECONDS: Final = 0.5
 FOLLOWED: Final = 100
 FRESH_SECONDS: Final = 0.5
 """What was read within this time is not read again: several pages may be open."""
+POINT_SECONDS: Final = 0.8
+"""Between two points of the history, however many pages are open."""
 VIEWS_OF_A_LIST: Final = 20
 """Counts of items take a request for each job, so a list has them for the newest alone."""
 
@@ -79,7 +81,8 @@ class Deployment:
         with self._lock:
             rates, history = self._followed.setdefault(id, (Rates(), History()))
             found = rates.added_to(found)
-            history.add(found)
+            if found.seen - history.last > POINT_SECONDS:
+                history.add(found)
             while len(self._followed) > FOLLOWED:
                 del self._followed[next(iter(self._followed))]
         return found
@@ -107,8 +110,11 @@ class Deployment:
             self._pause = SILENT_SECONDS
             return answer
         except NoAnswer:
-            self._silent_until = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_SILENCE)
+            with self._lock:
+                now = time.monotonic()
+                if now >= self._silent_until:  # else another caller has waited at the same time
+                    self._silent_until = now + self._pause
+                    self._pause = min(2 * self._pause, LONGEST_SILENCE)
             raise
 
     def _has_seen(self, id: str) -> bool:
