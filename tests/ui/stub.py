@@ -37,6 +37,9 @@ class Stub:
         self.logs: dict[str, list[dict[str, Any]]] = {}
         self.posts: list[tuple[str, str | None]] = []
         self.is_down = False
+        self.problem: str | None = None
+        """Why the documents cannot be read now."""
+        self.most_rows = 1000
         app = Starlette(
             routes=[
                 Route("/api/about", self._about),
@@ -79,6 +82,8 @@ class Stub:
             each.clear()
         self.posts.clear()
         self.is_down = False
+        self.problem = None
+        self.most_rows = 1000
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -103,7 +108,7 @@ class Stub:
     def _list(self, request: Request) -> dict[str, Any]:
         rows = [scenes.row(run) for run in self.runs.values()]
         rows.sort(key=lambda row: -row["submitted"])
-        return {"runs": rows, "total": len(rows)}
+        return {"runs": rows[: self.most_rows], "total": len(rows)}
 
     def _runs(self, request: Request) -> Response:
         return JSONResponse(self._list(request))
@@ -161,8 +166,11 @@ class Stub:
                 while not (
                     self._server.should_exit or self.is_down or await request.is_disconnected()
                 ):
-                    seen = self._given(request)
-                    if seen != last:
+                    seen = self.problem or self._given(request)
+                    if seen != last and self.problem:
+                        yield f"event: problem\ndata: {json.dumps({'error': self.problem})}\n\n"
+                        last = seen
+                    elif seen != last:
                         found = read(request)
                         yield f"event: {name}\ndata: {json.dumps(found)}\n\n"
                         last = seen
