@@ -6,12 +6,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from pyrite import processors as p
 from pyrite.boxes import Inbox, Outbox
+from pyrite.engine.tasklets import ProcessorTasklet
 from pyrite.processors.loops.chain import ChainProcessor, chain_of
 from pyrite.processors.loops.fused import Link
 from tests.engine.test_metrics import Gate
@@ -81,3 +83,12 @@ def test_no_count_ever_falls_or_is_too_high(step: Any, of_each: float) -> None:
         assert now[1][1] <= now[1][0] * of_each + of_each
         shown = now
     assert processor.vertex_counts()[1] == (300 * 64, 300 * 64 * of_each)
+
+
+def test_the_busy_time_does_not_fall_when_a_call_ends() -> None:
+    tasklet = ProcessorTasklet.__new__(ProcessorTasklet)
+    tasklet.busy, tasklet._busy_said = 5.0, 0.0
+    tasklet._began = (5.0, perf_counter() - 1)
+    said = tasklet.busy_until_now
+    tasklet.busy, tasklet._began = 5.9, None
+    assert tasklet.busy_until_now >= said > 5.9

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from pyrite import DAG, between, processors
+from pyrite.durable.client.watching import DeploymentView
 from pyrite.durable.hosts.watching import NoAnswer, Watcher
 from pyrite.errors import JobCancelled
 from pyrite.instances import Instance
@@ -107,7 +109,7 @@ def test_a_run_whose_store_does_not_answer_for_a_moment_is_not_taken_for_deleted
         raise NoAnswer("no answer")
 
     monkeypatch.setattr(streaming, "EVENT_SECONDS", 0.02)
-    monkeypatch.setattr(deployments, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(deployments, "PROBE_SECONDS", 0.0)
     place = tmp_path / "jobs"
     sources = sources_of(tmp_path, durable=[str(place)])
     with running(place, peers=0) as threads, serve(sources) as server:
@@ -121,20 +123,53 @@ def test_a_run_whose_store_does_not_answer_for_a_moment_is_not_taken_for_deleted
             assert any(name == "run" for name, _ in events)
 
 
-def test_a_server_that_does_not_answer_is_asked_ever_less_often(
+def test_nobody_waits_for_a_server_that_is_silent_until_it_answers_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def silent(*_: object) -> None:
+    def silent(*_: object) -> DeploymentView:
         asked.append(clock[0])
         raise NoAnswer("no answer")
 
-    clock, asked = [0], list[int]()
+    def probe(*_: object) -> Future[object]:
+        probes.append(Future())
+        probed.append(clock[0])
+        return probes[-1]
+
+    clock, asked, probed, probes = [100], list[int](), list[int](), list[Future[object]]()
     monkeypatch.setattr(Watcher, "deployment", silent)
+    monkeypatch.setattr(Watcher, "look_for_answer", probe)
     monkeypatch.setattr(deployments, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     deployment = deployments.Deployment("key", "zk://nowhere")
-    for clock[0] in range(200):
+    for clock[0] in range(100, 130):
         deployment.rows()
-    assert asked == [0, 10, 30, 70, 150]
+    assert (asked, probed) == ([100], [110])
+    probes[0].set_exception(NoAnswer("it cannot be reached"))
+    for clock[0] in range(130, 133):
+        deployment.rows()
+    assert (asked, probed) == ([100], [110, 130])
+    probes[1].set_result(None)
+    deployment.rows()
+    assert asked == [100, 132]
+
+
+def test_several_who_wait_for_a_silent_server_do_not_make_its_silence_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployments, "PATIENCE_SECONDS", 0.05)
+    answers = threading.Event()
+    with running(tmp_path, peers=0):
+        deployment = deployments.Deployment("key", str(tmp_path))
+        deployment._watcher._desk.post(lambda _: answers.wait(10))
+        monkeypatch.setattr(deployments, "PROBE_SECONDS", 0.0)
+        with ThreadPoolExecutor(4) as pages:
+            assert list(pages.map(lambda _: deployment.rows(), range(4))) == [[]] * 4
+        with pytest.raises(NoAnswer):
+            deployment.document()
+        answers.set()
+        assert deployment._probe is not None
+        deployment._probe.result(10)
+        assert deployment.document()["key"] == "key"
+        deployment.close()
 
 
 def test_the_secret_of_a_url_is_not_shown(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@ emitted, the time spent and the memory taken; and how metrics of several parts a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict, cast
 
 from pyrite.engine.fusion import Stretch
+from pyrite.engine.heavy_keys import without_address
 from pyrite.engine.plan import Topology, edge_name
 from pyrite.engine.tasklets import ProcessorTasklet
 from pyrite.functions import shorten
@@ -172,6 +172,16 @@ def at_rest(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
                     for source, edge in vertex["inbound"].items()
                 },
             },
+        )
+        for name, vertex in metrics.items()
+    }
+
+
+def not_begun(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
+    """The metrics of a part of the same job with the same vertices, before it begins."""
+    return {
+        name: cast(
+            VertexMetrics, {**_with(vertex, _NUMBERS, 0), "inbound": {}, "heaviest_keys": []}
         )
         for name, vertex in metrics.items()
     }
@@ -370,9 +380,4 @@ def _of_vertex(
 
 def text_of_key(key: Any) -> str:
     """The repr of a key, which is the same in each attempt of a task."""
-    text = shorten(None if key is Nothing.KEY else key, LONGEST_KEY)
-    # Python's own repr of an object has its address.
-    return _ADDRESS.sub("", text)
-
-
-_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+(?=>)")
+    return without_address(shorten(None if key is Nothing.KEY else key, LONGEST_KEY))

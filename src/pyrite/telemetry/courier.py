@@ -21,6 +21,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from pyrite.forks import repair_after_fork
 from pyrite.functions import message_of
+from pyrite.watching.secrets import without_secrets
 
 logger = logging.getLogger("pyrite.telemetry")
 
@@ -230,7 +231,7 @@ class Courier(Generic[T]):
                 logger.warning(
                     "cannot send to %s: %s; jobs go on without it",
                     self._receiver,
-                    message_of(failed),
+                    without_secrets(message_of(failed)),
                 )
             self._fails = failed is not None
             self._is_sending = False

@@ -81,7 +81,8 @@ class NormalJobs:
 
         def on_end(error: BaseException | None) -> None:
             outcome = _outcome_of(error, member.address)
-            member.on_thread(lambda: self._ended(id, outcome))
+            figures = self.figures(id)  # here on the thread of the run: it may wait for Spark
+            member.on_thread(lambda: self._ended(id, outcome, figures))
 
         try:
             order = NormalOrder.unpacked(message.order)
@@ -121,9 +122,9 @@ class NormalJobs:
             if driven.run is not None:
                 driven.run.cancel()
 
-    def _ended(self, id: bytes, outcome: Outcome) -> None:
+    def _ended(self, id: bytes, outcome: Outcome, figures: Figures | None = None) -> None:
         driven = self._running.pop(id)
-        ending = Ending(outcome, figures_of_run(driven.run))
+        ending = Ending(outcome, figures or Figures())
         driven.client.send(m.Answer(id, ending.packed()))
 
 

@@ -7,8 +7,8 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from pyrite.durable.store.store import SessionLost, Store, StoreError
@@ -39,7 +39,17 @@ class Desk:
     def ask(self, act: Callable[[Store], T], *, seconds: float | None = None) -> T:
         """What `act` returns or raises, on the thread of the store. It is called again if the
         session is lost meanwhile, so it must be harmless to repeat it. Raises TimeoutError after
-        `seconds`."""
+        `seconds`; then it is not called any more, but a call that has begun goes on."""
+        future = self.post(act)
+        try:
+            return future.result(seconds)
+        except TimeoutError:
+            if future.cancel():
+                raise
+            return future.result()  # it was done at the last moment
+
+    def post(self, act: Callable[[Store], T]) -> Future[T]:
+        """As `ask`, without waiting. Nothing is done for a future that is cancelled."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -53,7 +63,7 @@ class Desk:
             store = self._store
         if store is not None:
             store.wake()
-        return future.result(seconds)
+        return future
 
     def watch(self, path: str, tell: Callable[[str | None], bool]) -> None:
         """Calls `tell` with the data of a node, now and whenever it changes, until it returns
@@ -153,15 +163,19 @@ class Desk:
 
     def _do(self, store: Store) -> None:
         future, act = self._requests.popleft()
+        if future.cancelled():
+            return
         try:
             answer = act(store)
         except SessionLost:
             self._requests.appendleft((future, act))  # it is asked again in a new session
             raise
         except BaseException as error:
-            future.set_exception(error)
+            with suppress(InvalidStateError):  # nobody waits any more
+                future.set_exception(error)
         else:
-            future.set_result(answer)
+            with suppress(InvalidStateError):
+                future.set_result(answer)
 
     def _look(self, store: Store, path: str) -> None:
         data = store.watch(path)
@@ -175,4 +189,5 @@ class Desk:
 
     def _refuse(self, error: BaseException) -> None:
         while self._requests:
-            self._requests.popleft()[0].set_exception(error)
+            with suppress(InvalidStateError):
+                self._requests.popleft()[0].set_exception(error)

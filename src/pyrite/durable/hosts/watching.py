@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from typing import Final, TypeVar
 
@@ -47,8 +48,15 @@ class Watcher:
         return self._ask(lambda store: job_view(store, id))
 
     def cancel(self, id: str) -> None:
-        """Asks for it, and returns at once."""
-        self._ask(lambda store: cancel_job(store, id))
+        """Asks for it, and returns at once. After NoAnswer, the job may be cancelled or not."""
+        try:
+            self._ask(lambda store: cancel_job(store, id))
+        except NoAnswer as error:
+            raise NoAnswer(f"{error}; look later whether the job is cancelled") from None
+
+    def look_for_answer(self) -> Future[object]:
+        """Done as soon as the store answers, or cannot be reached. Does not wait for it."""
+        return self._desk.post(lambda store: store.get("/job"))
 
     def close(self, *, seconds: float = 5.0) -> None:
         """Waits up to `seconds` for what is being read."""

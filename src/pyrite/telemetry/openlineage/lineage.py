@@ -87,6 +87,9 @@ class Lineage(Following, Closing):
             )
         )
 
+    def on_left(self, execution: Execution) -> None:
+        self._begun.pop(execution.id)
+
     def run_began(self, run: WorkloadRun) -> None:
         parent, root = map(Parent.of, lineage_parent())
         self._workloads[run.id] = record = Record(

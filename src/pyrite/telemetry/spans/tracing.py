@@ -72,6 +72,9 @@ class Tracing(Following, Closing):
         parent, times = self._begun.pop(execution.id)
         self._courier.post(job_span(view_of(execution), times, parent=parent))
 
+    def on_left(self, execution: Execution) -> None:
+        self._begun.pop(execution.id)
+
     def run_began(self, run: WorkloadRun) -> None:
         self._parents[run.id] = current_parent()
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -15,7 +16,7 @@ from pyrite.durable.hosts.watching import NoAnswer, Watcher
 from pyrite.durable.store.deployment import hidden
 from pyrite.durable.store.store import StoreError
 from pyrite.errors import PyriteError
-from pyrite.watching.history import History, HistoryDocument
+from pyrite.watching.history import ALL, History, HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.rates import Rates
 from pyrite.watching.rows import RunRow, first_line
@@ -27,10 +28,9 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 3.0
 """A page does not wait longer for a server."""
-SILENT_SECONDS: Final = 10.0
-"""One that did not answer is not asked again for so long: a list of runs has other sources, too.
-Each time in a row it is twice as long."""
-LONGEST_SILENCE: Final = 300.0
+PROBE_SECONDS: Final = 10.0
+"""For one that did not answer nobody waits, as a list of runs has other sources, too, until a
+request in the background is answered. Such a request is made after so long, if someone looks."""
 CLOSING_SECONDS: Final = 0.5
 FOLLOWED: Final = 100
 FRESH_SECONDS: Final = 0.5
@@ -47,8 +47,9 @@ class Deployment:
         self.place = place
         self.label = hidden(place)
         self._watcher = Watcher(place, patience=PATIENCE_SECONDS)
-        self._silent_until = 0.0
-        self._pause = SILENT_SECONDS
+        self._is_silent = False
+        self._probe: Future[object] | None = None
+        self._probe_at = 0.0
         self._lock = threading.Lock()
         self._seen: DeploymentView | None = None
         self._rows: list[RunRow] = []
@@ -84,10 +85,10 @@ class Deployment:
                 del self._followed[next(iter(self._followed))]
         return found
 
-    def history(self, id: str) -> HistoryDocument:
+    def history(self, id: str, after: float = ALL) -> HistoryDocument:
         with self._lock:
             found = self._followed.get(id)
-            return {} if found is None else found[1].to_json()
+            return {} if found is None else found[1].to_json(after)
 
     def log(self, id: str, after: int = 0) -> list[LogLine]:
         return []  # the peers of a deployment write their logs elsewhere
@@ -100,16 +101,30 @@ class Deployment:
         self._watcher.close(seconds=CLOSING_SECONDS)
 
     def _asked(self, ask: Callable[[], T]) -> T:
-        if time.monotonic() < self._silent_until:
+        if self._is_silent:
+            self._look_for_answer()
             raise NoAnswer(f"{self.label} does not answer")
         try:
-            answer = ask()
-            self._pause = SILENT_SECONDS
-            return answer
+            return ask()
         except NoAnswer:
-            self._silent_until = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_SILENCE)
+            with self._lock:
+                if not self._is_silent:  # else another who has waited was first
+                    self._is_silent = True
+                    self._probe_at = time.monotonic() + PROBE_SECONDS
             raise
+
+    def _look_for_answer(self) -> None:
+        with self._lock:
+            is_waiting = self._probe is not None and not self._probe.done()
+            if is_waiting or time.monotonic() < self._probe_at:
+                return
+            self._probe_at = time.monotonic() + PROBE_SECONDS
+            probe = self._probe = self._watcher.look_for_answer()
+        probe.add_done_callback(self._on_answer)
+
+    def _on_answer(self, probe: Future[object]) -> None:
+        if not probe.cancelled() and probe.exception() is None:
+            self._is_silent = False
 
     def _has_seen(self, id: str) -> bool:
         return id in self._followed or any(row.id == id for row in self._rows)

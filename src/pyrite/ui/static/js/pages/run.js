@@ -122,7 +122,7 @@ class RunPage {
             this.heard = performance.now();
             this.silence = 0;
           }
-          this.update(doc);
+          this.update({ ...doc, history: wholeHistory(this.doc.history, doc) });
           n += 1;
           if (n % 2 === 0) this.log.more();
         },
@@ -324,6 +324,20 @@ class RunPage {
     }
     graph.paintEdges(fills);
   }
+}
+
+const POINTS = 120;
+
+// Events have only the points of the history that are new, unless they say nothing about that.
+function wholeHistory(known, { history, history_after: after }) {
+  if (after === undefined) return history;
+  const whole = { ...known };
+  for (const [name, added] of Object.entries(history)) {
+    const before = known[name] || { t: [], received_rate: [], emitted_rate: [] };
+    const joined = (key) => [...before[key], ...added[key]].slice(-POINTS);
+    whole[name] = Object.fromEntries(Object.keys(added).map((key) => [key, joined(key)]));
+  }
+  return whole;
 }
 
 // As the run was when it was seen last, without what moves.
