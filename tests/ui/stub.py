@@ -37,6 +37,8 @@ class Stub:
         self.logs: dict[str, list[dict[str, Any]]] = {}
         self.posts: list[tuple[str, str | None]] = []
         self.is_down = False
+        self.problem: str | None = None
+        """Why the documents cannot be read now."""
         app = Starlette(
             routes=[
                 Route("/api/about", self._about),
@@ -78,7 +80,7 @@ class Stub:
         for each in (self.runs, self.workloads, self.deployments, self.logs):
             each.clear()
         self.posts.clear()
-        self.is_down = False
+        self.is_down, self.problem = False, None
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -90,7 +92,7 @@ class Stub:
     def _given(self, request: Request) -> object:
         """What tells whether there is something new: the objects that a test has given."""
         all_of_them = (self.runs, self.workloads, self.deployments)
-        return [id(value) for each in all_of_them for value in each.values()]
+        return self.problem, [id(value) for each in all_of_them for value in each.values()]
 
     def _about(self, request: Request) -> Response:
         sources = [{"kind": "runs", "key": "here", "label": "this machine"}]
@@ -162,7 +164,10 @@ class Stub:
                     self._server.should_exit or self.is_down or await request.is_disconnected()
                 ):
                     seen = self._given(request)
-                    if seen != last:
+                    if seen != last and self.problem:
+                        yield f"event: problem\ndata: {json.dumps({'error': self.problem})}\n\n"
+                        last = seen
+                    elif seen != last:
                         found = read(request)
                         yield f"event: {name}\ndata: {json.dumps(found)}\n\n"
                         last = seen

@@ -1,19 +1,20 @@
-// The banner that says that the server cannot be reached.
+// The banner that says that the server cannot be reached, or cannot read what is shown.
 
 import { setText } from "../dom.js";
 
-const missing = new Set();
+const LOST = "The connection to the server is lost. Trying again …";
+const missing = new Map();
 let timer = null;
 
 function show() {
   const banner = document.getElementById("banner");
   banner.hidden = missing.size === 0;
-  setText(banner, missing.size ? "The connection to the server is lost. Trying again …" : "");
+  setText(banner, [...new Set(missing.values())].join(" "));
 }
 
 export const connection = {
-  lost(token) {
-    missing.add(token);
+  lost(token, why = LOST) {
+    missing.set(token, why);
     clearTimeout(timer);
     timer = setTimeout(show, 700); // a short break is no news
   },
