@@ -41,7 +41,7 @@ def test_a_loop_without_handlers_has_nothing_for_them(monkeypatch: pytest.Monkey
         "            if not fn1(v0): continue",
         "            n1 += 1",
         "            append(v0)",
-        "        counts[1] += n1",
+        "        n1, counts[1] = 0, counts[1] + n1",
         "    return run",
     ]
 

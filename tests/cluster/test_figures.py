@@ -209,6 +209,18 @@ def test_what_is_shown_never_falls_whatever_members_do(steps: list[tuple[int, st
         last = found
 
 
+def test_figures_from_the_middle_are_not_those_at_the_end() -> None:
+    def tell(index: int, told: Callable[[PartFigures | None], None]) -> None:
+        told(PartFigures(items(1)))
+
+    watched = Watched()
+    watched.ask(2, tell)
+    watched.part_ended(0, items(5))
+    assert shown(watched.last_figures(2)) == 6  # if the other one is lost
+    watched.part_ended(1, b"")
+    assert watched.last_figures(2) == []
+
+
 class Asked:
     def __init__(self) -> None:
         self.count = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from pyrite.durable.client.figures import metrics_of
 from pyrite.durable.peer import telling
+from pyrite.durable.peer.peer import MOST_METRICS, metrics_text
 from pyrite.durable.peer.telling import FULL, LONGEST, Telling
 from pyrite.durable.protocol.tree import paths
 from pyrite.durable.protocol.workflow import Part
@@ -240,3 +242,10 @@ def test_what_a_cancelled_job_has_done_stays_to_be_seen(tmp_path: Path) -> None:
         assert isinstance(execution.exception(20), JobCancelled)
         assert execution.metrics()["work"]["received"] >= seen["work"]["received"]
         assert execution.members() == []
+
+
+def test_exact_metrics_of_many_vertices_have_room_in_a_node() -> None:
+    vertex = {**items(5)["v"], "heaviest_keys": [["'a -> b'", "k" * 100, 1, 0.5]] * 5}
+    text = metrics_text({f"v{n}": vertex for n in range(1500)})
+    assert len(text) < MOST_METRICS
+    assert json.loads(text)["v1499"]["received"] == 5

@@ -141,4 +141,24 @@ class Plain:
 
 def test_the_text_of_a_key_has_no_address() -> None:
     assert "Plain object>" in text_of_key(Plain())
-    assert "0x" not in text_of_key((1, Plain()))
+    assert text_of_key(("fault at 0x12",)) == "('fault at 0x12',)"
+    for name in range(100):
+        assert "0x" not in text_of_key(type("x" * name, (), {})())
+
+
+class Alike:
+    """Keys that all have the same hash."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def test_keys_with_the_same_hash_are_not_taken_for_each_other() -> None:
+    heavy = seen([Alike("a"), Alike("b"), Alike("a")])
+    assert [(repr(key), count) for key, count in heavy.heaviest(5)] == [("a", 2), ("b", 1)]

@@ -135,6 +135,24 @@ def test_a_users_processor_may_tell_what_it_holds(pyr: Instance) -> None:
     assert execution.metrics()["keeps"]["spilled_bytes"] == 14
 
 
+def test_a_users_processor_may_use_the_same_names_for_something_else(pyr: Instance) -> None:
+    class Keeps(AbstractProcessor):
+        held_bytes: Any = None
+
+        def spilled_bytes(self) -> int:  # type: ignore[override]
+            return 7
+
+        def try_process_0(self, item: object) -> None: ...
+
+    dag = DAG()
+    source, keeps = dag.vertex("source", p.read_items([1])), dag.vertex("keeps", Keeps)
+    bad = dag.vertex("bad", p.map(abs), on_error=pyrite.skip())
+    dag.edge(between(source, bad)).edge(between(bad, keeps))
+    execution = pyr.new_light_job(dag).execute()
+    execution.result(10)
+    assert execution.metrics()["keeps"]["spilled_bytes"] == 0
+
+
 BATCH = pa.record_batch({"k": list(range(20_000)), "v": list(range(20_000))})
 
 

@@ -68,6 +68,7 @@ def test_metrics_and_processes_are_known_while_the_job_runs(pyr: Instance, tmp_p
     go = tmp_path / "go"
     execution = pyr.new_job(counted(waits_at(1500, go))).execute()
     wait_until(lambda: numbers(execution).get("work", (0, 0))[0] > 100, execution)
+    wait_until(lambda: bool(execution.members()), execution)  # one of two tasks may have ended
     running, members = execution.metrics(), execution.members()
     go.touch()
     execution.result(60)

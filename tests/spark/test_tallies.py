@@ -81,3 +81,12 @@ def test_two_attempts_at_a_time_are_two_processes() -> None:
     assert [each["pid"] for each in tallies.members(0.0)] == [1, 2]
     tallies.take(told(6, attempt="1", pid=2, is_over=True), 0.0)
     assert [each["pid"] for each in tallies.members(0.0)] == [1]
+
+
+def test_tasks_that_wait_for_a_free_core_are_processors_that_are_not_done() -> None:
+    tallies = Tallies(1.0, members=5)
+    tallies.take(told(3, member=0, is_over=True), 0.0)
+    tallies.take(told(4, member=1), 0.0)
+    metrics = tallies.metrics(["v"], 0.0)["v"]
+    assert [processor["received"] for processor in metrics["processors"]] == [3, 4, 0, 0, 0]
+    assert metrics["received"] == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import resource
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from pyrite.spark.live import telling
+from pyrite.spark.live.hearing import Hearing
 from pyrite.spark.live.telling import Telling, Where, begin_telling
 from pyrite.wire.hearing import Ear
 from pyrite.wire.keys import keys_from, new_secret
@@ -73,11 +75,30 @@ def test_no_thread_can_be_started(heard: queue.Queue[Any], monkeypatch: pytest.M
     assert begin_telling(where, section=0, member=0, attempt="0", metrics=dict) is None
 
 
+def test_a_task_that_has_forked_ends_in_the_child(
+    heard: queue.Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = begun(heard, dict)
+    monkeypatch.setattr(telling, "_process", None)  # as a child finds it
+    task.end()
+    assert heard.get(timeout=5)["is_over"]
+
+
+def test_a_driver_that_cannot_stop_listening_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    hearing, ear = Hearing(), Ear(KEYS, "127.0.0.1", lambda message: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ear, "close", lambda self: os.close(-1))
+        hearing._ear = ear
+        hearing.close()
+    ear.close()
+
+
 def test_a_worker_with_little_memory_tells_nothing() -> None:
     """Threads take address space, which Spark may limit."""
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_AS, ({1 << 30}, {resource.RLIM_INFINITY}))
+from pyrite.spark.live.hearing import Hearing
 from pyrite.spark.live.telling import Where, begin_telling
 where = Where("127.0.0.1:9", b"", b"", 1.0)
 assert begin_telling(where, section=0, member=0, attempt="0", metrics=dict) is None

@@ -41,7 +41,7 @@ def scrape_labels(url: str) -> dict[str, set[str]]:
 
 
 class Taking:
-    """An HTTP server that answers 200 and keeps the path and the body of each request."""
+    """An HTTP server that keeps the path and the body of each request."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, bytes]] = []
@@ -59,14 +59,14 @@ class Taking:
 
 
 @contextmanager
-def taking() -> Iterator[Taking]:
+def taking(status: int = 200) -> Iterator[Taking]:
     found = Taking()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             found.take(self.path, body)
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
 
         do_PUT = do_POST  # noqa: N815

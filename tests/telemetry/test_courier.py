@@ -63,10 +63,7 @@ def test_the_thread_ends_when_there_is_nothing_to_send(receiver: Receiver) -> No
     courier = made(receiver)
     courier.post(1)
     assert courier.flush()
-    for thread in threading.enumerate():
-        if thread.name == "pyrite-test":
-            thread.join(10)
-            assert not thread.is_alive()
+    join()
     courier.post(2)
     courier.close()
     assert receiver.got == [1, 2]
@@ -84,20 +81,69 @@ def test_a_dead_receiver_is_one_warning_until_it_lives_again(
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
 
-def test_a_receiver_that_never_answers_is_not_waited_for_long(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("took_before", [0, 1])
+def test_a_receiver_that_does_not_answer_is_not_waited_for_long(
+    took_before: int, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(couriers, "HOPELESS_SECONDS", 0.1)
-    receiver.may_take.clear()
     courier = made(receiver)
+    for number in range(took_before):
+        courier.post(number)
+        assert courier.flush()
+    receiver.may_take.clear()
     courier.post(1)
     started = time.monotonic()
     courier.close()
-    assert time.monotonic() - started < 1.0
+    assert 0.3 < time.monotonic() - started < 0.8
+    assert not courier.flush()  # which the end of the process calls
+    assert time.monotonic() - started < 0.8
+    assert "the receiver does not answer" in caplog.text
     receiver.may_take.set()
+    join()
+
+
+def join() -> None:
     for thread in threading.enumerate():
         if thread.name == "pyrite-test":
             thread.join(10)
+            assert not thread.is_alive()
+
+
+def test_what_cannot_be_settled_does_not_keep_the_rest_from_being_sent(receiver: Receiver) -> None:
+    courier = Courier[int]("pyrite-test", "the receiver", lambda: receiver, settle=lambda: 1 // 0)
+    courier.post(1)
+    courier.close()
+    assert receiver.got == [1]
+
+
+def test_a_slow_receiver_gets_all_as_long_as_it_takes_one_after_the_other() -> None:
+    got: list[int] = []
+    done = threading.Event()
+
+    def take(things: list[int]) -> None:
+        done.wait(0.06)
+        got.extend(things)
+
+    courier = Courier("pyrite-test", "the receiver", lambda: take, at_once=1)
+    for number in range(10):
+        courier.post(number)
+    courier.close()
+    assert got == list(range(10))
+
+
+def test_nothing_is_imported_for_a_receiver_that_does_not_listen(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    def reach() -> None:
+        raise ConnectionError("nobody answers")
+
+    prepared: list[bool] = []
+    courier = Courier[int](
+        "pyrite-test", "the receiver", lambda: prepared.append(True) or receiver, reach=reach
+    )
+    courier.post(1)
+    courier.close()
+    assert not prepared
+    assert "nobody answers" in caplog.text
 
 
 def test_the_oldest_is_dropped_if_too_much_waits(

@@ -190,6 +190,16 @@ def test_what_cannot_be_sent_is_one_warning_and_costs_no_time(
     assert [record.levelno for record in warned] == [logging.WARNING]
 
 
+def test_a_warning_does_not_show_the_password_of_a_url(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking(403) as server:
+        monkeypatch.setenv("OPENLINEAGE_URL", server.url.replace("//", "//bob:hidden@"))
+        run(chain("secret"))
+    assert "403" in caplog.text
+    assert "hidden" not in caplog.text
+
+
 def test_a_process_that_ends_at_once_has_sent_its_events(events: Events) -> None:
     code = """
     import pyrite

@@ -158,6 +158,18 @@ def test_a_dead_collector_is_one_warning_and_costs_no_time(
     assert [r.levelno for r in caplog.records] == [logging.WARNING]
 
 
+def test_a_collector_that_refuses_is_one_warning_that_says_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with taking(404) as collector, pyrite.instance() as pyr:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        with pyrite.telemetry.traces():
+            pyr.new_light_job(chain("refused")).execute().result(10)
+    (record,) = caplog.records
+    assert record.name == "pyrite.telemetry"
+    assert "404" in record.getMessage()
+
+
 def test_a_process_that_ends_at_once_has_sent_its_spans(collector: Taking) -> None:
     code = """
     import pyrite

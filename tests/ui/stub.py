@@ -39,6 +39,7 @@ class Stub:
         self.is_down = False
         self.problem: str | None = None
         """Why the documents cannot be read now."""
+        self.most_rows = 1000
         app = Starlette(
             routes=[
                 Route("/api/about", self._about),
@@ -80,7 +81,9 @@ class Stub:
         for each in (self.runs, self.workloads, self.deployments, self.logs):
             each.clear()
         self.posts.clear()
-        self.is_down, self.problem = False, None
+        self.is_down = False
+        self.problem = None
+        self.most_rows = 1000
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -92,7 +95,7 @@ class Stub:
     def _given(self, request: Request) -> object:
         """What tells whether there is something new: the objects that a test has given."""
         all_of_them = (self.runs, self.workloads, self.deployments)
-        return self.problem, [id(value) for each in all_of_them for value in each.values()]
+        return [id(value) for each in all_of_them for value in each.values()]
 
     def _about(self, request: Request) -> Response:
         sources = [{"kind": "runs", "key": "here", "label": "this machine"}]
@@ -105,7 +108,7 @@ class Stub:
     def _list(self, request: Request) -> dict[str, Any]:
         rows = [scenes.row(run) for run in self.runs.values()]
         rows.sort(key=lambda row: -row["submitted"])
-        return {"runs": rows, "total": len(rows)}
+        return {"runs": rows[: self.most_rows], "total": len(rows)}
 
     def _runs(self, request: Request) -> Response:
         return JSONResponse(self._list(request))
@@ -163,7 +166,7 @@ class Stub:
                 while not (
                     self._server.should_exit or self.is_down or await request.is_disconnected()
                 ):
-                    seen = self._given(request)
+                    seen = self.problem or self._given(request)
                     if seen != last and self.problem:
                         yield f"event: problem\ndata: {json.dumps({'error': self.problem})}\n\n"
                         last = seen

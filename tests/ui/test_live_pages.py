@@ -33,6 +33,7 @@ def test_a_job_is_found_watched_and_ends(page: Page, shown: Instance) -> None:
     expect(page.locator(".vertex.s-running")).to_have_count(2)
     page.locator('[data-vertex="sink"]').click()
     expect(page.locator(".panel .name")).to_have_text("sink")
+    expect(page.locator(".panel .spark")).to_be_visible()  # the points of several events
     received = page.get_by_role("row", name="sink").locator("td").nth(2)
     before = received.text_content()
     expect(received).not_to_have_text(before or "")

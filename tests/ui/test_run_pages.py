@@ -219,6 +219,57 @@ def test_a_lost_connection_is_shown_and_found_again(page: Page, stub: Stub) -> N
     expect(page.locator("#banner")).to_be_hidden()
 
 
+def test_a_store_that_cannot_be_read_is_said_until_it_can(page: Page, stub: Stub) -> None:
+    stub.deployments["d"] = scenes.deployment()
+    page.goto(f"{stub.url}/durable/d")
+    expect(page.locator("main h1")).to_be_visible()
+    stub.problem = "zk://host:2181 does not answer"
+    expect(page.locator("#banner")).to_contain_text(
+        "What is shown is not new: zk://host:2181 does not answer"
+    )
+    stub.problem = None
+    expect(page.locator("#banner")).to_be_hidden()
+
+
+def test_a_process_that_tells_nothing_is_not_shown_as_if_it_worked(page: Page, stub: Stub) -> None:
+    page.clock.install()
+    run = scenes.small_run()
+    stub.add(run)
+    page.goto(f"{stub.url}/runs/small")
+    expect(page.locator(".edge.moving")).to_have_count(1)
+    page.clock.run_for(16_000)
+    expect(page.locator(".waits")).to_contain_text("Nothing was heard of its process (4711")
+    expect(page.locator(".edge.moving")).to_have_count(0)
+    stub.add(replace(run, seen=run.seen + 20))
+    expect(page.locator(".waits")).to_have_count(0)
+    expect(page.locator(".edge.moving")).to_have_count(1)
+
+
+def test_nothing_of_a_lost_run_moves(page: Page, stub: Stub) -> None:
+    stub.add(replace(scenes.small_run(), state="lost", ended=None))
+    page.goto(f"{stub.url}/runs/small")
+    expect(page.locator(".vertex.s-lost")).to_have_count(2)
+    expect(page.locator(".vertex.s-running")).to_have_count(0)
+    assert rate_of(page, "read files") == "182k out"
+    expect(page.get_by_role("row", name="count words")).not_to_contain_text("104k")
+
+
+def test_what_a_search_among_very_many_has_found_moves(page: Page, stub: Stub) -> None:
+    def found(route: Route) -> None:
+        run = scenes.row(stub.runs["old"])
+        route.fulfill(json={"runs": [run], "total": 1})
+
+    old = replace(scenes.small_run(), id="old", submitted=1.0)
+    stub.add(old, *(replace(old, id=str(n), submitted=n + 2.0, name="new") for n in range(5)))
+    stub.most_rows = 5
+    page.route("**/api/runs?limit=1000&search=*", found)
+    page.goto(stub.url)
+    page.get_by_role("searchbox").fill("old")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    stub.add(replace(old, state="completed", ended=2.0))
+    expect(page.locator("tbody tr")).to_contain_text("completed")
+
+
 def test_a_run_that_is_not_there_is_said_to_be_missing(page: Page, stub: Stub) -> None:
     page.goto(f"{stub.url}/runs/nothing")
     expect(page.locator("main")).to_contain_text("There is no run of this id.")

@@ -17,6 +17,7 @@ from pyrite.errors import PyriteError
 from pyrite.instances import Instance
 from pyrite.ui import streaming
 from pyrite.ui.opening import serve, sources_of
+from pyrite.watching import recording
 from pyrite.watching.journal.writing import JournalWriter
 from pyrite.watching.views import EdgeView, RunView, VertexView
 from tests.ui.http import Http
@@ -102,6 +103,27 @@ def test_the_events_of_a_run_end_with_the_run(shown: Instance) -> None:
         last = list(events)
     assert [name for name, _ in last[-2:]] == ["run", "end"]
     assert last[-2][1]["state"] == "completed"
+
+
+def test_the_events_of_a_run_have_each_point_of_its_history_once(
+    shown: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "LOOK_SECONDS", 0.11)
+    gate = Gate()
+    execution = shown.new_light_job(gate.dag()).execute()
+    path = f"/api/runs/{execution.id}"
+    with _http(shown).events(f"{path}/events") as events:
+        first = next(events)[1]
+        assert "history_after" not in first
+        times = list(first["history"]["source"]["t"])
+        while len(times) < 4:
+            document = next(events)[1]
+            assert document["history_after"] == times[-1]
+            times += document["history"].get("source", {"t": []})["t"]
+        whole = _http(shown).get(path).json["history"]["source"]["t"]
+        gate.open()
+    assert times == sorted(set(times))
+    assert set(times) <= set(whole)
 
 
 def test_the_events_of_the_list_come_when_it_has_changed(shown: Instance) -> None:

@@ -84,13 +84,3 @@ def test_a_deployment_shows_peers_over_time_queues_and_jobs(page: Page, stub: St
     assert link.get_attribute("href") == "/runs/job-orders"
     stub.deployments["prod"] = {**found, "coordinators": []}
     expect(page.locator("main")).to_contain_text("pyrite coordinator")
-
-
-def test_a_store_that_cannot_be_read_now_is_said_and_forgotten(page: Page, stub: Stub) -> None:
-    stub.deployments["prod"] = scenes.deployment()
-    page.goto(f"{stub.url}/durable/prod")
-    expect(page.locator("#banner")).to_be_hidden()
-    stub.problem = "zk://prod does not answer"
-    expect(page.locator("#banner")).to_contain_text("old: zk://prod does not answer")
-    stub.problem = None
-    expect(page.locator("#banner")).to_be_hidden()

@@ -9,6 +9,7 @@ seen is counted by a Misra-Gries sketch.
 from __future__ import annotations
 
 import random
+import re
 from collections import _count_elements  # type: ignore[attr-defined]
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -162,7 +163,19 @@ def _kept(key: Any) -> Any:
         number = hash(key)
     except TypeError:  # a list or a dict
         return _Text(shorten(key))
-    return key if kind is float else _Large((kind, number), shorten(key))
+    return key if kind is float else _Large((kind, number), without_address(shorten(key)))
+
+
+def without_address(text: str) -> str:
+    """A text without the address of an object, which Python's own repr has, also if it is cut.
+
+    >>> without_address("(1, <Point object at 0x7f09>)")
+    '(1, <Point object>)'
+    """
+    return _ADDRESS.sub("", text)
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]*(?=>|…$)")
 
 
 def _length(key: Any) -> int:
@@ -179,7 +192,7 @@ class _Text(str):
 
 
 class _Large:
-    """Stands for all keys of one type that have the same hash."""
+    """Stands for all keys of one type that have the same hash and the same start of their text."""
 
     __slots__ = ("_same", "_text")
 
@@ -187,7 +200,7 @@ class _Large:
         self._same, self._text = same, text
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Large) and self._same == other._same
+        return isinstance(other, _Large) and self._same == other._same and self._text == other._text
 
     def __hash__(self) -> int:
         return hash(self._same)

@@ -3,14 +3,15 @@ emitted, the time spent and the memory taken; and how metrics of several parts a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict, cast
 
 from pyrite.engine.fusion import Stretch
+from pyrite.engine.heavy_keys import without_address
 from pyrite.engine.plan import Topology, edge_name
 from pyrite.engine.tasklets import ProcessorTasklet
 from pyrite.functions import shorten
+from pyrite.processor import Processor
 from pyrite.processors.groups.aggregates import Nothing
 from pyrite.processors.loops.fused import FusedProcessor
 
@@ -176,6 +177,16 @@ def at_rest(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
     }
 
 
+def not_begun(metrics: Mapping[str, VertexMetrics]) -> dict[str, VertexMetrics]:
+    """The metrics of a part of the same job with the same vertices, before it begins."""
+    return {
+        name: cast(
+            VertexMetrics, {**_with(vertex, _NUMBERS, 0), "inbound": {}, "heaviest_keys": []}
+        )
+        for name, vertex in metrics.items()
+    }
+
+
 def with_times(
     metrics: Mapping[str, VertexMetrics], told: Mapping[str, VertexMetrics]
 ) -> dict[str, VertexMetrics]:
@@ -297,7 +308,7 @@ def _heaviest(
 def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
     processor = tasklet.processor
     received, emitted = tasklet.received, 0
-    held, spilled = processor.held_bytes, processor.spilled_bytes
+    held, spilled = _memory_of(processor)
     if isinstance(processor, FusedProcessor):
         received, emitted = processor.vertex_counts()[position]
         held, spilled = processor.vertex_memory()[position]
@@ -318,6 +329,16 @@ def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> Proc
         "spilled_bytes": spilled,
         "done": int(tasklet.has_finished),
     }
+
+
+def _memory_of(processor: Processor) -> tuple[int, int]:
+    """What a processor says. One of the user's may have attributes with these names that mean
+    something else, and a job must not fail because of its metrics."""
+    try:
+        held, spilled = processor.held_bytes, processor.spilled_bytes
+    except Exception:
+        return 0, 0
+    return held if isinstance(held, int) else 0, spilled if isinstance(spilled, int) else 0
 
 
 def _of_vertex(
@@ -359,9 +380,4 @@ def _of_vertex(
 
 def text_of_key(key: Any) -> str:
     """The repr of a key, which is the same in each attempt of a task."""
-    text = shorten(None if key is Nothing.KEY else key, LONGEST_KEY)
-    # Python's own repr of an object has its address.
-    return _ADDRESS.sub("", text)
-
-
-_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+(?=>)")
+    return without_address(shorten(None if key is Nothing.KEY else key, LONGEST_KEY))

@@ -139,6 +139,7 @@ class ProcessorTasklet(Tasklet):
         "_at",
         "_began",
         "_buckets",
+        "_busy_said",
         "_call",
         "_group",
         "_has_try_process",
@@ -196,6 +197,7 @@ class ProcessorTasklet(Tasklet):
         """Whether the clock must not decide what goes together."""
         self.busy = 0.0
         self._began: tuple[float, float] | None = None
+        self._busy_said = 0.0
         """While the processor is called: how long it was busy before, and when the call began."""
         self.has_finished = False
         self._undrained = False
@@ -351,9 +353,13 @@ class ProcessorTasklet(Tasklet):
 
     @property
     def busy_until_now(self) -> float:
-        """How long it was busy, with a call that goes on."""
+        """How long it was busy, with a call that goes on. It never falls: what was said in the last
+        moment of a call may be longer than what is then counted."""
         began = self._began
-        return self.busy if began is None else began[0] + perf_counter() - began[1]
+        busy = self.busy if began is None else began[0] + perf_counter() - began[1]
+        if busy > self._busy_said:
+            self._busy_said = busy
+        return self._busy_said
 
     @property
     def received(self) -> int:

@@ -99,6 +99,7 @@ class SparkRun:
         self._spark: SparkSession | None = None
         self._ran_on: weakref.ref[SparkSession] | None = None
         self._sections: tuple[Section, ...] = ()
+        self._reports: list[TaskReport] = []
         self._lock = threading.Lock()
         self._cancelled: Future[None] = Future()
         self._hand_over = hand_over
@@ -209,6 +210,10 @@ class SparkRun:
                 halt.fail(self._explained(raised, spark))
         finally:
             self._hearing.close()
+            if self._reports:  # the last that tasks have told may have come only now
+                with _ignoring_errors("adding up the metrics"):
+                    self._add_up(self._reports)
+                self._reports = []
             error = halt.error(self._run.job_name)
             if meta_suppliers is not None and (error is not None or self._hand_over is None):
                 meta_suppliers.close(error)
@@ -337,13 +342,16 @@ class SparkRun:
         """Takes the metrics from the reports of the tasks, and returns the reports of the sinks'
         writers."""
         reports: dict[str, list[Any]] = {}
-        metrics: list[Mapping[str, Any]] = []
         for _, message in driver_rows(table, (REPORT,)):
-            metrics.append(self._with_times(message))
+            self._reports.append(replace(message, reports={}))
             for vertex, said in message.reports.items():
                 reports.setdefault(vertex, []).extend(said)
-        self._metrics = added_up(metrics, [vertex.name for vertex in self._dag])
+        self._add_up(self._reports)
         return reports
+
+    def _add_up(self, reports: Sequence[TaskReport]) -> None:
+        metrics = [self._with_times(report) for report in reports]
+        self._metrics = added_up(metrics, [vertex.name for vertex in self._dag])
 
     def _with_times(self, report: TaskReport) -> Mapping[str, Any]:
         """The metrics of a task. Its report has no times if it must be the same in each attempt."""

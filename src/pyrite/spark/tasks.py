@@ -230,6 +230,9 @@ def run_section(
             metrics = without_times(metrics)
         report = TaskReport(work.section.index, member, metrics, member_run.reports())
         writer.tell_driver(REPORT, report)
+        if telling is not None:  # before the last rows: the driver may read them at once
+            telling.end()
+            telling = None
         yield from writer.rest()
     except RoutingFailed as unpacked:  # an item of the last packets cannot be pickled
         error = unpacked

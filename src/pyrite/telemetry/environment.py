@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from pyrite.forks import repair_after_fork
 from pyrite.functions import message_of
+from pyrite.watching.secrets import without_secrets
 
 logger = logging.getLogger("pyrite.telemetry")
 
@@ -77,7 +78,9 @@ class _Shared:
                 if key not in self._failed:
                     self._failed.add(key)
                     logger.warning(
-                        "%s: %s; jobs go on without it", _VARIABLES[name], message_of(error)
+                        "%s: %s; jobs go on without it",
+                        _VARIABLES[name],
+                        without_secrets(message_of(error)),
                     )
                 return False
             return True
@@ -93,7 +96,7 @@ class _Shared:
         try:
             found.close()
         except Exception as error:
-            logger.warning("%s: %s", _VARIABLES[key[0]], message_of(error))
+            logger.warning("%s: %s", _VARIABLES[key[0]], without_secrets(message_of(error)))
 
     def after_fork(self) -> None:
         """The child has instances of its own: when these are closed, what they have to tell is

@@ -41,6 +41,10 @@ class Following:
         """Called once. If the run was in this process, on a thread of the engine: it must return at
         once. Otherwise on one that may block."""
 
+    def on_left(self, execution: Execution) -> None:
+        """Called instead if nobody follows a run any more that goes on: a durable job whose
+        instance is closed."""
+
     def run_began(self, run: WorkloadRun) -> None:
         """A run of a workload has begun, and so on: as a WorkloadObserver is told."""
 
@@ -96,7 +100,10 @@ class Following:
                 return
             self._ending[execution.id] = threading.get_ident()
         try:
-            self.on_end(execution)
+            if execution.ended is None:
+                self.on_left(execution)
+            else:
+                self.on_end(execution)
         finally:
             with self._changed:
                 self._ending.pop(execution.id, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
@@ -9,6 +11,8 @@ from typing import Final
 from pyrite.watching.views import RunView
 
 POINTS: Final = 120
+ALL: Final = -math.inf
+"""All points are later."""
 
 HistoryDocument = dict[str, dict[str, list[float]]]
 """By vertex: the times `t`, and at each of them `received_rate` and `emitted_rate`."""
@@ -24,8 +28,9 @@ class History:
         rates = {each.name: (each.received_rate, each.emitted_rate) for each in view.vertices}
         self._points.append((view.seen, rates))
 
-    def to_json(self) -> HistoryDocument:
-        points = list(self._points)
+    def to_json(self, after: float = ALL) -> HistoryDocument:
+        """The points with times later than `after`."""
+        points = [point for point in list(self._points) if round(point[0], 1) > after]
         names: Iterable[str] = points[-1][1] if points else ()
         times = [round(t, 1) for t, _ in points]
         return {
@@ -36,6 +41,21 @@ class History:
             }
             for name in names
         }
+
+
+def later(history: HistoryDocument, after: float) -> HistoryDocument:
+    """The points of a document with times later than `after`."""
+    found: HistoryDocument = {}
+    for name, lists in history.items():
+        first = bisect_right(lists["t"], after)
+        if first < len(lists["t"]):
+            found[name] = {key: values[first:] for key, values in lists.items()}
+    return found
+
+
+def newest(history: HistoryDocument) -> float:
+    """The time of the last point."""
+    return max((lists["t"][-1] for lists in history.values() if lists["t"]), default=ALL)
 
 
 _NONE: Final = (0.0, 0.0)

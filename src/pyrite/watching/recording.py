@@ -19,7 +19,7 @@ from pyrite.closing import Closing
 from pyrite.forks import repair_after_fork
 from pyrite.job import Execution
 from pyrite.watching.followed import Followed
-from pyrite.watching.history import HistoryDocument
+from pyrite.watching.history import ALL, HistoryDocument
 from pyrite.watching.journal import Journal
 from pyrite.watching.journal.pruning import prune
 from pyrite.watching.journal.writing import JournalWriter
@@ -101,11 +101,11 @@ class Recorder(Closing):
             return found.view
         return self._journal.view(id) if id in self._saved else None
 
-    def history(self, id: str) -> HistoryDocument:
+    def history(self, id: str, after: float = ALL) -> HistoryDocument:
         found = self._find(id)
         if found is not None:
-            return found.history.to_json()
-        return self._journal.history(id) if id in self._saved else {}
+            return found.history.to_json(after)
+        return self._journal.history(id, after) if id in self._saved else {}
 
     def log(self, id: str, after: int = 0) -> list[LogLine]:
         found = self._find(id)

@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, Final, Protocol
 
 from pyrite.functions import shorten, shorten_text
-from pyrite.watching.history import HistoryDocument
+from pyrite.watching.history import ALL, HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.views import Kind, RunState, RunView
 
@@ -113,8 +113,8 @@ class RunSource(Protocol):
     def view(self, id: str) -> RunView | None:
         """None if there is no such run here."""
 
-    def history(self, id: str) -> HistoryDocument:
-        """The rates of its vertices over time."""
+    def history(self, id: str, after: float = ALL) -> HistoryDocument:
+        """The rates of its vertices over time, at times later than `after`."""
 
     def log(self, id: str, after: int = 0) -> Sequence[LogLine]:
         """The lines with the number `after` and those that follow it."""

@@ -95,7 +95,8 @@ class Coordination:
             return
         self._asked.discard(index)
         self._answers.append(outcome)
-        self.watched.part_ended(index, outcome.metrics[0] if outcome.metrics else b"")
+        metrics = outcome.metrics[0] if outcome.metrics else b""
+        self.watched.part_ended(index, metrics, is_well=outcome.is_well)
         if not outcome.is_well:
             self._stop()
         if not self._asked:
@@ -224,14 +225,15 @@ class Coordination:
     def _judged(self, outcome: Outcome) -> Outcome:
         """The outcome with the metrics of all members; a failure if there were too many bad
         records."""
-        metrics = tuple(part.metrics for part in self.watched.figures())
+        last = self.watched.last_figures(len(self.members))
+        metrics = tuple(part.metrics for part in last)
         if outcome.is_well:
             plan = self.plan.plan(self.job_id, len(self.members), self._parallelism)
             if handles_errors(plan.topology):
                 excess = too_many_bad_records(plan.topology, added(metrics))
                 if excess is not None:
                     outcome = Outcome.failed(excess, self._address)
-        return replace(outcome, metrics=metrics if len(metrics) == len(self.members) else ())
+        return replace(outcome, metrics=metrics)
 
     def _outcome(self) -> Outcome:
         """Errors win over cancellations, and the first error wins over later ones."""

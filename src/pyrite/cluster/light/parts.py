@@ -28,6 +28,7 @@ ACK_SECONDS: Final = PERIOD / 1e9
 MOST_KEPT: Final = 2_000
 """Figures of ended parts. Each is some hundred bytes, or some thousand."""
 MOST_RECENT: Final = 4
+LET_GO_SECONDS: Final = 1.0
 ASKED_SECONDS: Final = 60.0
 
 
@@ -42,7 +43,9 @@ class Parts:
         self._kept: OrderedDict[bytes, PartFigures] = OrderedDict()
         """The figures of parts that have just ended, for those who ask late."""
         self._recent: deque[Participant] = deque(maxlen=MOST_RECENT)
-        """Short parts that have just ended while nobody asked."""
+        """Short parts that have just ended while nobody asked. What their processors hold is freed
+        a moment later."""
+        self._let_go = math.inf
         self._asked = -math.inf
         """When somebody asked for figures."""
 
@@ -148,8 +151,7 @@ class Parts:
     def figures(self, id: bytes) -> PartFigures | None:
         """Of a part that runs here, or has just ended."""
         self._asked = self._clock()
-        while self._recent:
-            self._keep(self._recent.popleft())
+        self._keep_recent()
         participant = self.executions.find(id)
         return self._kept.get(id) if participant is None else participant.figures()
 
@@ -160,7 +162,13 @@ class Parts:
             self._member.wire.flush()  # nobody waits for them: the answer goes first
             self._keep(participant)
         else:
+            if not self._recent:
+                self._let_go = time.monotonic() + LET_GO_SECONDS
             self._recent.append(participant)
+
+    def _keep_recent(self) -> None:
+        while self._recent:
+            self._keep(self._recent.popleft())
 
     def _keep(self, participant: Participant) -> None:
         figures = participant.last_figures()
@@ -241,12 +249,16 @@ class Parts:
             self._next_check = now + CHECK_SECONDS
             self.executions.tick(self._clock())
             self._check()
+        if self._recent and now >= self._let_go:
+            self._keep_recent()
 
     @property
     def next_due(self) -> float | None:
         times = [self._next_ack] if self._acking else []
         if not self.executions.is_idle:
             times.append(self._next_check)
+        if self._recent:
+            times.append(self._let_go)
         return min(times, default=None)
 
     def _send_acks(self, ids: Iterable[bytes], *, first: bool = False) -> None:

@@ -16,11 +16,17 @@ class Watched:
     def __init__(self) -> None:
         self._known: dict[int, PartFigures] = {}
         self._ended: set[int] = set()
+        self._untold: set[int] = set()
+        """The members that have completed their parts, and keep their last figures."""
         self._asking: list[Future[list[PartFigures]]] = []
         self._left: set[int] = set()
 
     def figures(self) -> list[PartFigures]:
         return [self._known[index] for index in sorted(self._known)]
+
+    def last_figures(self, count: int) -> list[PartFigures]:
+        """Those of so many members at the end; empty if some have others by now."""
+        return self.figures() if len(self._known) == count and not self._untold else []
 
     def ask(
         self, count: int, ask: Callable[[int, Callable[[PartFigures | None], None]], None]
@@ -37,9 +43,11 @@ class Watched:
             self.answer()
         return future
 
-    def part_ended(self, index: int, metrics: bytes) -> None:
+    def part_ended(self, index: int, metrics: bytes, *, is_well: bool = True) -> None:
         """A member has ended its part. If it has not told its last figures, it keeps them for those
-        who ask."""
+        who ask, unless it is lost."""
+        if not metrics and is_well:
+            self._untold.add(index)
         if metrics:
             self._ended.add(index)
             self._known[index] = PartFigures(metrics)

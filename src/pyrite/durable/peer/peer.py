@@ -9,7 +9,7 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pyrite.collections.stored.unavailable import CollectionsUnavailable
@@ -33,6 +33,7 @@ from pyrite.durable.protocol.tree.nodes import (
 )
 from pyrite.durable.protocol.workflow import COMPLETION, Workflow
 from pyrite.durable.queues.queues import Queues, QueuesError, QueuesGone
+from pyrite.durable.store.limits import MOST_BYTES
 from pyrite.durable.store.store import Store, StoreError
 from pyrite.engine.failure import Failed
 from pyrite.engine.travelling import pack_failure
@@ -248,13 +249,23 @@ class Peer:
         return self._codes[job]
 
     def _publish(self, job: str, metrics: dict[str, Any]) -> None:
-        text = json.dumps(metrics)
-        if len(text) > MOST_METRICS:
-            for vertex in metrics.values():
-                vertex["processors"] = []
-            text = json.dumps(metrics)
-        if len(text) <= MOST_METRICS:
+        text = metrics_text(metrics)
+        if len(text) <= MOST_BYTES:
             self._store.create(paths.metrics(job), text)
+
+
+def metrics_text(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+    """The metrics of a job as JSON, without what takes the most room if they are too long."""
+    text = json.dumps(metrics)
+    shorter: tuple[dict[str, Any], ...] = (
+        {"processors": []},
+        {"inbound": {}, "heaviest_keys": [], "fused_with": []},
+    )
+    for less in shorter:
+        if len(text) > MOST_METRICS:
+            metrics = {name: {**vertex, **less} for name, vertex in metrics.items()}
+            text = json.dumps(metrics)
+    return text
 
 
 def new_name() -> str:

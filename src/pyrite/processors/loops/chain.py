@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
+from threading import get_ident
 from time import perf_counter
 from types import CoroutineType, FrameType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
@@ -25,6 +26,7 @@ from pyrite.processors.groups.held import about_bytes
 from pyrite.processors.groups.spill import Memory, Spill, Unlimited, batches_of
 from pyrite.processors.loops.fused import FusedProcessor, Link, StepChain
 from pyrite.processors.loops.loop import Failure, Guard, Loop, write_loop
+from pyrite.processors.loops.passing import Passing
 from pyrite.processors.loops.steps import (
     BadItem,
     Fold,
@@ -195,9 +197,8 @@ class ChainProcessor(FusedProcessor):
         self._pauses = chain.loop.pauses
         self._counts = [0] * chain.step_count
         self._received = 0
-        self._passing: tuple[int, int, Any] | None = None
-        """While a loop runs: how many items had come before, how many the loop has got, and its
-        iterator, which tells other threads how many of them are left."""
+        self._passing: Passing | None = None
+        """The loop that runs now."""
         self._result_count = 0
         self._state: Any = None
         self._results: list[Any] | None = None
@@ -343,17 +344,27 @@ class ChainProcessor(FusedProcessor):
     def vertex_counts(self) -> list[tuple[int, int]]:
         """(received, emitted) of each vertex of the chain."""
         first = self._handlers[0] if self._handlers else None
-        received, passing = self._received, self._passing
-        if passing is not None:
-            before, count, left = passing
-            received = before + count - left.__length_hint__()
+        counts = self._counts_now()
+        passing = self._passing  # first: when the loop has ended, its items are in _received
         return self.chain.emitted(
-            received,
-            self._counts,
+            self._received if passing is None else passing.received,
+            counts,
             self._result_count,
             first.count if first else 0,
             counted=self._loop.counted,
         )
+
+    def _counts_now(self) -> list[int]:
+        """The counts, with those of the loop that runs. They belong together if the loop has not
+        ended meanwhile."""
+        for _ in range(100 if self._loop.counted else 0):
+            passing, counts = self._passing, self._counts.copy()
+            if passing is None:
+                break
+            more = passing.counted(self._loop, self._counts)
+            if self._passing is passing and self._counts == counts:
+                return [before + now for before, now in zip(counts, more)]
+        return self._counts.copy()
 
     def vertex_at(self, frame: FrameType) -> str | None:
         if frame.f_code is not self._loop.run.__code__:
@@ -437,7 +448,7 @@ class ChainProcessor(FusedProcessor):
         """The items for a loop, in which other threads see how far it is, at no cost."""
         iterator = iter(items)
         if not is_batch(items[0]):
-            self._passing = (self._received, len(items), iterator)
+            self._passing = Passing(self._received, len(items), iterator, get_ident())
         return iterator
 
     def _pass_with_pauses(self, items: list[Any], room: int) -> int:
@@ -452,6 +463,8 @@ class ChainProcessor(FusedProcessor):
                 self._state,
                 self._spill,
             )
+            if self._passing is not None:
+                self._passing.generator = self._paused
         try:
             next(self._paused)
         except StopIteration:
@@ -600,6 +613,8 @@ class ChainProcessor(FusedProcessor):
 
     def _raise_located(self, error: BaseException) -> NoReturn:
         self._failure = self._loop.explain(error)
+        if self._passing is not None:
+            self._passing.ends_at(self._loop, error)
         if self._failure is None or self._failure.error is error:
             raise error
         raise self._failure.error from None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from pyrite.bad_records import BadRecord, Handling
@@ -81,11 +81,11 @@ class Loop:
 
     def explain(self, error: BaseException) -> Failure | None:
         """The step that raised an error in `run`, and its item."""
-        traceback = self._own_frame(error)
+        traceback = self.own_frame(error)
         if traceback is None and isinstance(error.__cause__, StopIteration):
             # Python replaces a StopIteration that leaves a generator with a RuntimeError.
             error = error.__cause__
-            traceback = self._own_frame(error)
+            traceback = self.own_frame(error)
         if traceback is None:
             return None
         place = self.places[traceback.tb_lineno - 1]
@@ -102,7 +102,13 @@ class Loop:
             error = unhashable_key(function, key) or error
         return Failure(place.index, variables.get(place.value), error)
 
-    def _own_frame(self, error: BaseException) -> TracebackType | None:
+    def counted_in(self, frame: FrameType | None) -> list[int]:
+        """By step, how many items a frame of `run` has counted that are not in `counts` yet."""
+        counts = {} if frame is None else frame.f_locals
+        size = max(self.counted, default=-1) + 1
+        return [counts.get(f"n{index}", 0) for index in range(size)]
+
+    def own_frame(self, error: BaseException) -> TracebackType | None:
         """The entry of `run` in the traceback of an error."""
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_frame.f_code is not self.run.__code__:
@@ -294,7 +300,8 @@ class _Writer:
             *("        " + line for line in self._setup),
             "        for v in items:",
         ]
-        counting = [f"counts[{index}] += n{index}" for index in counted]
+        # Another thread that adds n to the count must not count anything twice.
+        counting = [f"n{i}, counts[{i}] = 0, counts[{i}] + n{i}" for i in counted]
         # A line that ends the loop early counts what has been done, too.
         leave = "; ".join([*counting, "return"])
         body = [re.sub(r": return$", f": {leave}", line) for line in self._lines]

@@ -45,7 +45,7 @@ class Hearing:
 
         seconds = max(TELL_SECONDS, members / MESSAGES_PER_SECOND)
         keys = keys_from(new_secret(), "tasks")
-        self._tallies = Tallies(seconds)
+        self._tallies = Tallies(seconds, members)
         try:
             host, interface = addresses_of(spark.sparkContext)
             self._ear = Ear(keys, interface, self._take)
@@ -55,9 +55,13 @@ class Hearing:
         return Where(f"{host}:{self._ear.port}", *keys, seconds)
 
     def close(self) -> None:
+        """It never raises."""
         ear, self._ear = self._ear, None
-        if ear is not None:
-            ear.close()
+        try:
+            if ear is not None:
+                ear.close()
+        except Exception:  # the user's functions may have closed its files
+            logger.debug("the driver cannot stop listening to tasks", exc_info=True)
 
     def after_fork(self) -> None:
         self._lock = threading.Lock()

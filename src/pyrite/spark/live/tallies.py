@@ -8,11 +8,12 @@ fall nor count anything twice.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyrite.engine.metrics import added_up, at_rest, highest
+from pyrite.engine.metrics import added_up, at_rest, highest, not_begun
 
 LOST_SECONDS: Final = 5.0
 """An attempt that is not heard of for so long, and two of its intervals, counts as gone."""
@@ -42,9 +43,11 @@ class _Task:
 
 
 class Tallies:
-    """`interval` is how many seconds there are between two messages of a task."""
+    """`interval` is how many seconds there are between two messages of a task, and `members` how
+    many tasks each section has."""
 
-    def __init__(self, interval: float) -> None:
+    def __init__(self, interval: float, members: int = 1) -> None:
+        self._members = members
         self._patience = LOST_SECONDS + 2 * interval
         self._tasks: dict[tuple[int, int], _Task] = {}
 
@@ -58,14 +61,17 @@ class Tallies:
             task.attempts[told.attempt] = (now, told.process)
 
     def metrics(self, order: Sequence[str], now: float) -> dict[str, Any]:
-        """The metrics of all vertices that have begun, in this order."""
-        return added_up(
-            [
-                task.metrics if self._processes(task, now) else at_rest(task.metrics)
-                for task in self._tasks.values()
-            ],
-            order,
-        )
+        """The metrics of all vertices that have begun, in this order. Of these, they have the
+        processors of all tasks, also of those that wait for a free core."""
+        told = [
+            task.metrics if self._processes(task, now) else at_rest(task.metrics)
+            for task in self._tasks.values()
+        ]
+        sections = Counter(section for section, _ in self._tasks)
+        of_section = {section: task.metrics for (section, _), task in self._tasks.items()}
+        for section, count in sections.items():
+            told += [not_begun(of_section[section])] * (self._members - count)
+        return added_up(told, order)
 
     def of_task(self, section: int, member: int) -> Mapping[str, Any]:
         """The metrics of one task; nothing if it has told nothing."""

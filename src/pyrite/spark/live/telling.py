@@ -79,7 +79,10 @@ class Telling:
 
     def end(self) -> None:
         """The task has ended, well or not. What it has done is told once more."""
-        _this_process().end(self, self.message(is_over=True))
+        try:
+            _this_process().end(self, self.message(is_over=True))
+        except RuntimeError:  # a forked child, in which no more threads can be started
+            logger.debug("a task cannot tell its metrics", exc_info=True)
 
     def message(self, *, is_over: bool = False) -> bytes | None:
         """What the driver is told now; None if that cannot be said."""
@@ -114,7 +117,8 @@ class _Process:
 
     def end(self, telling: Telling, last: bytes | None) -> None:
         with self._lock:
-            self._running.remove(telling)
+            if telling in self._running:  # or it began before a fork
+                self._running.remove(telling)
             if last is not None:
                 self._last.append((telling.where, last))
         self._woken.set()

@@ -83,6 +83,10 @@ class Counting(Following):
             )
         self._tell(has_ended=True)
 
+    def on_left(self, execution: Execution) -> None:
+        with self._counting:
+            self._totals.left(execution.id)
+
     def run_began(self, run: WorkloadRun) -> None:
         with self._counting:
             self._totals.began(run.id, run.name)

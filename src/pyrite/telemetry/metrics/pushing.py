@@ -4,6 +4,7 @@ be scraped."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -63,7 +64,8 @@ class Pushing(Closing):
         self._courier: Courier[None] = Courier(
             "pyrite-push",
             f"the push gateway at {parts.hostname}",
-            lambda: lambda _: self._push(url),
+            lambda: self._prepared(url),
+            reach=lambda: check_reachable(url),
             pause=1.0,
             settle=COUNTING.settle,
             again=lambda: PUSH_SECONDS if COUNTING.running else None,
@@ -89,11 +91,14 @@ class Pushing(Closing):
         else:
             self._courier.wake()
 
-    def _push(self, url: str) -> None:
+    def _prepared(self, url: str) -> Callable[[list[None]], None]:
         from pyrite.telemetry.metrics.gateway import push_all
 
-        check_reachable(url)
-        push_all(url, self._job, _TIMEOUT, self._pushed)
+        def push(_: list[None]) -> None:
+            check_reachable(url)
+            push_all(url, self._job, _TIMEOUT, self._pushed)
+
+        return push
 
     def __repr__(self) -> str:
         return f"<pushes to {self._place}{', closed' * self._closed.is_set()}>"

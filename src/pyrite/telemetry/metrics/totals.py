@@ -79,21 +79,26 @@ class Totals:
         failed_at: str | None = None,
     ) -> None:
         """A run has ended. `failed_at` is the vertex that it failed at."""
-        found = self._runs.get(run)
+        found = self.left(run)
         if found is None:
             return
-        for vertex, gauges in list(found.gauges.items()):
-            self._measure(found, vertex, dict.fromkeys(gauges, 0))
         if failed_at is not None:
             errors = found.most.get(failed_at, {}).get("errors", 0)
             self._count(found, failed_at, {"errors": errors + 1})
-        del self._runs[run]
         totals = found.totals
-        totals.running -= 1
         totals.ended[state] += 1
         totals.last_seconds = seconds
         if state == "completed":
             totals.last_success = max(at, totals.last_success or 0)
+
+    def left(self, run: str) -> _Run | None:
+        """A run is not seen any more."""
+        found = self._runs.pop(run, None)
+        if found is not None:
+            for vertex, gauges in list(found.gauges.items()):
+                self._measure(found, vertex, dict.fromkeys(gauges, 0))
+            found.totals.running -= 1
+        return found
 
     def __iter__(self) -> Iterator[JobTotals]:
         return iter(self._jobs.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -12,6 +13,7 @@ from pyrite.telemetry.courier import Courier
 from pyrite.telemetry.following import Following
 from pyrite.telemetry.libraries import need
 from pyrite.telemetry.openlineage.records import EventType, Parent, Record, namespace_of_jobs
+from pyrite.telemetry.reachable import check_reachable
 from pyrite.telemetry.workloads.ids import RunIds, lineage_run_id
 from pyrite.telemetry.workloads.parents import lineage_parent
 from pyrite.watching.observing import failure_of, name_of, read
@@ -45,7 +47,12 @@ class Lineage(Following, Closing):
         self._begun: dict[str, Record] = {}
         self._workloads: dict[str, Record] = {}
         self._courier: Courier[Record] = Courier(
-            "pyrite-lineage", "OpenLineage", _prepare, settle=self.settle
+            "pyrite-lineage",
+            "OpenLineage",
+            _prepare,
+            reach=_reach,
+            at_once=1,  # each event is a request of its own
+            settle=self.settle,
         )
         self.follow()
 
@@ -79,6 +86,9 @@ class Lineage(Following, Closing):
                 failure=None if error is None else failure_of(error),
             )
         )
+
+    def on_left(self, execution: Execution) -> None:
+        self._begun.pop(execution.id)
 
     def run_began(self, run: WorkloadRun) -> None:
         parent, root = map(Parent.of, lineage_parent())
@@ -137,6 +147,17 @@ _TYPES: Final[dict[JobStatus, EventType]] = {
 def _ended(record: Record, outcome: Outcome, at: float, problem: str | None) -> Record:
     failure = FailureView(message=problem or "it failed") if outcome == "failed" else None
     return replace(record, type=_TYPES[JobStatus(outcome)], time=at, failure=failure)
+
+
+def _reach() -> None:
+    """Raises OSError if nobody listens where events go, as far as it is known before the client is
+    imported."""
+    others = ("OPENLINEAGE__", "OPENLINEAGE_CONFIG", "OPENLINEAGE_DISABLED")
+    files = ("openlineage.yml", os.path.expanduser("~/.openlineage/openlineage.yml"))
+    if not any(name.startswith(others) for name in os.environ.copy()) and not any(
+        map(os.path.exists, files)
+    ):
+        check_reachable(os.environ.get("OPENLINEAGE_URL", ""))
 
 
 def _prepare() -> Callable[[list[Record]], None]:

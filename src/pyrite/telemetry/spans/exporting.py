@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from typing import Any
@@ -46,8 +48,35 @@ class _Exporting:
         made, self._ended.spans = self._ended.spans, []
         for exporter in self._exporters if made else ():
             check_reachable(getattr(exporter, "_endpoint", ""))
-            if exporter.export(made) is not SpanExportResult.SUCCESS:
-                raise ConnectionError("it did not take the spans")
+            with _Heard(exporter) as heard:
+                result = exporter.export(made)
+            if result is not SpanExportResult.SUCCESS:
+                raise ConnectionError(
+                    ": ".join(("it did not take the spans", *heard.messages[-1:]))
+                )
+
+
+class _Heard(logging.Filter):
+    """What an exporter logs on this thread becomes the message of the one warning."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        super().__init__()
+        self._logger = logging.getLogger(type(exporter).__module__)
+        self._thread = threading.get_ident()
+        self.messages: list[str] = []
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.thread != self._thread:
+            return True
+        self.messages.append(record.getMessage())
+        return False
+
+    def __enter__(self) -> _Heard:
+        self._logger.addFilter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeFilter(self)
 
 
 class _Making:

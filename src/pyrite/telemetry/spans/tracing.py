@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pyrite.job import Execution
 from pyrite.telemetry.courier import Courier
 from pyrite.telemetry.following import Following
 from pyrite.telemetry.libraries import need
+from pyrite.telemetry.reachable import check_reachable
 from pyrite.telemetry.spans.records import Span, job_span
 from pyrite.telemetry.spans.stages import StageTimes
 from pyrite.telemetry.workloads.ids import RunIds
@@ -22,6 +24,8 @@ from pyrite.watching.workloads import Attempt, Outcome, WorkloadRun
 
 LOOK_SECONDS: Final = 0.25
 """How often the stages of jobs on Spark and on peers are looked at."""
+SPANS_AT_ONCE: Final = 100
+"""Of jobs, each with its stages: collectors refuse messages that are too large."""
 
 
 def traces() -> Tracing:
@@ -52,6 +56,8 @@ class Tracing(Following, Closing):
             "pyrite-traces",
             "the collector of OpenTelemetry",
             self._prepare,
+            reach=_reach,
+            at_once=SPANS_AT_ONCE,
             again=lambda: LOOK_SECONDS if any(map(_has_stages, self.running)) else None,
             settle=self.settle,
         )
@@ -65,6 +71,9 @@ class Tracing(Following, Closing):
     def on_end(self, execution: Execution) -> None:
         parent, times = self._begun.pop(execution.id)
         self._courier.post(job_span(view_of(execution), times, parent=parent))
+
+    def on_left(self, execution: Execution) -> None:
+        self._begun.pop(execution.id)
 
     def run_began(self, run: WorkloadRun) -> None:
         self._parents[run.id] = current_parent()
@@ -140,6 +149,25 @@ class Tracing(Following, Closing):
 
 def _failure(outcome: Outcome, problem: str | None) -> FailureView | None:
     return FailureView(message=problem or "it failed") if outcome == "failed" else None
+
+
+def _reach() -> None:
+    """Raises OSError if nobody listens where spans go, as far as it is known before the libraries
+    are imported."""
+    exporter = os.environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
+    if exporter == "otlp" and not _program_exports():
+        check_reachable(
+            os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
+            or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
+        )
+
+
+def _program_exports() -> bool:
+    trace, sdk = map(sys.modules.get, ("opentelemetry.trace", "opentelemetry.sdk.trace"))
+    provider = getattr(sdk, "TracerProvider", None)
+    if trace is None or provider is None:
+        return False
+    return isinstance(trace.get_tracer_provider(), provider)
 
 
 def _has_stages(execution: Execution) -> bool:

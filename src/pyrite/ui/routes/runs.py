@@ -16,6 +16,7 @@ from pyrite.ui.json_response import JSONResponse
 from pyrite.ui.routes.answering import answer, drawn, list_in, missing, number_in
 from pyrite.ui.sources.runs import Found, Runs
 from pyrite.ui.streaming import Moment, in_thread, stream
+from pyrite.watching.history import ALL, newest
 
 ROWS: Final = 200
 ROWS_MOST: Final = 10_000
@@ -60,13 +61,21 @@ class RunRoutes:
         return await answer(lambda: self._found(request).to_json())
 
     async def _one_events(self, request: Request) -> Response:
+        """The first document has the whole history; those after it have the new points alone, and
+        in `history_after` the time of the last one before them."""
         await in_thread(lambda: self._found(request))
+        sent = ALL
 
         def read() -> Moment:
+            nonlocal sent
             found = self._runs.find(request.path_params["id"])
             if found is None:  # it was deleted in the meantime
                 return Moment({}, is_last=True)
-            return Moment(found.to_json(), is_last=found.view.has_ended)
+            document = found.to_json(sent)
+            if sent != ALL:
+                document["history_after"] = sent
+            sent = max(sent, newest(document["history"]))
+            return Moment(document, is_last=found.view.has_ended)
 
         return stream("run", read, self._stopping)
 

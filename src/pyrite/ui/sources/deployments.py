@@ -16,7 +16,7 @@ from pyrite.durable.hosts.watching import NoAnswer, Watcher
 from pyrite.durable.store.deployment import hidden
 from pyrite.durable.store.store import StoreError
 from pyrite.errors import PyriteError
-from pyrite.watching.history import History, HistoryDocument
+from pyrite.watching.history import ALL, History, HistoryDocument
 from pyrite.watching.log_lines import LogLine
 from pyrite.watching.rates import Rates
 from pyrite.watching.rows import RunRow, first_line
@@ -85,10 +85,10 @@ class Deployment:
                 del self._followed[next(iter(self._followed))]
         return found
 
-    def history(self, id: str) -> HistoryDocument:
+    def history(self, id: str, after: float = ALL) -> HistoryDocument:
         with self._lock:
             found = self._followed.get(id)
-            return {} if found is None else found[1].to_json()
+            return {} if found is None else found[1].to_json(after)
 
     def log(self, id: str, after: int = 0) -> list[LogLine]:
         return []  # the peers of a deployment write their logs elsewhere

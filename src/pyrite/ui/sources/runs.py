@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyrite.errors import PyriteError
+from pyrite.watching.history import ALL
 from pyrite.watching.rows import RunRow, RunSource
 from pyrite.watching.views import RunView
 
@@ -20,7 +21,8 @@ class Found:
     view: RunView
     can_cancel: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, after: float = ALL) -> dict[str, Any]:
+        """With the points of the history that are later than `after`."""
         view = self.view
         return {
             **view.to_json(),
@@ -28,7 +30,7 @@ class Found:
             "items_in": view.items_in,
             "items_out": view.items_out,
             "can_cancel": self.can_cancel,
-            "history": self.source.history(view.id),
+            "history": self.source.history(view.id, after),
         }
 
 

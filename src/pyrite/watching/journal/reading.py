@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrite.system.private import open_private
-from pyrite.watching.history import HistoryDocument
+from pyrite.watching.history import ALL, HistoryDocument, later
 from pyrite.watching.journal import places
 from pyrite.watching.journal.owners import Owner
 from pyrite.watching.log_lines import LogLine
@@ -62,13 +62,13 @@ class Journal:
         row = head.row_now(time.time())
         return view if not row.has_ended else replace(view, state=row.state, ended=row.ended)
 
-    def history(self, id: str) -> HistoryDocument:
+    def history(self, id: str, after: float = ALL) -> HistoryDocument:
         try:
             with open(self._folder(id) / places.HISTORY, encoding="utf-8") as file:
                 found: HistoryDocument = json.load(file)
+            return later(found, after)
         except _UNREADABLE:
             return {}
-        return found
 
     def log(self, id: str, after: int = 0) -> list[LogLine]:
         if not places.is_id(id):

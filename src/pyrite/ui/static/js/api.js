@@ -27,8 +27,8 @@ async function answered(answer) {
 const LONGEST_WAIT = 10_000;
 
 // Calls handlers[event](document) for each event until it is stopped, or an "end" has come. It
-// connects again after a failure. While nobody looks at the page, it listens to nothing. A "problem"
-// says why the server has no document now: what is shown is old until the next one comes.
+// connects again after a failure. While nobody looks at the page, it listens to nothing. If the
+// server says that it cannot read the document now, the banner says so.
 export function listen(path, handlers) {
   let source = null;
   let timer = null;
@@ -50,10 +50,9 @@ export function listen(path, handlers) {
       timer = setTimeout(open, wait);
       wait = Math.min(LONGEST_WAIT, wait * 2);
     };
-    source.addEventListener("problem", (message) => {
-      const { error } = JSON.parse(message.data);
-      connection.lost(token, `What is shown here is old: ${error}. Trying again …`);
-    });
+    source.addEventListener("problem", (message) =>
+      connection.failed(token, JSON.parse(message.data).error),
+    );
     for (const [event, handle] of Object.entries(handlers)) {
       source.addEventListener(event, (message) => {
         connection.found(token);

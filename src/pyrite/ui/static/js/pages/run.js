@@ -4,6 +4,7 @@ import { get, listen } from "../api.js";
 import { h, setContent } from "../dom.js";
 import { bytes, moment, plural, rate, seconds, short } from "../format.js";
 import { cancelButton } from "../parts/cancel.js";
+import { connection } from "../parts/connection.js";
 import { failureCard } from "../parts/failure.js";
 import { Graph } from "../parts/graph.js";
 import { runLog } from "../parts/log.js";
@@ -22,6 +23,7 @@ export async function run(main, [id], about) {
   return () => page.stop();
 }
 
+const SILENT_SECONDS = 15;
 const isOver = (doc) => !["starting", "running"].includes(doc.state);
 
 class RunPage {
@@ -31,6 +33,8 @@ class RunPage {
     this.doc = doc;
     this.chosen = null;
     this.stops = [];
+    this.heard = performance.now();
+    this.silence = 0;
     this.graph = new Graph({
       path: `${path}/graph.svg`,
       label: "The DAG",
@@ -113,13 +117,29 @@ class RunPage {
       listen(`${this.path}/events`, {
         run: (doc) => {
           if (!doc.id) return; // it was deleted in the meantime
-          this.update(doc);
+          if (doc.seen !== this.doc.seen) {
+            this.heard = performance.now();
+            this.silence = 0;
+          }
+          this.update({ ...doc, history: wholeHistory(this.doc.history, doc) });
           n += 1;
           if (n % 2 === 0) this.log.more();
         },
         end: () => this.finish(),
       }),
     );
+    const timer = setInterval(() => this.listenForSilence(), 1000);
+    this.stops.push(() => clearInterval(timer));
+  }
+
+  // A process that hangs tells nothing, so nothing comes to update the page with.
+  listenForSilence() {
+    if (document.hidden || !connection.isWhole || isOver(this.doc)) this.heard = performance.now();
+    const seconds = Math.floor((performance.now() - this.heard) / 1000);
+    const silence = seconds < SILENT_SECONDS ? 0 : seconds;
+    if (silence === this.silence) return;
+    this.silence = silence;
+    this.update(this.doc);
   }
 
   async finish() {
@@ -136,6 +156,7 @@ class RunPage {
 
   update(doc) {
     const hadVertices = this.doc.vertices.length > 0;
+    doc = this.silence || doc.state === "lost" ? stopped(doc) : doc;
     this.doc = doc;
     this.byName = new Map(doc.vertices.map((vertex) => [vertex.name, vertex]));
     setBadge(this.badge, doc.state);
@@ -184,9 +205,18 @@ class RunPage {
 
   drawTrouble() {
     const { failure, waits_for: waits, state, host, pid } = this.doc;
-    setContent(this.trouble, JSON.stringify([failure, waits, state]), () => [
+    setContent(this.trouble, JSON.stringify([failure, waits, state, this.silence]), () => [
       failure ? failureCard(failure, (name) => this.choose(name, { show: true })) : null,
       waits && !isOver(this.doc) ? h("p", { class: "card waits" }, waits) : null,
+      this.silence
+        ? h(
+            "p",
+            { class: "card waits" },
+            `Nothing was heard of its process (${pid} on ${host || "this host"}) for ` +
+              `${seconds(this.silence)}: it may be stopped, or in a call that lets no other ` +
+              "thread run. Below is what was known last.",
+          )
+        : null,
       state === "lost"
         ? h(
             "p",
@@ -266,7 +296,7 @@ class RunPage {
     if (!graph.svg) return;
     const fed = new Set(doc.edges.map((edge) => edge.destination));
     const feeds = new Set(doc.edges.map((edge) => edge.source));
-    const live = doc.state === "running";
+    const live = doc.state === "running" && !this.silence;
     graph.paint(
       (name) => this.byName.get(name)?.state,
       (names) =>
@@ -291,6 +321,31 @@ class RunPage {
     }
     graph.paintEdges(fills);
   }
+}
+
+const POINTS = 120;
+
+// Events have only the points of the history that are new, unless they say nothing about that.
+function wholeHistory(known, { history, history_after: after }) {
+  if (after === undefined) return history;
+  const whole = { ...known };
+  for (const [name, added] of Object.entries(history)) {
+    const before = known[name] || { t: [], received_rate: [], emitted_rate: [] };
+    const joined = (key) => [...before[key], ...added[key]].slice(-POINTS);
+    whole[name] = Object.fromEntries(Object.keys(added).map((key) => [key, joined(key)]));
+  }
+  return whole;
+}
+
+// As the run was when it was seen last, without what moves.
+function stopped(doc) {
+  const vertices = doc.vertices.map((vertex) => ({
+    ...vertex,
+    state: doc.state === "lost" && vertex.state === "running" ? "lost" : vertex.state,
+    received_rate: 0,
+    emitted_rate: 0,
+  }));
+  return { ...doc, vertices };
 }
 
 // Only what the server says is Spark's page may be a link, and only if it is one of the web.

@@ -47,14 +47,14 @@ export async function runs(main) {
   let asked = null;
   function askServer() {
     clearTimeout(timer);
-    asked = null;
     timer = setTimeout(async () => {
-      if (!wanted.search) return draw();
-      const found = await get(
-        `/api/runs?limit=1000&search=${encodeURIComponent(wanted.search)}`,
-      ).catch(() => null);
+      const { search: text } = wanted;
+      const found = text
+        ? await get(`/api/runs?limit=1000&search=${encodeURIComponent(text)}`).catch(() => asked)
+        : null;
+      if (text !== wanted.search) return;
       asked = found;
-      return draw();
+      draw();
     }, 250);
   }
 
@@ -91,6 +91,7 @@ export async function runs(main) {
     runs(found) {
       last = found;
       draw();
+      if (asked) askServer(); // what the search has found moves, too
     },
   });
   return () => {
@@ -173,7 +174,7 @@ function columns() {
       number: true,
       short: "at",
       value: (row) => row.rate_in,
-      show: (row) => (row.rate_in ? rate(row.rate_in) : ""),
+      show: (row) => (row.rate_in && row.state === "running" ? rate(row.rate_in) : ""),
     },
     {
       key: "where",
