@@ -127,7 +127,8 @@ class Recorder(Closing):
             thread, self._thread = self._thread, None
         remove_observer(self)
         self._wake.set()
-        if thread is not None and thread is not threading.current_thread():
+        # Ctrl-C may have come before the thread was started.
+        if thread is not None and thread.ident and thread is not threading.current_thread():
             thread.join(CLOSING_SECONDS)
         self.look()
         atexit.unregister(self.close)
@@ -169,13 +170,13 @@ class Recorder(Closing):
             pause = min(LONGEST_PAUSE, max(LOOK_SECONDS, took / SHARE_OF_TIME))
 
     def _follow_to_end(self) -> None:
-        self._wake.clear()
+        ended = threading.Event()
         for run in list(self._running.values()):
             if run.execution is not None:
-                run.execution.add_done_callback(lambda _: self._wake.set())
+                run.execution.add_done_callback(lambda _: ended.set())
         while self._running:
-            self._wake.wait(LOOK_SECONDS)
-            self._wake.clear()
+            ended.wait(LOOK_SECONDS)
+            ended.clear()
             self.look()
         self._lines.close()
         atexit.unregister(self.look)
