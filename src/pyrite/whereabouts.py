@@ -6,6 +6,7 @@ how to find it in the stack of a thread."""
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -56,18 +57,24 @@ def found_in(function: Callable[..., Any]) -> Callable[[Find], Find]:
 
 def whereabouts() -> Whereabouts | None:
     """None if the thread runs no step of a job. It takes some microseconds."""
+    if getattr(_looking, "is_on", False):  # a processor that is asked where it is, and logs
+        return None
     frame: FrameType | None = sys._getframe(1)
     inner: list[FrameType] = []
     while frame is not None:
         find = _finds.get(frame.f_code)
         if find is not None:
+            _looking.is_on = True
             try:
                 return find(frame, inner)
             except Exception:  # a log line must not fail because of this
                 return None
+            finally:
+                _looking.is_on = False
         inner.append(frame)
         frame = frame.f_back
     return None
 
 
+_looking = threading.local()
 _finds: dict[CodeType, Find] = {}

@@ -89,6 +89,26 @@ def test_a_line_of_any_kind_of_step_has_its_vertex(
     assert {(line["vertex"], line["job"]) for line in lines} == {("step", "source … step")}
 
 
+class Answering(Noting):
+    asked = 0
+
+    def failed_at(self, inbox: Any) -> Any:
+        type(self).asked += 1
+        log.warning("asked")
+        return super().failed_at(inbox)
+
+
+def test_a_processor_that_logs_where_it_is_does_not_ask_itself_again(pyr: Instance) -> None:
+    dag = DAG()
+    source = dag.vertex("source", processors.read_items([1]))
+    dag.edge(between(source, dag.vertex("step", Answering)))
+    stream = io.StringIO()
+    with json_logs(stream=stream):
+        pyr.new_light_job(dag).execute().result(10)
+    assert [line["vertex"] for line in lines_of(stream.getvalue())] == [None, "step"]
+    assert Answering.asked == 1
+
+
 def test_a_line_that_is_about_no_job_says_so() -> None:
     stream = io.StringIO()
     with json_logs(stream=stream, level="INFO"):
