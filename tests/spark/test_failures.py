@@ -35,6 +35,8 @@ REPORTS = {
     "segmentation fault": (
         report(
             f"{CRASHED}: Fatal Python error: Segmentation fault\n\n"
+            "Thread 0x00007f52a0000000 (most recent call first):\n"
+            '  File "/lib/threading.py", line 327 in wait\n\n'
             "Current thread 0x00007f52af403b80 (most recent call first):\n"
             '  File "/lib/ctypes/__init__.py", line 519 in string_at\n'
             '  File "/home/me/job.py", line 16 in parse\n'

@@ -117,8 +117,11 @@ def _died(found: re.Match[str], stage: str, report: str) -> str:
 
 
 def _crashed_at(report: str) -> str:
-    """The lines of the user's code that the fault handler shows, innermost first."""
-    frames = re.findall(r'^  File "(.*)", line (\d+) in (.*)$', report, re.MULTILINE)
+    """The lines of the user's code that the fault handler shows, innermost first. It shows all
+    threads; the one that crashed is the current one."""
+    _, _, crashed = report.rpartition("Current thread 0x")
+    crashed, _, _ = crashed.partition("\nThread 0x")
+    frames = re.findall(r'^  File "(.*)", line (\d+) in (.*)$', crashed, re.MULTILINE)
     users = []
     for file, line, function in frames:
         if file == "<pyrite loop>" or "/pyrite/" in file or "/pyspark/" in file:

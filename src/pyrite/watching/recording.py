@@ -129,7 +129,8 @@ class Recorder(Closing):
             thread, self._thread = self._thread, None
         remove_observer(self)
         self._wake.set()
-        if thread is not None and thread is not threading.current_thread():
+        # Ctrl-C may have come before the thread was started.
+        if thread is not None and thread.ident and thread is not threading.current_thread():
             thread.join(CLOSING_SECONDS)
         self.look()
         atexit.unregister(self.close)
