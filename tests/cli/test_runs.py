@@ -71,6 +71,20 @@ def test_without_runs_there_is_nothing_to_list_and_nothing_to_cancel(folder: Pat
     assert not folder.exists()
 
 
+def test_a_job_that_a_command_has_run_is_listed_even_if_it_was_short(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "short.py").write_text(
+        "from pyrite import Pipeline, processors as p\n"
+        "pipe = Pipeline()\n"
+        "pipe.read_from([1]).write_to(p.noop())\n"
+    )
+    call("run", "short.py:pipe", "--light")
+    assert "short.py:pipe completed light" in call("jobs")
+
+
 def test_a_failed_job_is_listed_with_its_failure(pyr: Instance, recorder: Recorder) -> None:
     pipe = Pipeline()
     pipe.read_from([1, 0]).map(lambda n: 1 // n, name="divide").write_to(p.noop(), name="out")

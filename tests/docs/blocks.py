@@ -113,9 +113,15 @@ PLACE = Path(FOLDER.name) / "here"
 """Where all pages run, one after the other. Spark's Java process lives longer than a page, and its
 working directory is the one of the page that starts it."""
 
+RECORDED_IN = ("PYRITE_RUNS", "XDG_STATE_HOME")
+
 
 def enter(namespace: dict[str, Any]) -> None:
-    """Before the first block of a page."""
+    """Before the first block of a page. Its runs are recorded neither at home nor beside those of
+    other pages."""
+    namespace["variables"] = {name: os.environ.get(name) for name in RECORDED_IN}
+    os.environ.pop("PYRITE_RUNS", None)
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(dir=FOLDER.name)
     namespace["before"] = Path.cwd(), set(threading.enumerate()), spark_session()
     namespace["__name__"] = "__main__"
     namespace["repository"] = ROOT
@@ -127,6 +133,9 @@ def leave(namespace: dict[str, Any]) -> None:
     """After the last block of a page: its files are moved away, since a process that it has started
     may still write there; its Spark session is stopped if it has started one itself; and no thread
     of Pyrite is left."""
+    for name, value in namespace["variables"].items():
+        os.environ.pop(name, None)
+        os.environ |= {} if value is None else {name: value}
     place, threads, session = namespace["before"]
     os.chdir(place)
     away = Path(tempfile.mkdtemp(dir=FOLDER.name))

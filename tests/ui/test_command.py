@@ -11,7 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from pyrite.cli.workload.running import _page_of
+from pyrite.errors import PyriteError
+from pyrite.ui import opening
 from pyrite.watching.journal.known import known_places
 from tests.ui.http import Http
 
@@ -73,3 +79,17 @@ def test_a_workload_is_shown_while_it_runs_and_its_store_is_found_again(tmp_path
         process.kill()
         process.communicate()
     assert [known.key for known in known_places(tmp_path / "runs", "workload")] == [key]
+
+
+def test_a_workload_goes_on_if_its_page_cannot_be_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*given: object) -> None:
+        raise PyriteError("no port is free")
+
+    monkeypatch.setattr(opening, "serve", fail)
+    with _page_of(SimpleNamespace(store=tmp_path)):  # type: ignore[arg-type]
+        pass
+    assert "there is no page of the run: no port is free; the run goes on" in (
+        " ".join(capsys.readouterr().err.split())
+    )

@@ -28,10 +28,12 @@ CANCEL_SECONDS = 10.0  # a function that does not return cannot be stopped
 
 @contextmanager
 def opened(**options: Any) -> Iterator[Instance]:
-    """An instance for one command, whose runs are recorded. After Ctrl-C it is not closed, because
+    """An instance for one command, whose runs are recorded, also short ones: a person has started
+    each of them, and will look for it. After Ctrl-C it is not closed, because
     closing would wait for a Spark session that is still starting. The process ends then, and Spark
     ends with it."""
-    with open_recorder():
+    with open_recorder() as recording:
+        recording.recorder.keeps_short = True
         pyr = instance(**options)
         try:
             yield pyr

@@ -104,20 +104,27 @@ def name_of_group(names: Sequence[str]) -> str:
     """
     >>> name_of_group(["load2", "load10", "load1"]), name_of_group(["a1b7", "a2b8", "a3b9"])
     ('load[1..10]', 'a*b*')
+    >>> name_of_group(["layer 5, step 1", "layer 5, step 3"])
+    'layer 5, step [1..3]'
     >>> name_of_group(["clean-left", "clean-right"]), name_of_group(["read", "count", "sort"])
     ('clean-*', 'read … sort')
     """
     patterns = {_NUMBER.sub("\0", name) for name in names}
     if len(patterns) == 1:
-        pattern = patterns.pop()
-        if pattern.count("\0") == 1:
-            numbers = [int(_NUMBER.findall(name)[0]) for name in names]
-            return pattern.replace("\0", f"[{min(numbers)}..{max(numbers)}]")
-        return pattern.replace("\0", "*")
+        columns = [set(column) for column in zip(*map(_NUMBER.findall, names))]
+        is_only_one = sum(len(column) > 1 for column in columns) == 1
+        shown = (_numbers(column, is_range=is_only_one) for column in columns)
+        return re.sub("\0", lambda _: next(shown, "*"), patterns.pop())
     low, high = min(names), max(names)  # what these begin with, all others begin with
     same = next((n for n, (a, b) in enumerate(zip(low, high)) if a != b), len(low))
     common = low[:same]
     return f"{common}*" if len(common) >= 3 else f"{names[0]} … {names[-1]}"
+
+
+def _numbers(found: Collection[str], *, is_range: bool) -> str:
+    if len(found) == 1:
+        return next(iter(found))
+    return f"[{min(map(int, found))}..{max(map(int, found))}]" if is_range else "*"
 
 
 def _note(members: Sequence[Box], noun: str) -> str:

@@ -53,6 +53,8 @@ class Recorder(Closing):
         self.folder = folder
         self._journal = Journal(folder)
         self._is_quiet = is_quiet
+        self.keeps_short = False
+        """Whether short light jobs are written to the journal, too."""
         self._looking = threading.RLock()
         """Held while looking: views of a run are in the order of time."""
         self._lock = threading.Lock()
@@ -213,7 +215,7 @@ class Recorder(Closing):
         run.look()
         is_saved = False
         try:
-            if run.belongs_in_journal:
+            if self.keeps_short or run.belongs_in_journal:
                 is_saved = self._write(lambda: self._record(run))
         finally:
             if run.execution is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from enum import Enum
 from typing import Annotated, Any
 
@@ -26,6 +26,7 @@ from pyrite.cli.workload.arguments import (
 from pyrite.cli.workload.ending import cancel_run
 from pyrite.cli.workload.files import read
 from pyrite.cli.workload.shown import show
+from pyrite.errors import PyriteError
 from pyrite.watching.journal import runs_folder
 from pyrite.watching.journal.known import key_of, remember
 from pyrite.workload import JobState, Run
@@ -127,12 +128,18 @@ def _check_page() -> None:
 
 @contextmanager
 def _page_of(run: Run) -> Iterator[None]:
-    """A page that shows the run, until the run has ended."""
+    """A page that shows the run, until the run has ended. The run has begun, so it goes on if there
+    can be no page."""
     from pyrite.ui.opening import serve, sources_of
 
-    with serve(sources_of(workloads=[run.store])) as server:
-        address = f"{server.url}workloads/{key_of('workload', str(run.store))}"
-        say(escape(f"watch the run at {address}"))
+    with ExitStack() as serving:
+        try:
+            server = serving.enter_context(serve(sources_of(workloads=[run.store])))
+        except (PyriteError, OSError) as error:
+            say(escape(f"there is no page of the run: {error}; the run goes on"))
+        else:
+            address = f"{server.url}workloads/{key_of('workload', str(run.store))}"
+            say(escape(f"watch the run at {address}"))
         yield
 
 
