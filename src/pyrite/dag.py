@@ -210,7 +210,8 @@ class Edge:
 
         `key` takes the key from an item (default: the item itself); `partitioner` gets (key,
         partition count) and answers with a partition id from 0 to count - 1 (default: the Murmur3
-        hash of the key).
+        hash of the key). For `heaviest_keys` in the metrics, `key` is called again for some items,
+        by other threads, unless it uses random numbers or iterators.
 
         With `columns`, the items are batches of rows (`pyarrow.RecordBatch`), and each row goes
         where its key belongs: the value of the column, or the tuple of the values of several

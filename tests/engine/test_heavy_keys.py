@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrite.engine.heavy_keys import CAPACITY, EXACT, SAMPLES, HeavyKeys, pruned
+from pyrite.engine.heavy_keys import CAPACITY, EXACT, SAMPLES, HeavyKeys, is_repeatable, pruned
 from pyrite.engine.metrics import text_of_key
 
 KEYS = st.lists(st.integers(0, 30), max_size=EXACT)
@@ -162,3 +165,39 @@ class Alike:
 def test_keys_with_the_same_hash_are_not_taken_for_each_other() -> None:
     heavy = seen([Alike("a"), Alike("b"), Alike("a")])
     assert [(repr(key), count) for key, count in heavy.heaviest(5)] == [("a", 2), ("b", 1)]
+
+
+def counting() -> Callable[[object], int]:
+    count = 0
+
+    def key(item: object) -> int:
+        nonlocal count
+        count += 1
+        return count
+
+    return key
+
+
+NUMBERS, TURNS = random.Random(0), itertools.count()
+CHANGING: list[Any] = [
+    lambda item: NUMBERS.randrange(4),
+    lambda item: random.randrange(4),
+    lambda item: next(TURNS),
+    counting(),
+    NUMBERS.sample,
+]
+SHOPS = {"a": 1}
+FIXED: list[Any] = [
+    None,
+    str,
+    len,
+    "x".join,
+    itemgetter(1),
+    lambda item: SHOPS[item],
+    lambda item: item.shop,
+]
+
+
+def test_a_key_function_that_changes_is_not_called_again() -> None:
+    assert [is_repeatable(key) for key in CHANGING] == [False] * 5
+    assert [is_repeatable(key) for key in FIXED] == [True] * 7

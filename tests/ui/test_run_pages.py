@@ -292,6 +292,29 @@ def test_a_late_answer_does_not_replace_the_page_that_a_person_has_gone_to(
     expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
 
 
+def test_the_focus_stays_where_it_is_while_numbers_change(page: Page, stub: Stub) -> None:
+    run = scenes.small_run()
+    stub.add(run)
+    page.goto(f"{stub.url}/runs/small")
+    page.locator('[data-vertex="count words"]').press("Enter")
+    page.get_by_role("button", name="Close the details").focus()
+    stub.add(replace(run, seen=run.seen + 5))
+    expect(page.locator("[data-figure=seconds] dd")).to_have_text("19 s")
+    expect(page.get_by_role("button", name="Close the details")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-vertex="count words"]')).to_be_focused()
+
+
+def test_a_screen_reader_is_told_that_a_run_has_ended(page: Page, stub: Stub) -> None:
+    run = scenes.small_run()
+    stub.add(run)
+    page.goto(f"{stub.url}/runs/small")
+    expect(page.locator(".vertex.s-running")).to_have_count(2)
+    expect(page.locator("#news")).to_be_empty()
+    stub.add(replace(run, state="completed", ended=run.seen))
+    expect(page.locator("#news[role=status]")).to_have_text("count words: completed")
+
+
 def test_dark_or_light_is_remembered(page: Page, stub: Stub) -> None:
     page.goto(stub.url)
     page.get_by_role("button", name="Auto").click()

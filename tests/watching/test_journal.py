@@ -48,9 +48,10 @@ def test_a_view_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_run_whose_process_is_gone_is_lost(tmp_path: Path) -> None:
     script = (
         "from pathlib import Path; from pyrite.watching.journal.writing import JournalWriter; "
-        "from pyrite.watching.views import RunView; import sys; "
+        "from pyrite.watching.views import RunView, VertexView; import sys; "
         "JournalWriter(Path(sys.argv[1])).write(RunView(id='abcd', job_id='ef', name='n', "
-        "kind='light', state='running', submitted=1.0, seen=5.0))"
+        "kind='light', state='running', submitted=1.0, seen=5.0, vertices=(VertexView(name='a', "
+        "state='running', received=8, received_rate=99.0),)))"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60)
     journal = Journal(tmp_path)
@@ -58,6 +59,7 @@ def test_a_run_whose_process_is_gone_is_lost(tmp_path: Path) -> None:
     view = journal.view("abcd")
     assert view is not None
     assert (view.state, view.ended, view.seconds) == ("lost", 5.0, 4.0)
+    assert [(each.state, each.received_rate) for each in view.vertices] == [("cancelled", 2.0)]
     assert not journal.cancel("abcd")
 
 
@@ -119,6 +121,15 @@ def _change(folder: Path, name: str, value: object) -> None:
     lines = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
     text = "".join(f"{json.dumps({**line, name: value})}\n" for line in lines)
     (folder / "run.jsonl").write_text(text)
+
+
+def test_a_pipe_among_the_runs_blocks_nobody(tmp_path: Path) -> None:
+    for name in ("run.jsonl", "history.json", "log.jsonl"):
+        (tmp_path / "aaaa").mkdir(exist_ok=True)
+        os.mkfifo(tmp_path / "aaaa" / name)
+    journal = Journal(tmp_path)
+    assert (journal.rows(), journal.view("aaaa")) == ([], None)
+    assert (journal.history("aaaa"), journal.log("aaaa")) == ({}, [])
 
 
 @pytest.mark.parametrize("id", ["../outside", "..", ".", "", "/etc", "a/b", "known", "ABCD\n"])
@@ -195,6 +206,8 @@ def test_the_default_folder_follows_the_environment(monkeypatch: pytest.MonkeyPa
     assert runs_folder() == Path("/home/me/.local/state/pyrite/runs")
     monkeypatch.setenv("PYRITE_RUNS", "/elsewhere")
     assert runs_folder() == Path("/elsewhere")
+    monkeypatch.setenv("PYRITE_RUNS", "~nobody-of-this-name/runs")
+    assert runs_folder() == Path.cwd() / "~nobody-of-this-name/runs"
 
 
 def test_a_user_without_a_home_has_a_default_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,7 @@ def test_the_text_of_a_step_has_no_secrets() -> None:
 
 def test_the_text_of_an_error_has_no_secrets() -> None:
     error = JobFailed("no file matches 'memory://me:hush@host/a*.csv?sig=hush'")
+    assert "ss" not in failure_of(JobFailed("postgresql://me:p@ss@host/db")).message
     assert failure_of(error).message == "no file matches 'memory://***@host/a*.csv?***'"
 
 

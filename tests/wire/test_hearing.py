@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -34,6 +35,33 @@ def test_what_is_told_is_heard_in_order(ear: Ear, heard: queue.Queue[bytes]) -> 
     assert teller.tell(b"two")
     assert (heard.get(timeout=5), heard.get(timeout=5)) == (b"one", b"two")
     teller.close()
+
+
+def test_a_long_message_is_heard(ear: Ear, heard: queue.Queue[bytes]) -> None:
+    teller = Teller(f"127.0.0.1:{ear.port}", *KEYS)
+    for message in (b"x" * 3_000_000, b"short"):
+        teller.tell(message)
+        assert heard.get(timeout=5) == message
+    teller.close()
+
+
+@pytest.mark.parametrize("name", ["pyrite-ear", ""])
+def test_an_ear_for_which_there_is_no_thread_leaves_nothing_open(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith(name):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    Ear(KEYS, "127.0.0.1", print).close()
+    files = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError):
+        Ear(KEYS, "127.0.0.1", print)
+    assert len(os.listdir("/proc/self/fd")) == len(files)
 
 
 def test_what_has_arrived_is_heard_before_the_end(heard: queue.Queue[bytes]) -> None:

@@ -8,11 +8,13 @@ seen is counted by a Misra-Gries sketch.
 
 from __future__ import annotations
 
+import dis
 import random
 import re
 from collections import _count_elements  # type: ignore[attr-defined]
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from types import MethodType
 from typing import Any, Final
 
 from pyrite.functions import shorten
@@ -46,6 +48,41 @@ def pruned(weights: Mapping[Any, int], capacity: int) -> dict[Any, int]:
         return dict(weights)
     less = sorted(weights.values(), reverse=True)[capacity]
     return {key: weight - less for key, weight in weights.items() if weight > less}
+
+
+def is_repeatable(key: Callable[[Any], Any] | None) -> bool:
+    """Whether nothing shows that a key function has another answer when it is called again. The
+    sketch calls it again for some items, so it must not use up numbers of a seeded generator.
+
+    >>> rng = random.Random(0)
+    >>> is_repeatable(lambda row: row["shop"]), is_repeatable(lambda row: rng.randrange(4))
+    (True, False)
+    """
+    code = getattr(key, "__code__", None)
+    if code is None:
+        return not (isinstance(key, MethodType) and _is_changing(key.__self__))
+    if not _STORES.isdisjoint(code.co_code[::2]):
+        return False
+    names = getattr(key, "__globals__", {})
+    used = [names.get(name) for name in code.co_names]
+    used += getattr(key, "__defaults__", None) or ()
+    try:
+        used += [cell.cell_contents for cell in getattr(key, "__closure__", None) or ()]
+    except ValueError:  # a name that has no value yet
+        return False
+    return not any(map(_is_changing, used))
+
+
+def _is_changing(value: Any) -> bool:
+    return (
+        value is random
+        or isinstance(value, random.Random)
+        or hasattr(type(value), "__next__")
+        or type(value).__module__.startswith("numpy.random")
+    )
+
+
+_STORES: Final = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "STORE_DEREF"))
 
 
 class HeavyKeys:

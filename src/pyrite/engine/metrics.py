@@ -84,8 +84,9 @@ def gather(
         for stretch, tasklet in zip(stretches, tasklets):
             names = [vertex.name for vertex in stretch.vertices]
             tasklets_of[names[0]].append(tasklet)
+            numbers = _numbers_of(tasklet, len(names))
             for position, name in enumerate(names):
-                by_vertex[name].append(_of_processor(tasklet, position, len(names)))
+                by_vertex[name].append(_of_processor(tasklet, position, numbers))
                 fused[name] = [other for other in names if other != name]
     return {
         name: _of_vertex(name, parts, fused.get(name, []), tasklets_of[name])
@@ -305,14 +306,24 @@ def _heaviest(
     return heaviest
 
 
-def _of_processor(tasklet: ProcessorTasklet, position: int, length: int) -> ProcessorMetrics:
+_Numbers = tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int]]]
+
+
+def _numbers_of(tasklet: ProcessorTasklet, length: int) -> _Numbers:
+    """By vertex, (received, emitted) and (held, spilled)."""
     processor = tasklet.processor
-    received, emitted = tasklet.received, 0
-    held, spilled = _memory_of(processor)
     if isinstance(processor, FusedProcessor):
-        received, emitted = processor.vertex_counts()[position]
-        held, spilled = processor.vertex_memory()[position]
-    if position == length - 1:  # only the last of fused vertices has queues, for each of its edges
+        return processor.vertex_counts(), processor.vertex_memory()
+    return [(tasklet.received, 0)] * length, [_memory_of(processor)] * length
+
+
+def _of_processor(tasklet: ProcessorTasklet, position: int, numbers: _Numbers) -> ProcessorMetrics:
+    counts, memory = numbers
+    received, emitted = counts[position]
+    held, spilled = memory[position]
+    if (
+        position == len(counts) - 1
+    ):  # only the last of fused vertices has queues, for each of its edges
         edges = len(tasklet.outbox.buckets)
         moved = sum(route.moved for route in tasklet.routes[:edges])
         emitted = moved if tasklet.has_finished else max(moved, emitted * edges)

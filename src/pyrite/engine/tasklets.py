@@ -13,7 +13,7 @@ from pyrite.boxes import Inbox, Outbox
 from pyrite.dag import Pattern
 from pyrite.engine.ends import Inlet
 from pyrite.engine.failure import Failed, Halt
-from pyrite.engine.heavy_keys import HeavyKeys
+from pyrite.engine.heavy_keys import HeavyKeys, is_repeatable
 from pyrite.engine.plan import EdgePlan
 from pyrite.engine.queues import Done, SpscQueue
 from pyrite.engine.routing import Route, RoutingFailed
@@ -82,7 +82,7 @@ class InboundEdge:
         settings = plan.settings
         self.heavy_keys = (
             HeavyKeys(settings.key, settings.columns)
-            if settings.pattern is Pattern.PARTITIONED
+            if settings.pattern is Pattern.PARTITIONED and is_repeatable(settings.key)
             else None
         )
         self._turn = 0

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from pyrite.job import Execution, JobStatus
 from pyrite.watching.history import History
+from pyrite.watching.lost import as_lost
 from pyrite.watching.observing import failure_of, view_of
 from pyrite.watching.rates import Rates
 from pyrite.watching.views import RunView, StageView
@@ -164,9 +165,4 @@ def _left(view: RunView, execution: Execution) -> RunView:
     """A durable job goes on when the instance that followed it is closed. How it ends is not seen
     from here."""
     error = execution.exception(0)
-    return replace(
-        view,
-        state="lost",
-        ended=time.time(),
-        failure=None if error is None else failure_of(error),
-    )
+    return as_lost(view, time.time(), None if error is None else failure_of(error))

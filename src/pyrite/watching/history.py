@@ -24,6 +24,11 @@ class History:
     def __init__(self) -> None:
         self._points: deque[tuple[float, dict[str, tuple[float, float]]]] = deque(maxlen=POINTS)
 
+    @property
+    def last(self) -> float:
+        """The time of the last point."""
+        return self._points[-1][0] if self._points else ALL
+
     def add(self, view: RunView) -> None:
         rates = {each.name: (each.received_rate, each.emitted_rate) for each in view.vertices}
         self._points.append((view.seen, rates))

@@ -124,7 +124,7 @@ def failure_of(error: BaseException) -> FailureView:
         message=_shown(str(error)),
         vertex=error.vertex,
         edge=error.edge,
-        item=None if error.item is None else shorten(error.item, 2000),
+        item=None if error.item is None else without_secrets(shorten(error.item, 2000)),
         traceback="" if cause is None else _shown(users_traceback(cause)),
     )
 

@@ -169,13 +169,13 @@ class Recorder(Closing):
             pause = min(LONGEST_PAUSE, max(LOOK_SECONDS, took / SHARE_OF_TIME))
 
     def _follow_to_end(self) -> None:
-        self._wake.clear()
+        ended = threading.Event()
         for run in list(self._running.values()):
             if run.execution is not None:
-                run.execution.add_done_callback(lambda _: self._wake.set())
+                run.execution.add_done_callback(lambda _: ended.set())
         while self._running:
-            self._wake.wait(LOOK_SECONDS)
-            self._wake.clear()
+            ended.wait(LOOK_SECONDS)
+            ended.clear()
             self.look()
         self._lines.close()
         atexit.unregister(self.look)

@@ -8,7 +8,7 @@ from typing import Final
 
 _HIDDEN: Final = "***"
 _USER: Final = re.compile(
-    r"(\w://)(?:[^\s'\"/@]{0,500}|[^\s'\"/@:]{0,200}:[^\s'\"@]{0,500})@"
+    r"(\w://)(?:[^\s'\"/]{0,500}|[^\s'\"/@:]{0,200}:[^\s'\"]{0,500})@"
     r"|(\w://)[^\s'\"/@]{0,200}:[^\s'\"/@]{0,500}…"  # the text was cut before the "@"
 )
 _QUERY: Final = re.compile(r"(\w://[^\s'\"?]{0,500}\?)[^\s'\"=]{0,200}=[^\s'\"]*")

@@ -25,16 +25,18 @@ class Ear:
     def __init__(self, keys: Keys, host: str, on_message: Callable[[bytes], None]) -> None:
         self._on_message = on_message
         self._context = Context(keys, Limits())
+        self._wake_file = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._thread = threading.Thread(target=self._hear, name="pyrite-ear", daemon=True)
+        self._is_here = True
         try:
             self._socket, self.port = self._context.ear(host)
+            repair_after_fork(self)
+            self._thread.start()
         except BaseException:
+            self._is_here = False
+            os.close(self._wake_file)
             self._context.close()
             raise
-        self._wake_file = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._is_here = True
-        self._thread = threading.Thread(target=self._hear, name="pyrite-ear", daemon=True)
-        repair_after_fork(self)
-        self._thread.start()
 
     def close(self) -> None:
         """Stops, after all messages that have arrived."""

@@ -23,6 +23,10 @@ PIECES_UNDER_WAY: Final = 32
 SEALING_BYTES: Final = 256
 """More than encryption adds to a piece."""
 
+MOST_HEARD: Final = 64 << 20
+"""The most bytes of a message to an ear, which is not cut into pieces: what is told of thousands of
+vertices has some MB."""
+
 _ACCEPTED: Final = zmq.EVENT_ACCEPTED
 _LOST: Final = zmq.EVENT_DISCONNECTED
 _REFUSED: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -84,6 +88,7 @@ class Context:
     def ear(self, host: str) -> tuple[zmq.Socket[bytes], int]:
         """A socket on a free port that only receives, and that port."""
         socket = self._bounded(zmq.PULL)
+        socket.setsockopt(zmq.MAXMSGSIZE, MOST_HEARD)
         self._serve(socket)
         socket.bind(f"tcp://{host}:*")
         return socket, _port_of(socket)

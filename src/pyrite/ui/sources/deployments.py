@@ -35,6 +35,8 @@ CLOSING_SECONDS: Final = 0.5
 FOLLOWED: Final = 100
 FRESH_SECONDS: Final = 0.5
 """What was read within this time is not read again: several pages may be open."""
+POINT_SECONDS: Final = 0.8
+"""Between two points of the history, however many pages are open."""
 VIEWS_OF_A_LIST: Final = 20
 """Counts of items take a request for each job, so a list has them for the newest alone."""
 
@@ -81,7 +83,8 @@ class Deployment:
         with self._lock:
             rates, history = self._followed.setdefault(id, (Rates(), History()))
             found = rates.added_to(found)
-            history.add(found)
+            if found.seen - history.last > POINT_SECONDS:
+                history.add(found)
             while len(self._followed) > FOLLOWED:
                 del self._followed[next(iter(self._followed))]
         return found

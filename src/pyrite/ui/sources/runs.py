@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any, Final
 
 from pyrite.errors import PyriteError
@@ -86,8 +87,18 @@ def _lists(sources: Sequence[RunSource]) -> list[Sequence[RunRow]]:
     """The rows of each source. Servers are asked at the same time: each may not answer."""
     if len(sources) < SEVERAL:
         return [source.rows() for source in sources]
-    with ThreadPoolExecutor(len(sources)) as threads:
-        return list(threads.map(lambda source: source.rows(), sources))
+    found: list[Future[Sequence[RunRow]]] = [Future() for _ in sources]
+    for source, future in zip(sources, found, strict=True):
+        # No pool: at the end of the process, Python would wait for its threads.
+        Thread(target=_read, args=(source, future), name="pyrite-ui-rows", daemon=True).start()
+    return [future.result() for future in found]
+
+
+def _read(source: RunSource, found: Future[Sequence[RunRow]]) -> None:
+    try:
+        found.set_result(source.rows())
+    except BaseException as error:
+        found.set_exception(error)
 
 
 SEVERAL: Final = 4

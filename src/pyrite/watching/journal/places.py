@@ -28,7 +28,7 @@ def folder_in_environment() -> Path | None:
     """The folder that PYRITE_RUNS names; None if it is not set. Where it is set, all instances
     record their runs."""
     named = os.environ.get(VARIABLE)
-    return Path(named).expanduser().absolute() if named else None
+    return Path(os.path.expanduser(named)).absolute() if named else None
 
 
 def default_folder() -> Path:

@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TextIO
 
 from pyrite.system.private import open_private
 from pyrite.watching.history import ALL, HistoryDocument, later
 from pyrite.watching.journal import places
 from pyrite.watching.journal.owners import Owner
 from pyrite.watching.log_lines import LogLine
+from pyrite.watching.lost import as_lost
 from pyrite.watching.rows import RunRow
 from pyrite.watching.views import RunView
 
@@ -52,19 +53,19 @@ class Journal:
 
     def view(self, id: str) -> RunView | None:
         try:
-            with open(self._folder(id) / places.RUN, encoding="utf-8") as file:
-                head = _head(file.readline(), id)
-                view = replace(RunView.from_json(_document(file.readline())), id=id)
+            with _opened(self._folder(id) / places.RUN) as file:
+                head = _head(file.readline(LONGEST_HEAD), id)
+                view = replace(RunView.from_json(_document(file.readline(LONGEST_VIEW))), id=id)
         except _UNREADABLE:
             return None
         if view.has_ended:
             return view
         row = head.row_now(time.time())
-        return view if not row.has_ended else replace(view, state=row.state, ended=row.ended)
+        return view if not row.has_ended else as_lost(view, head.seen)
 
     def history(self, id: str, after: float = ALL) -> HistoryDocument:
         try:
-            with open(self._folder(id) / places.HISTORY, encoding="utf-8") as file:
+            with _opened(self._folder(id) / places.HISTORY) as file:
                 found: HistoryDocument = json.load(file)
             return later(found, after)
         except _UNREADABLE:
@@ -110,8 +111,8 @@ class Journal:
             known = self._heads.get(id)
             if known is not None and known[0] == stamp:
                 return known[1]
-            with open(path, encoding="utf-8") as file:
-                line = file.readline()
+            with _opened(path) as file:
+                line = file.readline(LONGEST_HEAD)
         except _UNREADABLE:
             return None
         try:
@@ -125,6 +126,18 @@ class Journal:
         if not places.is_id(id):
             raise ValueError(f"'{id}' is not the id of a run")
         return self.folder / id
+
+
+LONGEST_HEAD: Final = 1 << 20
+LONGEST_VIEW: Final = 1 << 26
+"""Others may be able to write to the folder. What is longer is not read, and so is no JSON."""
+
+
+def _opened(path: Path) -> TextIO:
+    """A pipe, which would block whoever opens it, is refused."""
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    return open(path, encoding="utf-8", errors="replace")
 
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
@@ -148,7 +161,7 @@ def _refuse(text: str) -> None:
 
 def _lines(path: Path) -> Iterator[LogLine]:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with _opened(path) as file:
             texts = file.readlines()
     except OSError:
         return

@@ -33,12 +33,25 @@ export function setText(element, text) {
 }
 
 // Replaces what is in an element, but only if its key is another one than the last time: so what a
-// person has focused or selected stays as long as nothing has changed.
+// person has focused or selected stays as long as nothing has changed. If what had the focus is made
+// anew, the new one gets it.
 export function setContent(element, key, make) {
   if (element.contentKey === key) return;
   element.contentKey = key;
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  const called = focused && focused !== element ? nameOf(focused) : null;
   element.replaceChildren(...[make()].flat(Infinity).filter(isShown).map(asNode));
+  if (called === null) return;
+  const again = [...element.querySelectorAll(focused.tagName)].find(
+    (each) => nameOf(each) === called,
+  );
+  if (again) again.focus({ preventScroll: true });
 }
+
+// Without numbers: these may have changed.
+const nameOf = (element) =>
+  (element.dataset.job || element.getAttribute("aria-label") || element.textContent)
+    .replace(/\d[\d.,]*/g, "#");
 
 export function setState(element, state) {
   const wanted = `s-${String(state).toLowerCase()}`;

@@ -18,7 +18,11 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     const label = () => {
-      button.textContent = SIGNS[kept()];
+      const [sign, word] = SIGNS[kept()].split(" ");
+      const shown = document.createElement("span");
+      shown.textContent = sign;
+      shown.setAttribute("aria-hidden", "true");
+      button.replaceChildren(shown, word);
       button.title = "Colours: as the system says, light or dark";
     };
     button.addEventListener("click", () => {

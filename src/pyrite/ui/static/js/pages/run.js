@@ -8,6 +8,7 @@ import { connection } from "../parts/connection.js";
 import { failureCard } from "../parts/failure.js";
 import { Graph } from "../parts/graph.js";
 import { runLog } from "../parts/log.js";
+import { announce } from "../parts/news.js";
 import { groupDetail, panelHead } from "../parts/panel.js";
 import { badge, card, figures, setBadge } from "../parts/pieces.js";
 import { overview } from "../parts/run_overview.js";
@@ -155,6 +156,7 @@ class RunPage {
   }
 
   update(doc) {
+    if (doc.state !== this.doc.state) announce(`${doc.name}: ${doc.state}`);
     const hadVertices = this.doc.vertices.length > 0;
     doc = this.silence || doc.state === "lost" ? stopped(doc) : doc;
     this.doc = doc;
@@ -229,6 +231,7 @@ class RunPage {
   }
 
   choose(name, { show = false } = {}) {
+    if (name === null && this.panel.contains(document.activeElement)) this.graph.focus(this.chosen);
     this.chosen = name;
     this.graph.choose(name);
     if (show && name !== null) this.graph.show(name);

@@ -8,6 +8,7 @@ import { Graph } from "../parts/graph.js";
 import { STATES, jobColumns } from "../parts/job_columns.js";
 import { JobLog, jobDetail } from "../parts/job_panel.js";
 import { laneChart } from "../parts/lanes.js";
+import { announce } from "../parts/news.js";
 import { groupDetail, panelHead } from "../parts/panel.js";
 import { badge, card, figures, outcome, setBadge, shares } from "../parts/pieces.js";
 import { Table, chips, searchBox } from "../parts/table.js";
@@ -133,6 +134,7 @@ class WorkloadPage {
   }
 
   update(doc) {
+    if (outcome(doc) !== outcome(this.doc)) announce(`${this.name}: ${outcome(doc)}`);
     this.doc = doc;
     this.byName = new Map(doc.jobs.map((job) => [job.job, job]));
     this.above = new Map();
@@ -178,6 +180,7 @@ class WorkloadPage {
   }
 
   choose(name, { show = false } = {}) {
+    if (name === null && this.panel.contains(document.activeElement)) this.graph.focus(this.chosen);
     this.chosen = name;
     this.graph.choose(name);
     if (show && name !== null) this.graph.show(name);

@@ -26,12 +26,13 @@ function confirmed({ what, name, consequence }) {
     const yes = h("button", { type: "button", class: "solid-danger" }, `Cancel ${what}`);
     const dialog = h(
       "dialog",
-      { "aria-labelledby": "cancel-title" },
+      { "aria-labelledby": "cancel-title", "aria-describedby": "cancel-text" },
       h("h2", { id: "cancel-title" }, `Cancel “${name}”?`),
-      h("p", {}, consequence),
+      h("p", { id: "cancel-text" }, consequence),
       h("div", { class: "buttons" }, no, yes),
     );
     const end = (answer) => {
+      dialog.close(); // gives the focus back
       dialog.remove();
       resolve(answer);
     };

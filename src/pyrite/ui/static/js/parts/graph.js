@@ -124,7 +124,7 @@ export class Graph {
       const text = textOf(names);
       setState(element, state);
       if (rate) setText(rate, text);
-      element.setAttribute("aria-label", [...new Set([name, state, text])].join(", "));
+      element.setAttribute("aria-label", [...new Set([name, text, state])].join(", "));
       if (shares && members) drawShares(shares, counts, names.length);
     }
   }
@@ -153,13 +153,23 @@ export class Graph {
   choose(name) {
     this.chosen = name;
     const box = name === null ? null : this.boxOf(name);
-    for (const [each, { element }] of this.vertices)
+    for (const [each, { element }] of this.vertices) {
       element.classList.toggle("chosen", each === box);
+      element.setAttribute("aria-pressed", String(each === box));
+    }
     if (!this.svg) return;
     this.svg.classList.toggle("has-chosen", Boolean(box));
     for (const { element, source, destination } of this.edges) {
       element.classList.toggle("near", Boolean(box) && (source === box || destination === box));
     }
+  }
+
+  // The focus goes to a vertex, as when its details are closed.
+  focus(name) {
+    const found = this.vertices.get(this.boxOf(name));
+    if (!found) return;
+    this.stopAt(found.element);
+    found.element.focus({ preventScroll: true });
   }
 
   // Moves the graph until a vertex is in sight.

@@ -13,7 +13,7 @@ const STEPS = [
 export function laneChart({ lanes, start, end, draw, label, absolute = false }) {
   const length = Math.max(1e-6, end - start);
   const place = (time) => (Math.max(0, Math.min(length, time - start)) / length) * 100;
-  return h(
+  const chart = h(
     "div",
     { class: "lanes", role: "group", "aria-label": label },
     lanes.map(([name, bars]) => [
@@ -29,6 +29,41 @@ export function laneChart({ lanes, start, end, draw, label, absolute = false }) 
     ]),
     ticks(start, length, absolute),
   );
+  walkable(chart);
+  return chart;
+}
+
+// The tab key stops at one bar, and the arrow keys go from there: there may be thousands. Bars that
+// cannot be chosen have nothing to stop at, so that the chart itself does, to be scrolled.
+function walkable(chart) {
+  const bars = [...chart.querySelectorAll("button")];
+  if (!bars.length) {
+    chart.setAttribute("tabindex", "0");
+    return;
+  }
+  bars.forEach((bar, n) => bar.setAttribute("tabindex", n ? "-1" : "0"));
+  chart.addEventListener("keydown", (event) => {
+    const now = bars.indexOf(event.target);
+    const next = {
+      ArrowRight: bars[now + 1],
+      ArrowLeft: bars[now - 1],
+      ArrowDown: firstOf(event.target, "next"),
+      ArrowUp: firstOf(event.target, "previous"),
+      Home: bars[0],
+      End: bars[bars.length - 1],
+    }[event.key];
+    if (!next || now < 0) return;
+    event.preventDefault();
+    next.focus();
+  });
+}
+
+// The first bar of the lane below or above.
+function firstOf(bar, way) {
+  let lane = bar.parentNode;
+  do lane = lane[`${way}ElementSibling`];
+  while (lane && !lane.querySelector("button"));
+  return lane && lane.querySelector("button");
 }
 
 function ticks(start, length, absolute) {

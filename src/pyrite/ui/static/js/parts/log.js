@@ -8,7 +8,13 @@ import { card } from "./pieces.js";
 const LINES_MAX = 2000;
 
 export function runLog(id) {
-  const lines = h("div", { class: "log", role: "log", tabindex: "0", "aria-label": "Log" });
+  const lines = h("div", {
+    class: "log",
+    role: "log",
+    tabindex: "0",
+    "aria-label": "Log",
+    "aria-live": "off", // there may be thousands of lines
+  });
   const nothing = h("p", { class: "note" }, "It has logged nothing so far.");
   const shown = card("Log", {}, nothing, lines);
   lines.hidden = true;

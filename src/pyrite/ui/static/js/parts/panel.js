@@ -19,7 +19,7 @@ export function panelHead(name, state, onClose) {
   return h(
     "div",
     { class: "head" },
-    h("span", { class: "name" }, name),
+    h("h2", { class: "name" }, name),
     state ? badge(state, { pill: true }) : null,
     close,
   );

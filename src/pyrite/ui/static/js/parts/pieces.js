@@ -118,11 +118,11 @@ export function shares() {
   return { shown: [line, legend], update };
 }
 
-export function empty(title, text, code = null) {
+export function empty(title, text, code = null, level = "h2") {
   return h(
     "div",
     { class: "empty" },
-    h("h2", {}, title),
+    h(level, {}, title),
     h("p", {}, text),
     code && h("pre", {}, code),
   );
@@ -136,5 +136,7 @@ export function failed(error) {
   return empty(
     error.status === 404 ? "There is no such thing here" : "This could not be loaded",
     `${error.message} ${advice}`,
+    null,
+    "h1",
   );
 }

@@ -48,9 +48,9 @@ export class Table {
         { class: kind, scope: "col", title: column.title },
         h("span", {}, column.label),
       );
-    const button = h("button", { type: "button" }, column.label);
+    const button = h("button", { type: "button", title: column.title }, column.label);
     button.addEventListener("click", () => this.sortBy(column));
-    return h("th", { class: kind, scope: "col", title: column.title }, button);
+    return h("th", { class: kind, scope: "col" }, button);
   }
 
   sortBy(column) {
@@ -82,7 +82,7 @@ export class Table {
 
   choose(id) {
     this.chosen = id;
-    for (const [key, kept] of this.kept) kept.row.classList.toggle("chosen", key === id);
+    for (const [key, kept] of this.kept) mark(kept.row, key === id);
   }
 
   inOrder() {
@@ -136,7 +136,7 @@ export class Table {
         }),
       );
       const row = h("tr", { class: this.onChoose ? "row" : null }, cells);
-      row.classList.toggle("chosen", id === this.chosen);
+      mark(row, id === this.chosen);
       if (this.onChoose) {
         row.addEventListener("click", (event) => {
           if (!event.target.closest("a") && !String(getSelection()))
@@ -158,6 +158,12 @@ export class Table {
     });
     return kept.row;
   }
+}
+
+function mark(row, isChosen) {
+  row.classList.toggle("chosen", isChosen);
+  if (isChosen) row.setAttribute("aria-current", "true");
+  else row.removeAttribute("aria-current");
 }
 
 // A box to search in, which "/" goes to.
