@@ -123,6 +123,18 @@ def test_a_run_whose_store_does_not_answer_for_a_moment_is_not_taken_for_deleted
             assert any(name == "run" for name, _ in events)
 
 
+def test_a_run_that_a_silent_store_may_have_is_not_said_to_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> None:
+        raise NoAnswer("no answer")
+
+    monkeypatch.setattr(Watcher, "job", silent)
+    with serve(sources_of(tmp_path, durable=[str(tmp_path)])) as server:
+        answer = Http(server.url).get("/api/runs/0000")
+    assert (answer.status, answer.json) == (503, {"error": "no answer"})
+
+
 def test_nobody_waits_for_a_server_that_is_silent_until_it_answers_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

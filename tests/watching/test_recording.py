@@ -362,6 +362,49 @@ def test_a_durable_job_that_nobody_follows_any_more_is_lost_from_sight(
     assert "the job goes on" in view.failure.message
 
 
+def test_a_store_that_does_not_answer_holds_up_no_other_run(
+    pyr: Instance, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording_module, "PATIENCE_SECONDS", 0.05)
+    answers = threading.Event()
+    with running(tmp_path / "jobs", peers=0) as threads:
+        durable = begun(threads.execute(_quick()))
+        threads.jobs._desk.post(lambda _: answers.wait(10))
+        try:
+            light = pyr.new_light_job(Gate().dag()).execute()
+            recorder.look()
+            assert {row.id for row in recorder.rows()} == {durable.id, light.id}
+            view = recorder.view(durable.id)
+            assert view is not None
+            assert view.waits_for == "waits for an answer of its store"
+            assert Journal(recorder.folder).cancel(light.id)
+            recorder.look()
+            with pytest.raises(JobCancelled):
+                light.result(10)
+        finally:
+            answers.set()
+        followed_run = recorder._running[durable.id]
+        if followed_run._asked is not None:
+            followed_run._asked.result(10)
+        recorder.look()
+        assert followed_run.view.waits_for != "waits for an answer of its store"
+
+
+def test_a_durable_run_is_cancelled_when_its_store_answers_again(
+    recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "PATIENCE_SECONDS", 0.05)
+    answers = threading.Event()
+    with running(tmp_path / "jobs", peers=0) as threads:
+        durable = begun(threads.execute(_quick()))
+        recorder.look()
+        threads.jobs._desk.post(lambda _: answers.wait(10))
+        assert recorder.cancel(durable.id)
+        answers.set()
+        with pytest.raises(JobCancelled):
+            durable.result(10)
+
+
 def _run(script: str, folder: Path) -> None:
     environment = {**os.environ, "PYRITE_RUNS": str(folder)}
     done = subprocess.run(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from pyrite.job import Execution, JobStatus
 from pyrite.watching.history import History
@@ -13,7 +16,12 @@ from pyrite.watching.observing import failure_of, view_of
 from pyrite.watching.rates import Rates
 from pyrite.watching.views import RunView, StageView
 
+T = TypeVar("T")
+
 SHORT_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 2.0
+"""So long a look waits for the store of a durable job; other runs are looked at, too."""
+THREAD: Final = "pyrite-recorder-asks"
 
 
 class Followed:
@@ -28,6 +36,8 @@ class Followed:
         self.is_in_journal = False
         self._rates = Rates()
         self._view: RunView | None = None
+        self._asked: Future[tuple[bool, RunView]] | None = None
+        """What the store of a durable job has not answered yet."""
 
     @property
     def view(self) -> RunView:
@@ -36,13 +46,15 @@ class Followed:
             assert self._view is not None
         return self._view
 
-    def look(self) -> None:
-        """Takes the view of this moment. Looks at one run come one after the other."""
+    def look(self, patience: float = PATIENCE_SECONDS) -> None:
+        """Takes the view of this moment. Looks at one run come one after the other. After
+        `patience` seconds without an answer it is the view that was taken last, with what is known
+        here."""
         execution = self.execution
         if execution is None:
             return
-        has_ended = execution.done()  # asked first, so that the view is the last one if it is true
-        view = self._rates.added_to(view_of(execution))
+        has_ended, view = self._taken(execution, patience)
+        view = self._rates.added_to(view)
         if has_ended and not view.has_ended:
             view = _left(view, execution)
         if has_ended and not view.stages and self._view is not None:
@@ -52,6 +64,45 @@ class Followed:
         self.looks += 1
         if has_ended:
             self.execution = None
+
+    def cancel(self) -> bool:
+        """False if it has ended. A store that does not answer is told when it does."""
+        execution = self.execution
+        if execution is None:
+            return False
+        if not execution.job.is_durable:
+            return execution.cancel()
+        asked = _asked(execution.cancel)
+        try:
+            return asked.result(PATIENCE_SECONDS)
+        except TimeoutError:
+            return True
+
+    def _taken(self, execution: Execution, patience: float) -> tuple[bool, RunView]:
+        if not execution.job.is_durable:
+            return _seen(execution)
+        if self._asked is None:
+            self._asked = _asked(lambda: _seen(execution))
+        elif not self._asked.done():
+            patience = 0.0  # an earlier look has waited for it
+        try:
+            has_ended, view = self._asked.result(patience)
+        except TimeoutError:
+            return False, self._unanswered(execution)
+        self._asked = None
+        return has_ended, replace(view, seen=time.time())  # it may have been asked for long ago
+
+    def _unanswered(self, execution: Execution) -> RunView:
+        view, last = view_of(execution, asks=False), self._view
+        if last is not None:
+            view = replace(
+                view,
+                vertices=last.vertices,
+                edges=last.edges,
+                stages=last.stages,
+                members=last.members,
+            )
+        return replace(view, waits_for="waits for an answer of its store")
 
     @property
     def is_done(self) -> bool:
@@ -80,6 +131,26 @@ class Followed:
             or view.state == "failed"
             or view.seconds > SHORT_SECONDS
         )
+
+
+def _seen(execution: Execution) -> tuple[bool, RunView]:
+    """Whether it has ended, and its view."""
+    has_ended = execution.done()  # asked first, so that the view is the last one if it is true
+    return has_ended, view_of(execution)
+
+
+def _asked(ask: Callable[[], T]) -> Future[T]:
+    """What is done on a thread of its own, which may wait for a server without limit."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(ask())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=THREAD, daemon=True).start()
+    return future
 
 
 def _last(stages: tuple[StageView, ...], ended: RunView) -> tuple[StageView, ...]:

@@ -41,10 +41,12 @@ LONGEST_STEP: Final = 300
 LONGEST_TEXT: Final = 20_000
 
 
-def view_of(execution: Execution) -> RunView:
-    """What is known of the execution now. It never raises: what cannot be read is left out."""
+def view_of(execution: Execution, *, asks: bool = True) -> RunView:
+    """What is known of the execution now. It never raises: what cannot be read is left out. Without
+    `asks`, all is left out that is not known here; so it never waits for a server."""
+    known = read if asks else _left_out
     status = execution.status
-    metrics: Mapping[str, Any] = read(execution.metrics, {})
+    metrics: Mapping[str, Any] = known(execution.metrics, {})
     error = execution.exception(0) if execution.done() else None
     failure = None if error is None or execution.cancelled() else failure_of(error)
     job = execution.job
@@ -63,7 +65,7 @@ def view_of(execution: Execution) -> RunView:
         edges=tuple(_edges(job.dag, metrics)),
         stages=tuple(
             StageView(label=label, done=done, total=total)
-            for label, done, total in read(execution.progress, [])
+            for label, done, total in known(execution.progress, [])
         ),
         members=tuple(
             MemberView(
@@ -72,12 +74,12 @@ def view_of(execution: Execution) -> RunView:
                 pid=each.get("pid", 0),
                 memory_bytes=each.get("memory_bytes", 0),
             )
-            for each in read(execution.members, [])
+            for each in known(execution.members, [])
         ),
-        timings=read(execution.timings, {}),
-        waits_for=read(execution.waits_for, None),
+        timings=known(execution.timings, {}),
+        waits_for=known(execution.waits_for, None),
         failure=failure,
-        page=read(execution.page, None),
+        page=known(execution.page, None),
     )
 
 
@@ -257,6 +259,10 @@ def _step_text(vertex: Vertex) -> str:
 
 def _short(value: Any) -> str:
     return describe(value) if callable(value) else shorten(value)
+
+
+def _left_out(reading: Any, instead: Any) -> Any:
+    return instead
 
 
 def read(reading: Any, instead: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Final
 from pyrite.closing import Closing
 from pyrite.forks import repair_after_fork
 from pyrite.job import Execution
-from pyrite.watching.followed import Followed
+from pyrite.watching.followed import PATIENCE_SECONDS, Followed
 from pyrite.watching.history import ALL, HistoryDocument
 from pyrite.watching.journal import Journal
 from pyrite.watching.journal.pruning import prune
@@ -117,7 +117,7 @@ class Recorder(Closing):
 
     def cancel(self, id: str) -> bool:
         found = self._running.get(id)
-        return found is not None and found.execution is not None and found.execution.cancel()
+        return found is not None and found.cancel()
 
     def close(self) -> None:
         """Looks once more, and stops. What still runs, as in another instance, is followed until
@@ -184,9 +184,10 @@ class Recorder(Closing):
         atexit.unregister(self.look)
 
     def _look(self) -> None:
+        until = time.monotonic() + PATIENCE_SECONDS
         for each in self._newest():
             try:
-                self._look_at(each)
+                self._look_at(each, until)
             except Exception:  # the others are looked at all the same
                 logger.warning("run %s could not be looked at", each.id, exc_info=True)
         self._looks += 1
@@ -207,12 +208,14 @@ class Recorder(Closing):
     def _settle(self) -> None:
         """Sees those that have begun or ended since the last look."""
         with self._looking:
+            until = time.monotonic() + PATIENCE_SECONDS
             for each in self._newest():
                 if each.is_done or not each.looks:
-                    self._look_at(each)
+                    self._look_at(each, until)
 
-    def _look_at(self, run: Followed) -> None:
-        run.look()
+    def _look_at(self, run: Followed, until: float) -> None:
+        """Waits for servers at most until then."""
+        run.look(max(0.0, until - time.monotonic()))
         is_saved = False
         try:
             if self.keeps_short or run.belongs_in_journal:
@@ -240,7 +243,7 @@ class Recorder(Closing):
             self._writer = writer
             prune(self.folder)
         if run.execution is not None and writer.takes_cancel_request(run.id):
-            run.execution.cancel()
+            run.cancel()
         lines, next_line = self._lines_of(run, run.next_line)
         writer.append_log(run.id, lines)
         run.next_line = next_line

@@ -71,12 +71,13 @@ class Deployment:
         return self._rows
 
     def view(self, id: str) -> RunView | None:
-        """Raises PyriteError if it was here, and the store cannot be reached now."""
+        """Raises PyriteError if it was or may be here, and the store cannot be reached now."""
         try:
             found = self._asked(lambda: self._watcher.job(id))
         except Exception as error:
             self._explain(error)
-            if isinstance(error, StoreError) and self._has_seen(id):
+            is_here = isinstance(error, StoreError) and self._has_seen(id)
+            if is_here or isinstance(error, NoAnswer):
                 raise
             return None
         with self._lock:
