@@ -181,7 +181,13 @@ def test_bad_input_gets_one_sentence_and_exit_code_1(name: str, message: str) ->
     assert "pyrite/engine" not in output  # no frames of Pyrite in the traceback
 
 
-@pytest.mark.parametrize(("call", "option"), [(call, "--light"), (call_on_spark, "--members=1")])
+@pytest.mark.parametrize(
+    ("call", "option"),
+    [
+        (call, "--light"),
+        pytest.param(call_on_spark, "--members=1", marks=pytest.mark.soak),
+    ],
+)
 def test_an_error_in_a_users_function_is_shown_with_the_users_line_only(
     call: Call, option: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_cluster_on_this_machine_serves_clients_until_it_is_told_to_end(
     assert command.wait(10) == 0
 
 
+@pytest.mark.soak
 def test_a_cluster_that_spark_hosts_serves_clients(started: list[Command], tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     command = start(

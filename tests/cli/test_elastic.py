@@ -175,6 +175,7 @@ def test_a_member_that_is_killed_fails_its_jobs_and_comes_back_at_its_address(
             assert len(kazoo.get_children(NODES)) == 3
 
 
+@pytest.mark.soak
 def test_jobs_go_on_while_zookeeper_is_gone_and_a_member_can_join_when_it_is_back(
     cluster: Cluster,
 ) -> None:
@@ -195,6 +196,7 @@ def test_jobs_go_on_while_zookeeper_is_gone_and_a_member_can_join_when_it_is_bac
         assert not execution.done()
 
 
+@pytest.mark.soak
 def test_a_member_that_hangs_is_left_out_when_its_session_expires_and_registers_anew(
     cluster: Cluster,
 ) -> None:

@@ -286,6 +286,7 @@ def kill_at_random(cluster: LocalCluster, over: threading.Event, choice: random.
             pass
 
 
+@pytest.mark.soak
 def test_under_random_kills_a_job_is_right_or_fails_with_the_members_name() -> None:
     outcomes = run_under_kills(6)
     assert outcomes["right"]

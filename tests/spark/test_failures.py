@@ -166,8 +166,14 @@ def is_killed(n: int) -> int:
     ("first", "second", "says", "vertex"),
     [
         (exits, same, r"process of stage 'source \+ before' died, 4 times in a row without", None),
-        (same, exits, r"process of stage 'after' died, 4 times in a row without", "after"),
-        (is_killed, same, r"process of stage 'source \+ before' died, 4 times .* kill -9", None),
+        pytest.param(
+            *(same, exits, r"process of stage 'after' died, 4 times in a row without", "after"),
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(
+            *(is_killed, same, r"process of stage 'source \+ before' died, 4 times", None),
+            marks=pytest.mark.soak,
+        ),
         (same, crashes, r"of: Segmentation fault, at .* in string_at.* in crashes", "after"),
     ],
 )

@@ -107,7 +107,9 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize(
+    "turn", [0, *(pytest.param(turn, marks=pytest.mark.soak) for turn in range(1, 4))]
+)
 def test_a_job_that_is_cancelled_while_it_writes_leaves_nothing(
     pyr: Instance, tmp_path: Path, turn: int
 ) -> None:

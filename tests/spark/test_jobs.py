@@ -29,7 +29,7 @@ from tests.test_dag import fork_and_rejoin
 
 
 @given(picture=pictures(distributed=True))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_random_dag_gives_on_spark_what_the_reference_says(
     pyr: Instance, picture: Picture
 ) -> None:

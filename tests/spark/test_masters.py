@@ -90,6 +90,7 @@ def test_an_executor_that_is_lost_leaves_an_exact_result_in_redis(redis: RedisSe
         assert set(found) == {b"pyrite:list:out", b"pyrite:list:seen"}
 
 
+@pytest.mark.soak
 def test_a_standalone_master_with_a_worker(tmp_path: Path) -> None:
     package = "org.apache.spark.deploy"
     master_arguments = (

@@ -49,6 +49,7 @@ def test_a_taken_message_is_committed_once(replicated: Job) -> None:
     read_all(job, ["y"])
 
 
+@pytest.mark.soak
 def test_members_that_are_killed_one_after_the_other_lose_and_double_nothing(
     members: list[Nats], replicated: Job
 ) -> None:

@@ -166,6 +166,7 @@ def test_a_server_that_hangs_is_waited_for(tmp_path: Path) -> None:
     server.kill()
 
 
+@pytest.mark.soak
 def test_a_server_of_three_is_killed_and_nothing_is_lost(ensemble: Ensemble) -> None:
     """The leader, so that the others have to elect one."""
     place = cluster(ensemble.addresses)

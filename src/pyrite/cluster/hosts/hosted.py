@@ -8,8 +8,10 @@ members, and ends when that ends.
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,7 +65,8 @@ class HostedCluster(Closing):
         self._wire = Wire(keys_from(self.secret), Identity())
         port = self._wire.listen(socket.gethostbyname(host), 0)
         is_local = str(context.master).startswith("local")
-        post = Post(f"{host}:{port}", self.secret, cooperative_threads, collections, is_local)
+        path = (*(entry for entry in sys.path if entry), os.getcwd())
+        post = Post(f"{host}:{port}", self.secret, cooperative_threads, collections, is_local, path)
         self._addresses: tuple[str, ...] = ()
         self._has_ended = False
         self._lost_one = False
@@ -156,9 +159,12 @@ class Post:
     cooperative_threads: int | None
     collections: str
     is_local: bool
+    path: tuple[str, ...]
+    """The folders that the driver imports from. Tasks that see them import the same modules."""
 
     def host(self, _: Iterator[int]) -> Iterator[int]:
         """Runs a member until the driver is gone. Called in a task of a barrier job."""
+        sys.path += [each for each in self.path if each not in sys.path and os.path.isdir(each)]
         from pyspark import BarrierTaskContext
 
         context = BarrierTaskContext.get()
