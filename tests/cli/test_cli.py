@@ -70,6 +70,7 @@ def trace():
 def sleeps():
     import pathlib, time
     def nap(n):
+        time.sleep(0.5)  # until then the command has submitted the job, and waits for it
         pathlib.Path("asleep").touch()
         time.sleep(1000)
     dag = DAG()
